@@ -60,7 +60,7 @@ def timed(work: Callable[[], Any], least: float = 0.3) -> tuple[float, Any]:
 def generated(num_users: int, num_tasks: int, tasks_per_user: float, seed: int = 0) -> TaskGraph:
     """A heavy-tailed graph without empty tasks."""
     setting = HeavyTailed(num_users, num_tasks, tasks_per_user, zipf_exponent=0.9)
-    return TaskGraph.from_pairs(drop_empty_tasks(setting.draw(np.random.default_rng(seed)))[0], num_users)
+    return TaskGraph.from_pairs(drop_empty_tasks(setting.draw(np.random.default_rng(seed))), num_users)
 
 
 def movielens(head: int | None = None) -> TaskGraph | None:
@@ -74,7 +74,7 @@ def movielens(head: int | None = None) -> TaskGraph | None:
         users, movies = users[users < head], movies[users < head]
     keys = np.unique(users * (movies.max() + 1) + movies)
     users, movies = keys // (movies.max() + 1), keys % (movies.max() + 1)
-    return TaskGraph.from_pairs(drop_empty_tasks(Pairs(users, movies, int(movies.max()) + 1))[0])
+    return TaskGraph.from_pairs(drop_empty_tasks(Pairs(users, movies, int(movies.max()) + 1)))
 
 
 def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:

@@ -83,7 +83,7 @@ def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: 
         pairs, digest, disclosure = dataset.pairs, dataset.digest, dataset.provenance
         # Users whose rows name no task count in n.
         num_users = max(dataset.histogram.num_users, int(pairs.user_codes[-1]) + 1)
-    return Tasks(TaskGraph.from_pairs(drop_empty_tasks(pairs)[0], num_users), digest, disclosure)
+    return Tasks(TaskGraph.from_pairs(drop_empty_tasks(pairs), num_users), digest, disclosure)
 
 
 @dataclass(frozen=True, eq=False)

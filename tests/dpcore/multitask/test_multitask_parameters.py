@@ -52,7 +52,6 @@ def test_they_survive_as_text() -> None:
         experiment_epsilons="5, 1 , 0.25",
     )
     assert from_fields(MultitaskParameters, to_fields(parameters)) == parameters
-    assert parameters.epsilons == (0.25, 1.0, 5.0)
     assert parameters.experiment.epsilons == (0.25, 1.0, 5.0)
     assert parameters.experiment.delta == 1e-7
     assert parameters.loss is Loss.CONVEX

@@ -99,7 +99,7 @@ def tab(at: AppTest, name: str) -> AppTest:
 
 
 def problem_of(generator: SkewedTasks, kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
-    pairs, _ = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
+    pairs = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
     graph = TaskGraph.from_pairs(pairs, generator.num_users)
     return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind)
 
@@ -283,11 +283,13 @@ def test_the_table_of_tasks(at):
     tab(at, "Users and tasks")
     problem = small_problem()
     chosen, uniform = WeightRule(0.5).allocate(problem), WeightRule(0.0).allocate(problem)
-    frame = at.dataframe[0].value.set_index("task").sort_index()
-    assert frame["users"].tolist() == problem.task_sizes.tolist()
-    assert frame["weight"].to_numpy() == pytest.approx(chosen.mean_weights)
-    assert frame["bound_ratio"].to_numpy() == pytest.approx(chosen.task_bounds / uniform.task_bounds)
-    assert frame["share"].sum() == pytest.approx(1.0)
+    frame = at.dataframe[0].value.set_index("Task").sort_index()
+    assert frame["Users"].tolist() == problem.task_sizes.tolist()
+    assert frame["Weight, mean"].to_numpy() == pytest.approx(chosen.mean_weights)
+    assert frame["Error bound against uniform"].to_numpy() == pytest.approx(
+        chosen.task_bounds / uniform.task_bounds
+    )
+    assert frame["Share of the total error"].sum() == pytest.approx(1.0)
 
 
 def test_a_long_table_keeps_both_ends():
@@ -295,9 +297,9 @@ def test_a_long_table_keeps_both_ends():
     columns, left_out = plots.tabulate_tasks(found, 10)
     ordered = np.sort(found.comparison.problem.task_sizes)
     assert left_out == ordered.size - 10
-    assert columns["users"].tolist() == [*ordered[:5], *ordered[-5:]]
-    assert columns["weight"] == pytest.approx(
-        np.sqrt(compute_exact_budget(TARGET)) * found.comparison.allocation.mean_weights[columns["task"]]
+    assert columns["Users"].tolist() == [*ordered[:5], *ordered[-5:]]
+    assert columns["Weight, mean"] == pytest.approx(
+        np.sqrt(compute_exact_budget(TARGET)) * found.comparison.allocation.mean_weights[columns["Task"]]
     )
 
 
@@ -409,7 +411,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert set(at.dataframe[0].value["Name"]) == {f"task {at}" for at in range(len(private.task_names))}
     at.session_state[keys.ITEM_NAMES] = {private.task_names[3]: "Chair"}
     fine(at.run())
-    assert at.dataframe[0].value.set_index("task")["Name"][3] == "Chair"
+    assert at.dataframe[0].value.set_index("Task")["Name"][3] == "Chair"
     assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem.from_graph(graph, compute_exact_budget(TARGET))
@@ -559,7 +561,7 @@ def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(c
     whole, few = plots.plot_sizes(tasks, has_all_tasks=True), plots.plot_sizes(tasks)
     assert list(whole.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
-    assert list(whole.columns["users"]) == ordered
+    assert list(whole.columns["Users"]) == ordered
     (line,) = plotly_figures.draw(whole).data
     # A report holds what is drawn: it stays small.
     assert list(line.x) == list(few.columns["rank"])
