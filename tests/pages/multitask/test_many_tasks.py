@@ -561,7 +561,7 @@ def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(c
     whole, few = plots.plot_sizes(tasks, has_all_tasks=True), plots.plot_sizes(tasks)
     assert list(whole.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
-    assert list(whole.columns["Users"]) == ordered
+    assert list(whole.columns["users"]) == ordered
     (line,) = plotly_figures.draw(whole).data
     # A report holds what is drawn: it stays small.
     assert list(line.x) == list(few.columns["rank"])
