@@ -160,8 +160,8 @@ def descend(
 RIDGE_TO_NOISE = 10.0
 """What the ridge of the items grows by with the noise. Found on generated ratings of 6,000 users, between 3 and 30 for
 every epsilon from 1 to 20: on ratings of one's own such a search would cost budget."""
-OnSweep = Callable[[int], None]
-"""A callback that gets the number of finished sweeps after each."""
+OnSweep = Callable[[], None]
+"""A callback that is called after each sweep."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,18 +273,17 @@ def sum_over_users(
 
 
 def fit(
-    train: Ratings, settings: FactorSettings, limits: RatingRange, on_sweep: OnSweep | None = None
+    train: Ratings, settings: FactorSettings, limits: RatingRange, on_sweep: OnSweep = lambda: None
 ) -> FactorModel:
     """Fit by alternating least squares without privacy, from random item vectors.
 
     The sums are taken in the precision of the ratings; the equations are solved in float64.
     """
     vectors = settings.first_item_vectors(train.num_items)
-    for sweep in range(settings.sweeps):
+    for _ in range(settings.sweeps):
         sums = sum_over_users(train, None, vectors, settings, limits)
         vectors = settings.append_own_coordinate(solve_rows(sums, settings.item_ridge))
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
+        on_sweep()
     return FactorModel(vectors, settings, limits)
 
 
@@ -297,7 +296,7 @@ def fit_private(
     exponent: float = 0.25,
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
-    on_sweep: OnSweep | None = None,
+    on_sweep: OnSweep = lambda: None,
     should_stop: ShouldStop = never,
     steps: GradientSteps | None = None,
 ) -> PrivateFit | None:
@@ -315,7 +314,7 @@ def fit_private(
         exponent: mu of the adaptive scheme.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise on sums of the same seed.
-        on_sweep: Told after each sweep.
+        on_sweep: Called after each sweep.
         should_stop: Asked before each sweep.
         steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for sums and their
             solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
@@ -351,7 +350,7 @@ def fit_private(
     )
     vectors = settings.first_item_vectors(train.num_items)
     levels = np.zeros(settings.dimension)
-    for sweep in range(spending.sweeps):
+    for _ in range(spending.sweeps):
         if should_stop():
             return None
         if steps is not None:
@@ -370,8 +369,7 @@ def fit_private(
             noisy_sums = add_noise(sums, spending.noise, limits.label_bound, noise_rng, settings.offset)
             vectors = solve_noisy_items(noisy_sums, settings, limits)
         vectors = settings.append_own_coordinate(vectors)
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
+        on_sweep()
     return PrivateFit(FactorModel(vectors, settings, limits), counts, spending, scheme)
 
 

@@ -128,23 +128,6 @@ class ImplicitModel:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ImplicitFit:
-    """The release of a private fit, with its budget and scheme.
-
-    Attributes:
-        model: The item vectors; its settings have the ridge that was used.
-        counts: Noisy counts, shape (num_items,).
-        spending: The budget, and the noise that it sets.
-        scheme: Who got the budget.
-    """
-
-    model: ImplicitModel
-    counts: FloatArray
-    spending: Spending
-    scheme: Scheme
-
-
 def solve_users(
     history: Ratings, item_vectors: Vectors, settings: ImplicitSettings
 ) -> Iterator[tuple[slice, slice, FloatArray]]:
@@ -261,13 +244,12 @@ def _project_semidefinite(matrices: FloatArray) -> FloatArray:
     )
 
 
-def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep | None = None) -> ImplicitModel:
+def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
     """Fit by alternating least squares without privacy."""
     vectors = settings.first_item_vectors(train.item_counts.astype(np.float64))
-    for sweep in range(settings.sweeps):
+    for _ in range(settings.sweeps):
         vectors = _solve_items(sum_over_users(train, None, vectors, settings), settings)
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
+        on_sweep()
     return ImplicitModel(vectors, settings)
 
 
@@ -283,9 +265,9 @@ def fit_private(
     exponent: float = 0.25,
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
-    on_sweep: OnSweep | None = None,
+    on_sweep: OnSweep = lambda: None,
     should_stop: ShouldStop = never,
-) -> ImplicitFit | None:
+) -> ImplicitModel | None:
     """Fit by DPALS on implicit feedback: item vectors under user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
@@ -299,11 +281,11 @@ def fit_private(
         exponent: mu of the adaptive scheme.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise of the same seed.
-        on_sweep: Told after each sweep.
+        on_sweep: Called after each sweep.
         should_stop: Asked before each sweep.
 
     Returns:
-        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
+        The model; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
         mechanism under adding or removing one user.
 
     Raises:
@@ -321,19 +303,29 @@ def fit_private(
         settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
     )
     vectors = settings.first_item_vectors(counts)
-    for sweep in range(spending.sweeps):
+    for _ in range(spending.sweeps):
         if should_stop():
             return None
         noisy_sums = sum_over_users(train, weighted, vectors, settings).add_noise(spending.noise, noise_rng)
         vectors = _solve_items(noisy_sums, settings)
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
-    return ImplicitFit(ImplicitModel(vectors, settings), counts, spending, scheme)
+        on_sweep()
+    return ImplicitModel(vectors, settings)
 
 
-def popularity_vectors(counts: FloatArray | IntArray) -> FloatArray:
-    """Return item vectors of one coordinate, the item's count: everybody is recommended the most popular items."""
-    return np.asarray(counts, dtype=np.float64)[:, None]
+@dataclass(frozen=True, eq=False)
+class PopularityModel:
+    """A recommender of the same items to everybody: those with the largest counts, shape (num_items,)."""
+
+    counts: FloatArray | IntArray
+
+    @property
+    def item_vectors(self) -> FloatArray:
+        """Return item vectors of one coordinate, the item's count."""
+        return np.asarray(self.counts, dtype=np.float64)[:, None]
+
+    def solve_user_vectors(self, history: Ratings) -> FloatArray:
+        """Return 1 for each user."""
+        return np.ones((history.num_users, 1))
 
 
 def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:

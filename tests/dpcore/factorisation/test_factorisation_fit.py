@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.factorisation import study
+from dpcore.factorisation import rating_study
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings
 from dpcore.factorisation.fit import (
     RIDGE_TO_NOISE,
@@ -154,8 +154,8 @@ def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
         np.random.default_rng(1)
     )
     train, test = ratings.split(0.2, np.random.default_rng(2))
-    means = study.fit_item_means(train, RANGE)
-    model = study.add_own_offsets(means, 5.0)
+    means = rating_study.fit_item_means(train, RANGE)
+    model = rating_study.add_own_offsets(means, 5.0)
     found = model.solve_user_vectors(train)[:, -1]
     residuals = RANGE.centre(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
     by_hand = np.bincount(train.graph.users, residuals, 900) / (np.diff(train.starts) + 5.0)
@@ -230,7 +230,7 @@ def test_weights_enter_both_sums() -> None:
 
 def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) -> None:
     spending = Spending(1e12, 0.1, 2, 30)
-    found = study.fit_private_item_means(generated, RANGE, spending, exponent=0.0).model
+    found = rating_study.fit_private_item_means(generated, RANGE, spending, exponent=0.0).model
     # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
     weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
     rated = generated.item_counts > 0
@@ -244,9 +244,9 @@ def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) ->
 
 def test_plain_means_are_means(generated: Ratings) -> None:
     values = generated.values.astype(np.float64)
-    overall = study.fit_global_mean(generated, RANGE)
+    overall = rating_study.fit_global_mean(generated, RANGE)
     assert overall.item_vectors + RANGE.midpoint == pytest.approx(values.mean())
-    per_item = study.fit_item_means(generated, RANGE, ridge=0.0)
+    per_item = rating_study.fit_item_means(generated, RANGE, ridge=0.0)
     at = generated.items == generated.items[0]
     expected = values[at].mean() - RANGE.midpoint
     assert per_item.item_vectors[generated.items[0], 0] == pytest.approx(expected)
@@ -272,7 +272,7 @@ def test_a_fit_that_is_told_to_stop_gives_nothing(generated: Ratings) -> None:
         Scheme.TAIL,
         Spending(1.0, 0.1, 3, 10),
         ridge_to_noise=RIDGE_TO_NOISE,
-        on_sweep=swept.append,
+        on_sweep=lambda: swept.append(len(swept) + 1),
         should_stop=lambda: len(swept) >= 2,
     )
     assert found is None
