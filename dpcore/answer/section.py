@@ -70,6 +70,13 @@ class Figures(Element):
 
 
 @dataclass(frozen=True)
+class Live(Element):
+    """A plot of work that goes on, drawn anew while it does."""
+
+    draw: Callable[[], Plot]
+
+
+@dataclass(frozen=True)
 class Table(Element):
     """A table.
 
@@ -295,6 +302,8 @@ class Search(Element):
         first: Returns a first answer, which stands until there is a result; None if there is none. Its argument is
             None if the work before has no result yet.
         is_complete: Returns False for a result that was cut short.
+        settings: What the result is shown with, and what it stays with while it stands in for a later one: settings
+            that do not change it.
         resumes: True if the work goes on from what it had found when it was stopped, here or in another session that
             shares its results: its first argument, None at first.
         kept: How many complete results are kept for when they are asked for again; of work that resumes, all results.
@@ -323,6 +332,7 @@ class Search(Element):
     before: Search | None = None
     first: Callable[..., Any] | None = None
     is_complete: Callable[[Any], bool] = lambda result: True
+    settings: Any = None
     resumes: bool = False
     kept: int = 0
     seconds: float = 0.4
@@ -341,10 +351,12 @@ class Found:
     Attributes:
         value: The result, or what stands in for it; None if there is nothing.
         stage: How the value relates to the question.
+        settings: The ``settings`` of the search when it had this result.
     """
 
     value: Any
     stage: Stage = Stage.FINAL
+    settings: Any = None
 
 
 Part = str | Plot | Element

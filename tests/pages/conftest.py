@@ -50,7 +50,7 @@ FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
     """As `experiment.fill`, until there is a first curve."""
-    if not {"on_update", "should_stop"} <= named.keys():
+    if named.get("on_update") is None or "should_stop" not in named:
         return FILL(table, **named)
     told: list[object] = []
     tell, stop = named["on_update"], named["should_stop"]

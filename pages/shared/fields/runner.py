@@ -115,6 +115,11 @@ class Run:
         st.session_state[self.key] = None
 
     @property
+    def failed(self) -> bool:
+        """Return True if it ended in an error."""
+        return bool(jobs.failure_of(self.key))
+
+    @property
     def is_cut_short(self) -> bool:
         """Return True if it has ended with a result that is not complete."""
         state = self.get_state()
@@ -123,30 +128,32 @@ class Run:
 
     def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
-        earlier = f"{self.key}_earlier"
+        earlier, settings = f"{self.key}_earlier", self.search.settings
         previous = st.session_state.get(earlier)
         is_complete, done = self.search.is_complete, jobs.result_of(self.key)
         if done is not None and (previous is None or is_complete(done[1]) or not is_complete(previous[1])):
             # What was stopped does not take the place of a complete result.
-            st.session_state[earlier] = previous = done
+            st.session_state[earlier] = previous = (*done, settings)
         if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.request:
-            return Found(partial[1], Stage.FIRST)
+            if self.search.resumes:
+                st.session_state[earlier] = (*partial, settings)
+            return Found(partial[1], Stage.FIRST, settings)
         for result in (previous, done):
             if (
                 result is not None
                 and result[0] == self.request
                 and (result is done or is_complete(result[1]))
             ):
-                return Found(result[1], Stage.FINAL)
+                return Found(result[1], Stage.FINAL, settings)
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
-            return Found(known_result, Stage.FIRST)
+            return Found(known_result, Stage.FIRST, settings)
         if self.search.first is not None:
             begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
             if (first := self.search.first(*begun)) is not None:
                 return Found(first, Stage.FIRST)
         if previous is not None and previous[0][0] == self.request[0]:
-            return Found(previous[1], Stage.EARLIER)
-        return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
+            return Found(previous[1], Stage.EARLIER, previous[2])
+        return Found(None, Stage.FINAL if self.failed else Stage.FIRST)
 
 
 def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:

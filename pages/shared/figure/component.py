@@ -216,7 +216,7 @@ def draw(
 
 def strip_height(handle: Mapping[str, Any]) -> int:
     """Return the height in pixels of the strip below the figure."""
-    return STRIP + (NOTE if handle.get("dots", {}).get("isPrivate") else 0)
+    return STRIP + (NOTE if (handle["dots"] or {}).get("is_private") else 0)
 
 
 def _apply_moved_values(mounted: str, field_keys: tuple[str, ...]) -> None:
