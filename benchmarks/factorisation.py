@@ -43,11 +43,9 @@ from dpcore.factorisation.model import (
     FactorSettings,
     RatingRange,
     Sums,
-    add_item_sums,
     choose_block_size,
     multiply_coordinates,
     solve_rows,
-    sum_for_users,
 )
 from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters
 from dpcore.factorisation.rating_study import MEANS, RatingStudy
@@ -203,12 +201,12 @@ def _implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any, An
     above, right = np.triu_indices(first.shape[1])
     shared, of_items = (first.T @ first)[above, right], multiply_coordinates(first)
     users = np.empty((ratings.num_users, first.shape[1]), np.float32)
-    into = Sums(np.zeros((ratings.num_items, above.size), np.float32), np.zeros(first.shape, np.float32))
-    for some, at in ratings.blocks(choose_block_size(first.shape[1])):
-        weights = ratings.values[at]
-        sums = sum_for_users(ratings, some, at, first, of_items, weights - 1.0, weights)
-        users[some] = solve_rows(Sums(sums.matrices + shared, sums.vectors), ridge)
-        add_item_sums(into, ratings, some, at, users[some], weights - 1.0, weights)
+    into = Sums.zeros(ratings.num_items, first.shape[1], np.float32)
+    for block in ratings.blocks(choose_block_size(first.shape[1])):
+        weights = ratings.values[block.ratings]
+        matrices, vectors = block.build_matrix(weights - 1.0) @ of_items, block.build_matrix(weights) @ first
+        users[block.users] = solve_rows(Sums(matrices + shared, vectors), ridge)
+        into.add(block, users[block.users], weights - 1.0, weights)
     shared = (users.T @ users)[above, right]
     return users, solve_rows(Sums(into.matrices + shared, into.vectors), ridge)
 
@@ -331,7 +329,7 @@ def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
             item_means = rating_study.fit_private_item_means(
                 train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
             )
-            models = (rating_study.add_own_offsets(item_means.model), fitted.model)
+            models = (rating_study.add_own_offsets(item_means), fitted)
             buckets = assign_buckets(train.item_counts)
             means_rmse, factors_rmse = (measure(m, train, test, buckets, False).rmse[0] for m in models)
             gains[row, seed] = means_rmse - factors_rmse

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.factorisation.allocation import Scheme, Spending
-from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps, PrivateFit, fit, fit_private
+from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps, fit, fit_private
 from dpcore.factorisation.measures import Measurements, measure
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
@@ -53,7 +53,7 @@ def fit_private_item_means(
     exponent: float = 0.25,
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
-) -> PrivateFit:
+) -> FactorModel:
     """Compute each item's mean with the guarantee of a factorisation: `fit_private` with the level alone, one sweep.
 
     Args:
@@ -67,11 +67,11 @@ def fit_private_item_means(
     # With mu = 0 no count is read, and none is paid for.
     count_share = spending.count_share if exponent else 0.0
     single_sweep = Spending(spending.budget, count_share, 1, spending.max_items)
-    release = fit_private(
+    model = fit_private(
         train, LEVEL_ONLY, limits, Scheme.ADAPTIVE, single_sweep, exponent, ridge_to_noise, seed
     )
-    assert release is not None  # It was not asked to stop.
-    return release
+    assert model is not None  # It was not asked to stop.
+    return model
 
 
 OWN_RIDGE = 5.0
@@ -153,12 +153,11 @@ class RatingStudy(Study):
                 spending = self.spending(epsilon)
                 return fit_private_item_means(
                     train, self.limits, spending, exponent, self.ridge_to_noise, seed
-                ).model
-        release = fit_private(
+                )
+        return fit_private(
             train, self.settings, self.limits, SCHEMES[kind], self.spending(epsilon), self.exponent,
             self.ridge_to_noise, seed, context.on_sweep, context.should_stop, self.steps,
         )  # fmt: skip
-        return None if release is None else release.model
 
     def measure(self, model: Any, split: Split, buckets: npt.NDArray[np.int8]) -> Measurements:
         """Measure the errors of predictions, and recall of what was rated."""

@@ -44,7 +44,7 @@ def test_a_sweep_is_least_squares_row_by_row(offset: float) -> None:
     dense = np.full((40, 12), np.nan)
     dense[ratings.graph.users, ratings.items] = ratings.values - RANGE.midpoint
     fixed = int(offset > 0.0)
-    users = np.concatenate([x for _, _, x in solve_users(ratings, first, settings, RANGE)])
+    users = np.concatenate([x for _, x in solve_users(ratings, first, settings, RANGE)])
     for user in range(40):
         has = ~np.isnan(dense[user])
         labels = dense[user, has] - offset * first[has, 0]
@@ -100,12 +100,12 @@ def test_planted_factors_are_recovered_as_epsilon_grows() -> None:
     train, test = ratings.split(0.1, np.random.default_rng(0))
     buckets = assign_buckets(train.item_counts)
     settings = FactorSettings(3, 8, user_ridge=0.1, item_ridge=0.1)
-    errors, model = [], None
+    errors = []
+    model: FactorModel | None = None
     for noise_budget in (1e-2, 1.0, 1e2, 1e8):
         spending = Spending(noise_budget, 0.1, 8, 60)
-        found = fit_private(train, settings, RANGE, Scheme.ADAPTIVE, spending, ridge_to_noise=3.0)
-        assert found is not None
-        model = found.model
+        model = fit_private(train, settings, RANGE, Scheme.ADAPTIVE, spending, ridge_to_noise=3.0)
+        assert model is not None
         errors.append(float(measure(model, train, test, buckets, False).rmse[0]))
     assert np.all(np.diff(errors) < 0.0)
     assert errors[-1] < 0.15 * errors[0]
@@ -220,7 +220,7 @@ def test_weights_enter_both_sums() -> None:
     first = settings.first_item_vectors(12)
     weights = np.random.default_rng(0).random(ratings.num_ratings, dtype=np.float32)
     sums = sum_over_users(ratings, WeightedRatings(ratings, weights), first, settings, RANGE)
-    users = np.concatenate([x for _, _, x in solve_users(ratings, first, settings, RANGE)])
+    users = np.concatenate([x for _, x in solve_users(ratings, first, settings, RANGE)])
     for item in range(12):
         at = ratings.items == item
         x, y = users[ratings.graph.users[at]], ratings.values[at] - RANGE.midpoint
@@ -230,7 +230,7 @@ def test_weights_enter_both_sums() -> None:
 
 def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) -> None:
     spending = Spending(1e12, 0.1, 2, 30)
-    found = rating_study.fit_private_item_means(generated, RANGE, spending, exponent=0.0).model
+    found = rating_study.fit_private_item_means(generated, RANGE, spending, exponent=0.0)
     # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
     weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
     rated = generated.item_counts > 0

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation import implicit
+from dpcore.factorisation import allocation, implicit
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
 from dpcore.factorisation.choice_study import CHOICE_KINDS, ChoiceStudy, split_users
 from dpcore.factorisation.generator import GeneratedRatings
@@ -40,7 +40,7 @@ def test_users_solve_least_squares_over_all_pairs() -> None:
     ratings, rng = implicit.select_choices(table(4)), np.random.default_rng(0)
     items = rng.normal(size=(12, 3))
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
-    for user, said in zip(dense(ratings), block[2], strict=True):
+    for user, said in zip(dense(ratings), block[1], strict=True):
         # Rows of a least-squares problem: chosen pairs with label 1, all pairs with label 0, and the ridge.
         rows = np.vstack([items[user > 0], math.sqrt(0.3) * items, math.sqrt(0.7) * np.eye(3)])
         labels = np.concatenate([np.ones(int(user.sum())), np.zeros(15)])
@@ -55,7 +55,7 @@ def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
     weighted = allocate(ratings, Scheme.ADAPTIVE, 4, 1.0 + np.arange(12.0), 0.5, np.random.default_rng(0))
     items = np.random.default_rng(1).normal(size=(12, 3))
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
-    users = block[2]
+    users = block[1]
     sums = implicit.sum_over_users(ratings, weighted, items, SETTINGS)
     found = implicit._solve_items(sums, SETTINGS)
     for item in range(12):
@@ -148,7 +148,7 @@ def test_items_are_solved_from_what_was_released_alone(
     found = []
     for seed in (1, 2):
         left = iter(released)
-        monkeypatch.setattr(implicit, "count_with_noise", lambda *_: counts)
+        monkeypatch.setattr(allocation, "count_with_noise", lambda *_: counts)
         monkeypatch.setattr(ImplicitSums, "add_noise", lambda *_, left=left: next(left))
         fitted = implicit.fit_private(implicit.select_choices(table(seed)), SETTINGS, scheme, spending, 0.5)
         assert fitted is not None

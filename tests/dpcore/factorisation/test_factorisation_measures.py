@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation import measures, rating_study
+from dpcore.factorisation import allocation, measures, rating_study
 from dpcore.factorisation.allocation import Scheme, Spending, divide_budget
+from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.rating_study import RatingStudy
@@ -167,9 +168,12 @@ def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
     ratings = GeneratedRatings(1_500, 80, 20.0).draw(np.random.default_rng(0))
     study = RatingStudy(epsilons=(0.3,), repeats=6, with_recall=False)
     # With mu = 0 there are no counts: everything goes to the one sweep.
-    fitted = rating_study.fit_private_item_means(ratings, RANGE, study.spending(0.3), 0.0)
-    assert fitted.counts is None
-    assert fitted.spending.count_share == 0.0
+    spending = study.spending(0.3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(allocation, "count_with_noise")
+        fitted = rating_study.fit_private_item_means(ratings, RANGE, spending, 0.0)
+    noise = Spending(spending.budget, 0.0, 1, spending.max_items).noise
+    assert fitted.settings.item_ridge == pytest.approx(5.0 + RIDGE_TO_NOISE * noise)
     alike = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rating_study, "EQUAL_WEIGHTS_BELOW", 0.1)
