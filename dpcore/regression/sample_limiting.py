@@ -95,6 +95,11 @@ class CapCurve:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
         return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
 
+    def list_errors(self, index: int) -> tuple[float, float, float]:
+        """Return total variance, privacy variance and prediction error of the cap at a position."""
+        columns = (self.variance, self.privacy_variance, self.prediction_error)
+        return float(columns[0][index]), float(columns[1][index]), float(columns[2][index])
+
     def find_best(self, target: ErrorTarget) -> int:
         """Return the position of the cap of least error, of those that never lost rank.
 

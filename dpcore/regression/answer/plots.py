@@ -59,8 +59,8 @@ def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Ax
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
-    is_coefficients, ours = target is ErrorTarget.COEFFICIENTS, solution.methods[0]
-    methods = [method for method in solution.methods if 0.0 < method.error(target) < math.inf]
+    is_coefficients, ours = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
+    methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
     errors = np.array([method.error(target) for method in methods])
     ratios = np.array([method.divide_by(ours, target) for method in methods])
     labels = np.array([_in_two_lines(method) for method in methods])
@@ -114,7 +114,7 @@ def _in_two_lines(method: Method) -> str:
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error against the cap, in its parts, with the best weights as a level and both ends marked."""
-    caps, ours = solution.caps, solution.methods[0].error(target)
+    caps, ours = solution.caps, solution.methods["ours"].error(target)
     assert caps is not None
     is_coefficients, best = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
     noise = caps.privacy_variance if is_coefficients else caps.prediction_noise
