@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -396,7 +396,7 @@ def apply(content: Content) -> None:
         # As it was: pins of private data do not stand beside a release of them.
         if data.made_of is not None:
             set_aside[keys.PINS], pinned = pins.split_private(pinned)
-        session.use(data.dataset, data.origin, data.made_of, set_aside)
+        session.use(replace(data, set_aside=set_aside))
     own_tables.add_files(content.files)
     own_tables.apply_releases(content.releases)
     own_tables.apply(content.own_tables)

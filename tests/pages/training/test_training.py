@@ -595,13 +595,9 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (
-            account.plan_rule_noise(
-                1.0, parameters.delta, parameters.neighbours, mechanism.steps, False
-            ).gradient
+            account.plan_rule_noise(mechanism, False).gradient
             if parameters.pace is Pace.RULE
-            else account.plan_noise(
-                1.0, parameters.delta, parameters.neighbours, smooth.threshold, 60
-            ).gradient
+            else account.plan_noise(mechanism, smooth.threshold).gradient
         )
         assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)
