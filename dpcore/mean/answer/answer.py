@@ -62,11 +62,14 @@ def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
-    is_table = problem.table is not None
+    variance, largest = wording.number(problem.value_variance), wording.number(parameters.largest_variance)
+    users = (
+        ", the values themselves"
+        if problem.table is not None
+        else (f", ρ = {wording.number(problem.user_share, 2)}")
+    )
     sentences = [
-        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
-        f" (at most B²/4 = {wording.number(parameters.largest_variance)})"
-        + (", the values themselves." if is_table else f", ρ = {wording.number(problem.user_share, 2)}.")
+        f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most B²/4 = {largest}){users}."
     ]
     if clamped is not None:
         outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
@@ -76,13 +79,6 @@ def describe_inputs(answer: Answer, data: Dataset) -> Parts:
         sentences.append(f"{subject} no values, only counts: σ² cannot be read from them.")
         if parameters.variance_source is VarianceSource.FROM_VALUES:
             sentences.append("The worst case stands in for it.")
-    if isinstance(problem, PrivateCountsProblem):
-        sentences.append(
-            "The effect of the noise is computed for the mean at which it is largest (L or U)."
-            if problem.value_mean is None
-            else "The effect of the noise is computed at the mean of the values, "
-            f"{wording.number(parameters.lower + problem.value_mean)}."
-        )
     yield Note(" ".join(sentences))
 
 
@@ -349,16 +345,16 @@ def write_methods(solution: MeanSolution, data: Dataset, parameters: MeanParamet
     private = solution.has_private_counts
     relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
-    sentences = f"Values were clamped to {interval}, which is treated as public, and "
+    target = "the mean of the kept values [@epasto2020, section 3]."
     if private:
-        sentences += (
-            f"{cite_noise('Laplace')} was added to the sums of the kept values' distances from both ends of that "
-            "interval; the mean is computed from these two noisy sums."
+        target = (
+            "the sums of the kept values' distances from both ends of that interval; the mean is computed from these "
+            "two noisy sums."
         )
-    else:
-        sentences += (
-            f"{cite_noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
-        )
+    sentences = (
+        f"Values were clamped to {interval}, which is treated as public, and {cite_noise('Laplace')} was added to "
+        f"{target}"
+    )
     rows = wording.counted(solution.cap.max_contributions, "row")
     error = wording.number(solution.cap.standard_error)
     approximately = " (by the delta method)" if private else ""
