@@ -254,9 +254,11 @@ class References:
     certificate: Certificate
     theta: FloatArray
 
-    def average(self, scores: FloatArray, side: int, unit: ScoreUnit, measure: Measure) -> float:
-        """Average one score over the splits."""
-        return float(scores[:, side, list(ScoreUnit).index(unit), list(Measure).index(measure)].mean())
+    def average(self, scores: FloatArray, unit: ScoreUnit, measure: Measure) -> float:
+        """Average one score on users held out over the splits."""
+        return float(
+            scores[:, Side.HELD_OUT, list(ScoreUnit).index(unit), list(Measure).index(measure)].mean()
+        )
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
