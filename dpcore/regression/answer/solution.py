@@ -24,8 +24,8 @@ from dpcore.regression.estimate import (
     prediction_error,
     user_weights,
 )
-from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource, rows_of
-from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.problem import RegressionProblem, build_rows
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
 PROVED = 1e-6
@@ -182,7 +182,7 @@ def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
 
 def check_features(data: Dataset) -> RegressionProblem:
     """Check and sort features and owners, once for all parameters."""
-    return rows_of(table_of(data))
+    return build_rows(table_of(data))
 
 
 def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
@@ -223,7 +223,7 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     variance = parameters.residual_variance
     if variance is None:
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
-    problem = parameters.asked_of(rows, variance)
+    problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
     ends, num_draws = (parameters.lower, parameters.upper), choose_draws(problem.num_rows)
     labels = parameters.clipped(table_of(data))
     weights: Found = yield Search(

@@ -191,5 +191,3 @@ def test_synthetic_data_follow_the_law():
     # The residual variance of 2,000 rows has relative standard deviation sqrt(2/2000) = 3.2 %.
     assert ordinary_residual_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
     assert np.bincount(data.user_codes).sum() == 2000
-    with pytest.raises(InvalidInput, match=r"(?i)num_rows"):
-        examples.synthetic(0)
