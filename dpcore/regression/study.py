@@ -15,7 +15,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import RegressionRows, simulate_drugs, simulate_news
 from dpcore.regression import examples, sample_limiting, working_set
-from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
+from dpcore.regression.estimate import ErrorTarget, ordinary_residual_variance, prediction_error
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
@@ -91,7 +91,7 @@ def _solve_point(
         "ours_coefficients": estimate.variance,
         "ours_predictions": prediction_error(problem, estimate, labels),
         "best_cap_coefficients": float(caps.variance[caps.best]),
-        "best_cap_predictions": float(caps.prediction_error[caps.best_prediction]),
+        "best_cap_predictions": float(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]),
         "no_cap_coefficients": float(caps.variance[-1]),
         "no_cap_predictions": float(caps.prediction_error[-1]),
         "best_cap": caps.max_contributions,

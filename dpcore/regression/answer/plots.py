@@ -119,11 +119,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     is_coefficients, best = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
     noise = caps.privacy_variance if is_coefficients else caps.prediction_noise
     total = caps.errors(target)
-    name, column = (
-        ("sampling error", "cap_sampling_error")
-        if is_coefficients
-        else ("error before noise", "cap_fit_error")
-    )
+    name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
     x, error = caps.caps.astype(np.float64), np.sqrt(total)
     before, noise_error = (np.sqrt(np.maximum(total - noise, 0.0)), np.sqrt(noise))
@@ -150,7 +146,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         {
             "cap": caps.caps,
             "cap_error": error,
-            column: before,
+            "cap_sampling_error" if is_coefficients else "cap_fit_error": before,
             "cap_privacy_noise": noise_error,
             "ours_error": np.full(x.size, ours),
             "draws_without_estimate": caps.rank_deficient,

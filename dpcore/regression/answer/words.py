@@ -111,7 +111,10 @@ def write_detail(solution: RegressionSolution) -> str:
             "bring more users, or drop features."
         )
     # The best weights are the best for coefficients only.
-    if caps is not None and math.sqrt(caps.prediction_error[caps.best_prediction]) < prediction:
+    if (
+        caps is not None
+        and math.sqrt(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]) < prediction
+    ):
         sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")

@@ -132,7 +132,6 @@ def test_stopping_the_draws_averages_what_is_done():
 
     shares: list[float] = []
     curve = sample_limiting.solve(problem, draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
-    assert curve.stop_reason == "Stopped after 2 draws."
     assert curve.num_used[0] + curve.rank_deficient[0] == 2
     assert shares == [0.02, 0.04]
 
