@@ -33,13 +33,7 @@ from dpcore.factorisation.allocation import (
     draw_exactly,
 )
 from dpcore.factorisation.fit import OnSweep
-from dpcore.factorisation.model import (
-    Sums,
-    Vectors,
-    choose_block_size,
-    multiply_coordinates,
-    solve_rows,
-)
+from dpcore.factorisation.model import Sums, Vectors, choose_block_size, multiply_coordinates, solve_rows
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 
 

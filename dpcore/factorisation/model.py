@@ -223,6 +223,11 @@ class FactorModel:
     settings: FactorSettings
     range: RatingRange
 
+    @property
+    def learned_coordinates(self) -> FloatArray:
+        """Return the item vectors without their level, in which all good items agree."""
+        return self.item_vectors[:, int(self.settings.offset > 0.0) :]
+
     def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
         """Compute each user's vector at home, from the item vectors and their own ratings, shape (num_users, d)."""
         blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
@@ -241,10 +246,7 @@ class FactorModel:
 
 
 def solve_users(
-    ratings: Ratings,
-    item_vectors: npt.NDArray[np.floating],
-    settings: FactorSettings,
-    limits: RatingRange,
+    ratings: Ratings, item_vectors: npt.NDArray[np.floating], settings: FactorSettings, limits: RatingRange
 ) -> Iterator[tuple[RatingBlock, FloatArray]]:
     """Solve for the exact least-squares vectors of all users, block by block.
 

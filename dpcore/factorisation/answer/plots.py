@@ -26,7 +26,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import words
 from dpcore.factorisation.answer.solution import FactorisationSolution, judge
-from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compute_overlap
+from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compare_neighbours
 from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult
 
 MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
@@ -84,10 +84,10 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
-        "fewest_ratings": [low for low, _ in solution.table.spreads],
-        "most_ratings": [high for _, high in solution.table.spreads],
+        "fewest_ratings": [low for low, _ in solution.spreads],
+        "most_ratings": [high for _, high in solution.spreads],
     }
-    labels = label_buckets(solution.table.spreads)
+    labels = label_buckets(solution.spreads)
     bars: list[Item] = []
     noise_curves: list[Item] = []
     for shares in solution.shares:
@@ -190,7 +190,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     assert result is not None
     assert verdict is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
-    labels, items = ["All<br>items", *label_buckets(solution.table.spreads)], list[Item]()
+    labels, items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
     for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         difference = result.compare(kind, ModelKind.UNIFORM, measure)
         mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
@@ -214,9 +214,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
         else f"Differences of {name} to uniform sampling by popularity.",
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         linear_axis(
-            f"difference of {name}",
-            title=f"Difference of {name} to uniform ({better})",
-            number_format="+.4f",
+            f"difference of {name}", title=f"Difference of {name} to uniform ({better})", number_format="+.4f"
         ),
         items,
         solution.disclosure,
@@ -236,12 +234,14 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     assert verdict is not None
     reference = result.models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
-    labels, best, items = label_buckets(solution.table.spreads), 0.0, list[Item]()
+    labels, best, items = label_buckets(solution.spreads), 0.0, list[Item]()
     for kind, scheme in SCHEMES.items():
         model = result.models.get((kind, verdict.epsilon))
         if reference is None or model is None or model.item_vectors.shape[1] < 2:
             continue
-        item_overlaps = compute_overlap(model, reference, np.arange(buckets.size), NUM_NEAREST)
+        item_overlaps = compare_neighbours(
+            model.learned_coordinates, reference.learned_coordinates, np.arange(buckets.size), NUM_NEAREST
+        )
         overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
         best = max(best, float(overlaps.max()))
         column = Column(f"overlap_{scheme.value}", overlaps)

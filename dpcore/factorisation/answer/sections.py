@@ -32,22 +32,21 @@ from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper
-from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer.solution import (
     FactorisationSolution,
-    RatingsInUse,
     choose_share_settings,
-    compute_shares,
-    describe_table,
     find_disclosure,
     judge,
+    load_ratings,
     replace_noise,
 )
 from dpcore.factorisation.answer.stored import find_stored
 from dpcore.factorisation.implicit import select_choices
-from dpcore.factorisation.measures import find_neighbours
+from dpcore.factorisation.measures import find_nearest
 from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters, RatingSource
+from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import SCHEMES, ModelKind, ProgressReport, StudyResult, run
 
 LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
@@ -60,35 +59,27 @@ STOPPED_EARLY = "Stopped before the private models were done."
 def solve_beside_page(data: Dataset, parameters: FactorisationParameters) -> Solver:
     """Divide the budget, and take the training as far as it is."""
     given_data = data if parameters.source is RatingSource.DATA else None
-    table: RatingsInUse = yield Cached(describe_table, (parameters.of_ratings, given_data), 2)
+    ratings: Ratings = yield Cached(load_ratings, (parameters.of_ratings, given_data), 2)
     shares = []
     for scheme in Scheme:
-        shares_of_scheme = yield Cached(
-            compute_shares, (table, scheme, *choose_share_settings(parameters, scheme)), 48
-        )
+        settings = choose_share_settings(parameters, scheme)
+        shares_of_scheme = yield Cached(divide_budget, (ratings, scheme, *settings), 48)
         shares.append(replace_noise(shares_of_scheme, parameters))
-    training: Found = yield search_training(table, parameters)
+    training: Found = yield search_training(ratings, parameters)
     result = None if training.stage is Stage.EARLIER else training.value
-    return Found(
-        FactorisationSolution(
-            parameters,
-            table,
-            find_disclosure(parameters, data),
-            tuple(shares),
-            result,
-            result is not None and (result.finished or training.stage is Stage.FINAL),
-        )
-    )
+    is_over = result is not None and (result.finished or training.stage is Stage.FINAL)
+    disclosure = find_disclosure(parameters, data)
+    return Found(FactorisationSolution(parameters, ratings, disclosure, tuple(shares), result, is_over))
 
 
 def search_training(
-    table: RatingsInUse, parameters: FactorisationParameters, is_trained: bool = False
+    ratings: Ratings, parameters: FactorisationParameters, is_trained: bool = False
 ) -> Search:
     """Build the search that trains all models. The page's own ε may change under its result."""
     return Search(
         "train_job",
-        (table.digest, replace(parameters.study, epsilons=(1.0,))),
-        lambda tell, stop: run(table.ratings, parameters.study, tell, stop),
+        (ratings.digest, replace(parameters.study, epsilons=(1.0,))),
+        lambda tell, stop: run(ratings, parameters.study, tell, stop),
         "Training",
         "Train again" if is_trained else "Train",
         "model_training",
@@ -103,12 +94,12 @@ def search_training(
 
 def show_training(answer: Answer, data: Dataset) -> Parts:
     """Offer the training of all models."""
-    yield search_training(answer.solution.table, answer.parameters, answer.solution.result is not None)
+    yield search_training(answer.solution.ratings, answer.parameters, answer.solution.result is not None)
 
 
 def describe_basis(answer: Answer, data: Dataset) -> Parts:
     """Say what the answer was computed from."""
-    yield Note(words.describe_ratings(answer.solution.table))
+    yield Note(words.describe_ratings(answer.solution))
 
 
 def show_budget(answer: Answer, data: Dataset) -> Parts:
@@ -166,7 +157,7 @@ def show_nearest_items(answer: Answer, data: Dataset) -> Parts:
         if model is not None:
             columns[name] = [
                 f"{escape_formula(names[neighbour])} ({wording.counted(int(counts[neighbour]), 'rating')})"
-                for neighbour in find_neighbours(model, item, NUM_NEIGHBOURS)
+                for neighbour in find_nearest(model.learned_coordinates, np.array([item]), NUM_NEIGHBOURS)[0]
             ]
     yield (
         f"**Nearest to {wording.plain(names[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), "
@@ -181,7 +172,7 @@ def show_nearest_items(answer: Answer, data: Dataset) -> Parts:
 def show_choices(answer: Answer, data: Dataset) -> Parts:
     """Show recall over epsilon and by popularity, trained on what users chose."""
     parameters: FactorisationParameters = answer.parameters
-    table: RatingsInUse = answer.solution.table
+    ratings: Ratings = answer.solution.ratings
     uses_data = parameters.source is RatingSource.DATA
     yield (
         "**What should be recommended?** It counts what users chose, not how they rate it; what they did not choose "
@@ -198,7 +189,7 @@ def show_choices(answer: Answer, data: Dataset) -> Parts:
 
     def train(tell: ProgressReport, stop: ShouldStop) -> StudyResult:
         if uses_data:
-            choices = select_choices(table.ratings, parameters.chosen_from)
+            choices = select_choices(ratings, parameters.chosen_from)
         else:
             population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
             choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
@@ -206,12 +197,7 @@ def show_choices(answer: Answer, data: Dataset) -> Parts:
 
     result: StudyResult | None = yield Search(
         "implicit_job",
-        (
-            table.digest,
-            replace(study, epsilons=(1.0,)),
-            parameters.train_epsilons,
-            parameters.chosen_from,
-        ),
+        (ratings.digest, replace(study, epsilons=(1.0,)), parameters.train_epsilons, parameters.chosen_from),
         train,
         "Training on choices",
         f"Train on choices, {wording.counted(study.repeats, 'seed')}",

@@ -13,12 +13,12 @@ from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
+from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer.solution import (
     MIN_SEEDS,
     FactorisationSolution,
-    RatingsInUse,
     Verdict,
     judge,
     list_trained_epsilons,
@@ -127,9 +127,14 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
             "weight 1 adds at most 1. For tail and adaptive weights; uniform sampling needs no counts.",
             value=adaptive.noise,
         ),
-        _build_number("Noise on the rarest items", rare_noise, f"{wording.number(rare_noise, 2)}×", SIGNAL),
-        _build_number(
-            "Noise on popular items", popular_noise, f"{wording.number(popular_noise, 2)}×", SIGNAL
+        *(
+            Number(
+                f"Noise on {items} items",
+                f"{wording.number(noise, 2)}×",
+                "the signal (adaptive)",
+                value=finite_or_none(noise),
+            )
+            for items, noise in (("the rarest", rare_noise), ("popular", popular_noise))
         ),
         Number(
             "Noise on each count",
@@ -149,7 +154,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         )
     changes = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[verdict.index, 1:]
     rare_changes = changes[:3][np.isfinite(changes[:3])]
-    rare, popular = float(rare_changes.mean()) if rare_changes.size else math.nan, float(changes[-1])
+    rare_change = float(rare_changes.mean()) if rare_changes.size else math.nan
     return (
         Number(
             f"Test error (RMSE), {recommended.value}",
@@ -159,18 +164,20 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         ),
         spread,
         Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),
-        _build_number(f"Adaptive, rarest 60{wording.PERCENT}", rare, _write_signed(rare), AGAINST_UNIFORM),
-        _build_number("Adaptive, most rated", popular, _write_signed(popular), AGAINST_UNIFORM),
+        *(
+            Number(
+                f"Adaptive, {items}",
+                _write_signed(change),
+                "RMSE against uniform",
+                value=finite_or_none(change),
+            )
+            for items, change in (
+                (f"rarest 60{wording.PERCENT}", rare_change),
+                ("most rated", float(changes[-1])),
+            )
+        ),
         *noise_numbers,
     )
-
-
-SIGNAL, AGAINST_UNIFORM = "the signal (adaptive)", "RMSE against uniform"
-
-
-def _build_number(label: str, value: float, text: str, note: str) -> Number:
-    """Build a number of items that may have no rating."""
-    return Number(label, text, note, value=value if math.isfinite(value) else None)
 
 
 def _find_error(result: StudyResult, kind: ModelKind, verdict: Verdict) -> tuple[float, float]:
@@ -245,19 +252,19 @@ def _add_interval(text: str, half_width: float, digits: int = 4) -> str:
     return f"{text} ± {half_width:.{digits}f}" if math.isfinite(half_width) else text
 
 
-def describe_ratings(table: RatingsInUse) -> str:
+def describe_ratings(solution: FactorisationSolution) -> str:
     """Describe the ratings in a line."""
-    ratings = table.ratings
+    ratings, spreads = solution.ratings, solution.spreads
     return (
         f"{wording.counted(ratings.num_users, 'user')}, {wording.counted(ratings.num_items, 'item')}, "
-        f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(table.spreads[0][0])} to "
-        f"{wording.counted(table.spreads[-1][1], 'rating')} per item."
+        f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(spreads[0][0])} to "
+        f"{wording.counted(spreads[-1][1], 'rating')} per item."
     )
 
 
 def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) -> tuple[Line, ...]:
     """Summarise the ratings for a report: what they are, and how many."""
-    ratings, disclosure = solution.table.ratings, solution.disclosure
+    ratings, disclosure = solution.ratings, solution.disclosure
     lines = (
         (Line("Data", "generated ratings", disclosure),) if dataset is None else summarise_dataset(dataset)
     )

@@ -19,7 +19,7 @@ from dpcore.data import samples
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.factorisation import answer, files
-from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer import solution as core
 from dpcore.factorisation.choice_study import CHOICE_KINDS
@@ -82,10 +82,10 @@ def rated(disclosure: Disclosure) -> Dataset:
 def found_of(
     parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
 ) -> answer.FactorisationSolution:
-    table = core.describe_table(parameters, None)
+    table = core.load_ratings(parameters, None)
     shares = tuple(
         core.replace_noise(
-            core.compute_shares(table, scheme, *core.choose_share_settings(parameters, scheme)), parameters
+            divide_budget(table, scheme, *core.choose_share_settings(parameters, scheme)), parameters
         )
         for scheme in Scheme
     )
@@ -146,6 +146,13 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
 
 
+def test_buckets_are_said_with_the_fewest_and_most_ratings_of_their_items() -> None:
+    found = found_of()
+    ascending = np.array_split(np.sort(found.ratings.item_counts), BUCKETS)
+    assert found.spreads == [(counts[0], counts[-1]) for counts in ascending]
+    assert f"; {ascending[0][0]} to {ascending[-1][-1]} ratings per item" in words.describe_ratings(found)
+
+
 def test_a_result_at_another_epsilon_is_said_to_be() -> None:
     asked = replace(ASKED, epsilon=3.0)
     said = answer_to(asked, invented({ModelKind.PRIVATE_OFFSETS: 0.9}))
@@ -166,7 +173,7 @@ def test_figures_draw_what_was_computed() -> None:
         assert np.asarray(bars.y) == pytest.approx(found.find_shares(scheme).shares)
         assert np.asarray(line.y) == pytest.approx(found.find_shares(scheme).noise_to_signal)
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
-    result = run(found.table.ratings, ASKED.study)
+    result = run(found.ratings, ASKED.study)
     found = found_of(result=result)
     fig = draw(plots.plot_over_epsilon(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
