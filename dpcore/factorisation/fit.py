@@ -347,10 +347,7 @@ def add_noise(
         rng: Source of the noise.
         offset: o, the coordinate that all user vectors share.
     """
-    return Sums(
-        sums.matrices + noise * matrix_sensitivity(offset) * rng.standard_normal(sums.matrices.shape),
-        sums.vectors + noise * label_bound * rng.standard_normal(sums.vectors.shape),
-    )
+    return sums.add_noise(noise * matrix_sensitivity(offset), noise * label_bound, rng)
 
 
 def solve_noisy_items(noisy_sums: Sums, settings: FactorSettings, limits: RatingRange) -> FloatArray:

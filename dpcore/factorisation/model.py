@@ -67,6 +67,13 @@ class Sums:
         np.add(self.matrices, products, out=self.matrices)
         np.add(self.vectors, block.build_matrix(vector_entries).T @ user_vectors, out=self.vectors)
 
+    def add_noise(self, matrix_noise: float, vector_noise: float, rng: np.random.Generator) -> Sums:
+        """Add Gaussian noise of these standard deviations to every entry."""
+        return Sums(
+            self.matrices + matrix_noise * rng.standard_normal(self.matrices.shape),
+            self.vectors + vector_noise * rng.standard_normal(self.vectors.shape),
+        )
+
     def unfold(self) -> Vectors:
         """Return the matrices in full, shape (rows, d, d)."""
         num_rows, d = self.vectors.shape

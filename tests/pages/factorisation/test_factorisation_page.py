@@ -138,7 +138,7 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({ModelKind.ADAPTIVE: 0.95})
     unclear.list_runs(ModelKind.ADAPTIVE)[:, 2] += 0.2
-    assert "show no clear change (" in answer_to(result=unclear).facts["Adaptive weights against uniform"]
+    assert "no clear change (" in answer_to(result=unclear).facts["Adaptive weights against uniform"]
     # No library fits a factorisation; the code is that of item means.
     assert answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})).code is None
     written = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9})).code
@@ -211,7 +211,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
         recall[CHOICE_KINDS.index(ModelKind.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
         recall[CHOICE_KINDS.index(ModelKind.ADAPTIVE), 1] = np.array(adaptive)[:, None]
         found = StudyResult(study, unmeasured, recall, np.arange(60), {}, True)
-        return words.write_recommendation(found, epsilon)
+        return words.write_comparison(found, epsilon)
 
     better = said((0.30, 0.32, 0.31))
     # Differences 0.10, 0.11, 0.09: mean 0.1, standard error 0.01 / √3, times Student's 4.303 with two degrees.
@@ -222,14 +222,12 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "**not clear**" in said((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
     drawn = draw(
-        plots.plot_over_epsilon(
-            StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC, measure="recall"
-        )
+        plots.plot_over_epsilon(StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC)
     )
     (line,) = [one for one in drawn.data if one.name == ModelKind.ADAPTIVE.value]
     assert np.asarray(line.y)[1] == pytest.approx(0.31)
     nothing = StudyResult(study, unmeasured, unmeasured, np.arange(60))
-    assert words.write_recommendation(nothing, 1.0).startswith("Nothing is trained")
+    assert words.write_comparison(nothing, 1.0).startswith("Nothing is trained")
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
@@ -296,7 +294,7 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     finished(trained, job)
     of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
     expected = run(select_choices(of.draw(np.random.default_rng(1))), ASKED.choice_study)
-    assert words.write_recommendation(expected, 1.0) in shown_texts(trained)
+    assert words.write_comparison(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)
