@@ -41,7 +41,7 @@ from dpcore.multitask.answer.solution import (
     compute_total_ratio,
     search_optima,
 )
-from dpcore.multitask.parameters import TaskSource
+from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, compare_budgets
 from dpcore.multitask.sampling import PrivateCounts, compute_cost_factor, release_counts
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
@@ -71,7 +71,7 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
         are = wording.agreeing(num_idle, "is", "are")
         yield Note(f"{wording.counted(num_idle, 'user')} without a task {are} left out of both.")
     yield Figures((plots.plot_sizes(solution.tasks, has_all_tasks=True),), titled=True)
-    uses_data = answer.parameters.source is TaskSource.DATA
+    uses_data = answer.parameters.generator is None
     columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
     names = (yield ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
@@ -97,20 +97,15 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
     yield Label()
 
 
-def compare_with_optima(comparison: WeightComparison, optima: Optima) -> dict[str, list[object]]:
+def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[dict[str, object]]:
     """Tabulate each way of dividing the budget beside the optimum of its kind."""
-    kinds = (
-        ("weigh the same", "problem (9)", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
-        (
-            "may differ",
-            "free weights",
-            {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "every user filled up"},
-        ),
-    )
-    rows: list[tuple[object, ...]] = []
-    for users_text, optimum_name, fits in kinds:
-        optimum = optima.by_name[optimum_name]
-        allocations: dict[str, Allocation] = {}
+    kinds = {
+        "problem (9)": ("weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
+        "free weights": ("may differ", {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}),
+    }
+    rows: list[dict[str, object]] = []
+    for optimum_name, (users_text, fits) in kinds.items():
+        optimum, allocations = optima.by_name[optimum_name], dict[str, Allocation]()
         if BudgetFit.CLIPPED in fits:
             allocations[words.name_sampling(comparison.sampling)] = comparison.sampling
         for fit, fit_text in fits.items():
@@ -118,17 +113,17 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> dict[st
                 name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
                 allocations[f"{name}, {fit_text}"] = WeightRule(exponent, fit).allocate(comparison.problem)
         for name, allocation in (allocations | {f"Exact optimum, {optimum_name}": optimum}).items():
-            total = compute_total_ratio(allocation, optima.user_task_optimum)
             excess = max(compute_total_ratio(allocation, optimum) - 1.0, 0.0)
-            rows.append((users_text, name, total, 100.0 * excess, 100.0 * compute_skew(allocation).largest))
-    heads = (
-        "Users of a task",
-        "Weights",
-        "Total bound",
-        "Above the optimum of its kind",
-        "Largest weight skew",
-    )
-    return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
+            rows.append(
+                {
+                    "Users of a task": users_text,
+                    "Weights": name,
+                    "Total bound": compute_total_ratio(allocation, optima.user_task_optimum),
+                    "Above the optimum of its kind": 100.0 * excess,
+                    "Largest weight skew": 100.0 * compute_skew(allocation).largest,
+                }
+            )
+    return rows
 
 
 def show_optimum(answer: Answer, data: Dataset) -> Parts:
@@ -178,47 +173,41 @@ def show_optimum(answer: Answer, data: Dataset) -> Parts:
 
 
 def simulate_counts(
-    tasks: Tasks, loss: Loss, rule: WeightRule, budget: float, settings: tuple[float, int, bool, int]
+    tasks: Tasks, budget: float, parameters: MultitaskParameters
 ) -> tuple[PrivateCounts, Allocation, Allocation]:
-    """Simulate one draw of private counts for this beta.
+    """Simulate one draw of private counts.
 
     Args:
         tasks: Users and tasks.
-        loss: Of the tasks.
-        rule: The rule of the weights.
         budget: beta.
-        settings: Share of beta for the counts, tasks counted per user, whether the slack covers the others, and seed.
+        parameters: Which weights, and how to count.
 
     Returns:
         The counts, and the weights on what is left of the budget: from n_hat + s (equation 18), and from n_hat alone,
         at least 1.
     """
-    share, max_tasks, covers, seed = settings
-    rng = np.random.default_rng(seed)
-    counts = release_counts(tasks.graph, budget * share, max_tasks, rng, COVERED_SHARE if covers else 0.0)
-    problem = tasks.build_problem(loss, budget * (1.0 - share))
-    without_slack = rule.allocate(problem, np.maximum(counts.estimates, 1.0))
-    return counts, rule.allocate(problem, counts.usable), without_slack
+    share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
+    covered_share = COVERED_SHARE if parameters.count_covers else 0.0
+    counts = release_counts(tasks.graph, budget * share, parameters.count_max_tasks, rng, covered_share)
+    problem = tasks.build_problem(parameters.loss, budget * (1.0 - share))
+    without_slack = parameters.rule.allocate(problem, np.maximum(counts.estimates, 1.0))
+    return counts, parameters.rule.allocate(problem, counts.usable), without_slack
 
 
 def show_counts(answer: Answer, data: Dataset) -> Parts:
     """Show the cost of releasing the sizes privately first."""
-    solution, comparison, parameters = answer.solution, answer.solution.comparison, answer.parameters
-    loss, tasks, share = comparison.problem.loss, comparison.tasks, parameters.count_share
+    comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield (
         "If task sizes are not public, release them first, for a part of β. **What does that cost?** The page "
         "simulates one draw of the noise; nothing is released."
     )
     yield Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
-    settings = (share, parameters.count_max_tasks, parameters.count_covers, parameters.count_seed)
-    counts, *allocations = yield Cached(
-        simulate_counts, (tasks, loss, comparison.rule, solution.budgets.exact, settings), kept=4
-    )
+    arguments = (tasks, answer.solution.budgets.exact, parameters)
+    counts, *allocations = yield Cached(simulate_counts, arguments, kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
-    power = 0.5 if loss is Loss.CONVEX else 1.0
+    loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
     with_slack, without_slack = (
-        compute_total_ratio(allocation, comparison.allocation) / (1.0 - share) ** power
-        for allocation in allocations
+        compute_total_ratio(allocation, comparison.allocation) / loss_factor for allocation in allocations
     )
     cost_factor = compute_cost_factor(tasks.graph.task_sizes, counts.usable)
     left = (
