@@ -313,8 +313,6 @@ def draw_examples(
     )
 
 
-PAPER = "Krichene et al. 2023"
-EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
 FIGURE_LINES = {
     Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Style.SMOOTH, "circle"),
     Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Style.CAP, "diamond"),
@@ -334,7 +332,7 @@ def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
 FIGURES = (
     PaperFigure(
         "krichene-figure-6",
-        PAPER,
+        "Krichene et al. 2023",
         "Figure 6",
         "error on synthetic tasks over the exponent μ",
         "ε = 1, δ = 1e-5, 10,000 users with 20 of 100 tasks each, task sizes by a power law with a = 1 and a = 2. "
@@ -343,7 +341,7 @@ FIGURES = (
         "Experiment",
         linear_axis("exponent μ", (-0.03, 1.03)),
         Axis("root mean squared error"),
-        EXPONENTS,
+        (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0),
         tuple(
             Line(f"{key}_{power:g}", f"{name}, a = {power:g}", style, symbol, dash)
             for key, name, style, symbol in FIGURE_LINES.values()

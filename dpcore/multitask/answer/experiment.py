@@ -83,17 +83,16 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
 def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     """Tabulate per panel the exponent of the smallest error, and the paired gain of 1/2 over 0 and 1."""
     rows: list[dict[str, object]] = []
-    for (algorithm, power, epsilon), errors in result.errors.items():
-        panel = (algorithm, power, epsilon)
+    for panel, errors in result.errors.items():
         if not np.isfinite(errors).any():
             continue
         mean = result.summarise(panel).mean
         best = int(np.nanargmin(mean))
         rows.append(
             {
-                "Algorithm": ALGORITHM_NAMES[algorithm],
-                "a": power,
-                "ε": epsilon,
+                "Algorithm": ALGORITHM_NAMES[panel[0]],
+                "a": panel[1],
+                "ε": panel[2],
                 "Best μ": result.experiment.exponents[best],
                 "Its RMSE": float(mean[best]),
                 "μ = 1/2 against 0": _format_gain(result.compare_exponents(panel, 0.5, 0.0)),

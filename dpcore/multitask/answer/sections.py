@@ -89,11 +89,9 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
             "Share of the total error": "percent",
         },
     )
-    left_out_text = (
-        f"{wording.counted(num_left_out, 'task')} in the middle left out. " if num_left_out else ""
-    )
+    left_out = f"{wording.counted(num_left_out, 'task')} in the middle left out. " if num_left_out else ""
     order = "in which they first appear in your file" if uses_data else "in which they were drawn"
-    yield Note(f"Smallest task first. {left_out_text}Tasks are numbered from 0 in the order {order}.")
+    yield Note(f"Smallest task first. {left_out}Tasks are numbered from 0 in the order {order}.")
     yield Label()
 
 
@@ -143,19 +141,15 @@ def show_optimum(answer: Answer, data: Dataset) -> Parts:
             {
                 "Total bound": ("%.3f", "1 is the exact optimum over free weights."),
                 "Above the optimum of its kind": "%.2f %%",
-                "Largest weight skew": (
-                    "%.1f %%",
-                    "Share of a task's weight that moves to other users, at worst.",
-                ),
+                "Largest weight skew": ("%.1f %%", "Share of a task's weight that moves to other users."),
             },
         )
         for name, optimum in optima.by_name.items():
             assert optimum.certificate is not None
             yield Note(f"**{wording.capital(name)}.** {optimum.stop_reason} {optimum.certificate.sentence}")
         free = compute_skew(optima.user_task_optimum)
-        yield Figures(
-            (plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)), titled=True
-        )
+        optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)
+        yield Figures(optimum_plots, titled=True)
         yield words.describe_free_weights(free)
         yield Label()
     num_pairs = tasks.graph.num_pairs
@@ -234,10 +228,8 @@ def show_weight_files(answer: Answer, data: Dataset) -> Parts:
         f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,
         words.name_sampling(comparison.sampling): comparison.sampling,
     }
-    if solution.optima is not None:
-        allocations |= {
-            f"Exact optimum, {name}": optimum for name, optimum in solution.optima.by_name.items()
-        }
+    for name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
+        allocations[f"Exact optimum, {name}"] = optimum
     name = yield Choice("download", "Which weights", {name: name for name in allocations})
     allocation, label = allocations[name].with_budget(solution.budgets.exact), answer.disclosure.label
     if allocation.reads_graph:
@@ -246,16 +238,12 @@ def show_weight_files(answer: Answer, data: Dataset) -> Parts:
             "private mechanism."
         )
     code = files.write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
+    write_tasks = functools.partial(files.write_task_weights, allocation, label)
+    write_pairs = functools.partial(files.write_pair_weights, allocation, label)
     yield Row(
         (
-            File(
-                "Task weights (CSV)", "task_weights.csv", lambda: files.write_task_weights(allocation, label)
-            ),
-            File(
-                "User-task weights (CSV)",
-                "user_task_weights.csv",
-                lambda: "".join(files.write_pair_weights(allocation, label)),
-            ),
+            File("Task weights (CSV)", "task_weights.csv", write_tasks),
+            File("User-task weights (CSV)", "user_task_weights.csv", write_pairs),
             File("Code (Python)", "apply_weights.py", lambda: code, Disclosure.PUBLIC),
         )
     )
