@@ -60,7 +60,7 @@ def build_answer(
         detail=write_detail(solved),
         numbers=list_numbers(solved),
         assumptions=ASSUMPTIONS,
-        disclosure=solved.answer.disclosure,
+        disclosure=solved.data.provenance,
         facts=list_facts(solved),
         proofs=(("Best weights", solved.best_estimate.certificate, solved.best_estimate.stop_reason),),
         code=write_forms(solved),

@@ -280,10 +280,10 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     keys = (keys,) if isinstance(keys, str) else tuple(keys)
     for key in keys:
         rerun_if_ended(key)
-        say_failure(key)
     at_work = working(*keys)
     if not at_work:
         for key in keys:
+            say_failure(key)
             if (job := st.session_state.get(key)) is not None and job.cut_off:
                 st.info(CUT_OFF, icon=":material/stop_circle:")
         return False

@@ -435,13 +435,10 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
     assert draw.coefficients.release.label.endswith("0.142858")
 
 
-@pytest.mark.parametrize(
-    ("list_lines", "of"),
-    [(regression_report.list_lines, "labels"), (training_report._list_release_lines, "rows")],
-)
-def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, of):
+@pytest.mark.parametrize(("report", "of"), [(regression_report, "labels"), (training_report, "rows")])
+def test_what_a_failed_release_has_spent_is_in_the_report(report, of):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""
-    (line,) = list_lines([], paid(0.5, 0.25))
+    (line,) = report._list_release_lines([], paid(0.5, 0.25))
     assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
     assert f"2 releases of these {of} ended in an error" in line.note
 
