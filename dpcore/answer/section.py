@@ -70,6 +70,13 @@ class Figures(Element):
 
 
 @dataclass(frozen=True)
+class Live(Element):
+    """A plot of work that goes on, drawn anew while it does."""
+
+    draw: Callable[[], Plot]
+
+
+@dataclass(frozen=True)
 class Table(Element):
     """A table.
 

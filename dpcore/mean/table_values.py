@@ -30,8 +30,7 @@ import numpy.typing as npt
 from dpcore.common.checks import require
 from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, suffix_sums
 from dpcore.dataset import Dataset, Values
-from dpcore.mean.curves import ALL_PIECES, BoundCurve, BoundOptimum, Losses, Pieces, trivial_stop_reason
-from dpcore.mean.models import Growth
+from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Pieces
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,6 @@ class Clamped:
         mean: Mean of all clamped rows.
         sizes: Rows per user, shape (num_users,).
         user_means: Mean of each user's clamped rows, shape (num_users,).
-        within_squares: Sum over rows of the squared distance to the user's own mean, (unit)^2.
         within_variances: Variance of each user's clamped rows, divisor size - 1, (unit)^2, shape (num_users,); 0 for a
             single row.
         unclamped_mean: Mean of all rows before clamping.
@@ -62,7 +60,6 @@ class Clamped:
     mean: float
     sizes: FloatArray
     user_means: FloatArray
-    within_squares: float
     within_variances: FloatArray
     unclamped_mean: float
 
@@ -93,7 +90,6 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
         mean=mean,
         sizes=sizes,
         user_means=user_means,
-        within_squares=float(distances @ distances),
         within_variances=squares / np.maximum(sizes - 1.0, 1.0),
         unclamped_mean=unclamped,
     )
@@ -161,11 +157,8 @@ def size_slope(clamped: Clamped) -> float:
     residual_variance = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
     # If the means lie on a line up to rounding, the scatter is set to the size of rounding.
     rounding_variance = 1e-24 * float((clamped.user_means**2).sum()) / x.size
-    return (
-        slope / math.sqrt(max(residual_variance, rounding_variance) / across)
-        if max(residual_variance, rounding_variance) > 0.0
-        else 0.0
-    )
+    variance = max(residual_variance, rounding_variance)
+    return slope / math.sqrt(variance / across) if variance > 0.0 else 0.0
 
 
 NORMAL_95 = 1.96
@@ -184,13 +177,21 @@ def user_share(clamped: Clamped) -> UserShare:
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.
     """
-    estimate = float(_correlation(_Sums.from_clamped(clamped)))
+    sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
+    squares_within = clamped.within_variances * (sizes - 1.0)
+    # The terms of each user in the sums of the analysis of variance: users, rows, squared sizes, distances from the
+    # mean, and squares between and within users.
+    terms = np.stack(
+        (np.ones(sizes.size), sizes, sizes**2, sizes * distances, sizes * distances**2, squares_within)
+    )
+    sums = terms.sum(axis=1)
+    estimate = float(_correlation(sums))
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
-    left_out = _correlation(_Sums.from_clamped(clamped).without_each(clamped))
+    left_out = _correlation(sums[:, None] - terms)
     # It may be undefined without some users, for example if only one user has two rows.
     estimates = left_out[~np.isnan(left_out)]
-    m = clamped.sizes.size
+    m = sizes.size
     variance = (
         float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m if estimates.size > 1 else math.inf
     )
@@ -198,59 +199,17 @@ def user_share(clamped: Clamped) -> UserShare:
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """The sums of the analysis of variance; scalars, or one entry per user who is left out."""
-
-    users: FloatArray
-    rows: FloatArray
-    squared_sizes: FloatArray
-    total: FloatArray
-    between_squares: FloatArray
-    within_squares: FloatArray
-
-    @classmethod
-    def from_clamped(cls, clamped: Clamped) -> _Sums:
-        sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
-        sums = (
-            sizes.size,
-            sizes.sum(),
-            sizes @ sizes,
-            sizes @ distances,
-            sizes @ distances**2,
-            clamped.within_squares,
-        )
-        return cls(*(np.asarray(value, dtype=np.float64) for value in sums))
-
-    def without_each(self, clamped: Clamped) -> _Sums:
-        """Return the sums with one user left out, for each user."""
-        sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
-        user_squares = clamped.within_variances * (sizes - 1.0)
-        return _Sums(
-            np.full(sizes.shape, self.users - 1.0),
-            self.rows - sizes,
-            self.squared_sizes - sizes**2,
-            self.total - sizes * distances,
-            self.between_squares - sizes * distances**2,
-            np.maximum(self.within_squares - user_squares, 0.0),
-        )
-
-
-def _correlation(sums: _Sums) -> FloatArray:
-    """Return the intraclass correlation, not clipped; nan if it is undefined."""
-    m, n = sums.users, sums.rows
+def _correlation(sums: FloatArray) -> FloatArray:
+    """Return the intraclass correlation from the sums of `user_share`, shape (6, ...); nan if undefined."""
+    m, n, squared_sizes, total, between_squares, within_squares = sums
     is_defined = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Re-centred from the mean of all rows to the mean of the remaining rows: a small step, so that little cancels.
-        between_mean_square = np.maximum(sums.between_squares - sums.total**2 / n, 0.0) / (m - 1.0)
-        within_mean_square = sums.within_squares / (n - m)
-        typical_size = (n - sums.squared_sizes / n) / (m - 1.0)
+        between_mean_square = np.maximum(between_squares - total**2 / n, 0.0) / (m - 1.0)
+        within_mean_square = np.maximum(within_squares, 0.0) / (n - m)
+        typical_size = (n - squared_sizes / n) / (m - 1.0)
         spread = between_mean_square + (typical_size - 1.0) * within_mean_square
-        share = np.where(
-            spread > 0.0,
-            (between_mean_square - within_mean_square) / np.where(spread > 0.0, spread, 1.0),
-            0.0,
-        )
+        share = np.where(spread > 0.0, (between_mean_square - within_mean_square) / spread, 0.0)
     return np.asarray(np.where(is_defined, share, np.nan))
 
 
@@ -286,45 +245,31 @@ class TableValues:
             clamped.mean - clamped.unclamped_mean,
         )
 
-    # P = sum of s c below, C = sum of c above, V0 = sum of V above, V1 = sum of V / s above, at 0 .. K sizes below.
+    # The sums below are at 0 .. K sizes at or below a bound; they do not depend on epsilon.
     @cached_property
-    def _sums_below(self) -> FloatArray:
+    def sums_below(self) -> FloatArray:
+        """Return the sum of s c over the users below, shape (K + 1,)."""
         return np.concatenate(([0.0], np.cumsum(self.histogram.sizes * self.distances)))
 
     @cached_property
-    def _distances_above(self) -> FloatArray:
+    def distances_above(self) -> FloatArray:
+        """Return the sum of c over the users above, shape (K + 1,)."""
         return suffix_sums(self.distances)
 
     @cached_property
-    def _variance_above(self) -> FloatArray:
+    def variance_above(self) -> FloatArray:
+        """Return the sum of V over the users above, shape (K + 1,)."""
         return suffix_sums(self.variances)
 
     @cached_property
-    def _per_row_above(self) -> FloatArray:
+    def per_row_above(self) -> FloatArray:
+        """Return the sum of V / s over the users above, shape (K + 1,)."""
         return suffix_sums(self.variances / self.histogram.sizes)
-
-    @property
-    def sums_between(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the sums of s c below, and of c, V and V / s above, for every piece between two sizes."""
-        sums = (self._sums_below, self._distances_above, self._variance_above, self._per_row_above)
-        return tuple(values[1:-1] for values in sums)  # type: ignore[return-value]
-
-    def losses(self, bounds: FloatArray, size_index: SizeIndex | None, is_cap: bool) -> Losses:
-        """Return the losses of caps or of smooth weights at bounds; only a cap draws rows."""
-        h = np.asarray(bounds, dtype=np.float64)
-        k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
-        rows_below, users_above, _ = self.histogram.pieces_after(k)
-        kept_rows = rows_below + h * users_above
-        shift, weight = (self._sums_below[k] + h * self._distances_above[k]) / kept_rows, h / kept_rows
-        if not is_cap:
-            return Losses(np.asarray(shift), np.zeros(shift.shape), np.asarray(weight))
-        spread = np.maximum(self._variance_above[k] - h * self._per_row_above[k], 0.0)
-        return Losses(np.asarray(shift), np.asarray(weight * (spread / kept_rows)), np.asarray(weight))
 
 
 @dataclass(frozen=True)
 class KnownValues:
-    """The model that uses the values and assumes nothing about users; see `dpcore.mean.models.Model`.
+    """The model that uses the values and assumes nothing about users.
 
     Attributes:
         table: The values, per size.
@@ -334,49 +279,51 @@ class KnownValues:
     table: TableValues
     unit_noise: float
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of smooth weights: a user with s rows weighs min(h, s)."""
-        return self.table.losses(thresholds, size_index, is_cap=False)
+    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
+        _, kept_rows, shift, weight = self._shift(thresholds, size_index)
+        return MeanError(np.zeros(kept_rows.shape), self.unit_noise * weight**2, shift)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of caps that keep at most h rows of each user, drawn at random."""
-        return self.table.losses(caps, size_index, is_cap=True)
+    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error of caps that keep at most h rows of each user, drawn at random."""
+        k, kept_rows, shift, weight = self._shift(caps, size_index)
+        spread = np.maximum(self.table.variance_above[k] - caps * self.table.per_row_above[k], 0.0)
+        return MeanError(np.asarray(weight * (spread / kept_rows)), self.unit_noise * weight**2, shift)
 
+    def _shift(
+        self, bounds: FloatArray, size_index: SizeIndex | None
+    ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
+        """Return the numbers of sizes at or below bounds, the kept rows, the shift and the largest weight."""
+        table = self.table
+        k = table.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
+        rows_below, users_above, _ = table.histogram.pieces_after(k)
+        kept_rows = rows_below + bounds * users_above
+        shift = (table.sums_below[k] + bounds * table.distances_above[k]) / kept_rows
+        return k, kept_rows, np.asarray(shift), np.asarray(bounds / kept_rows)
+
+    @cached_property
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
         return self._curve(is_cap=True)
 
-    def smooth_curve(self) -> BoundCurve:
-        """Return the curve of the error of smooth weights over the threshold."""
-        return self._curve(is_cap=False)
-
     def _curve(self, is_cap: bool) -> BoundCurve:
-        p, c, variances, per_row = self.table.sums_between
+        table = self.table
+        p, c = table.sums_below[1:-1], table.distances_above[1:-1]
         linear, square = 2.0 * p * c, c**2 + self.unit_noise
         if is_cap:
             # k (1 - k / s) V with k = h is h V - h^2 V / s.
-            linear, square = linear + variances, square - per_row
-        losses = self.capped if is_cap else self.smooth
+            linear, square = linear + table.variance_above[1:-1], square - table.per_row_above[1:-1]
+        error = self.capped if is_cap else self.smooth
         pieces = Pieces(p**2, linear, square)
-        return BoundCurve(self.table.histogram, lambda h, k: losses(h, k).error(self.unit_noise), pieces)
-
-    def best_cap(self) -> BoundOptimum:
-        """Return the best cap, from the minimum of every piece."""
-        minimum = self.cap_curve().minimise(is_integer=True)
-        return BoundOptimum(
-            minimum.bound, minimum.certificate, trivial_stop_reason(self.table.histogram) or ALL_PIECES
-        )
+        return BoundCurve(table.histogram, lambda h, k: error(h, k).variance, pieces)
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best threshold, from the minimum of every piece."""
-        minimum = self.smooth_curve().minimise(is_integer=False)
-        return BoundOptimum(
-            minimum.bound, minimum.certificate, trivial_stop_reason(self.table.histogram) or ALL_PIECES
-        )
+        return self._curve(is_cap=False).minimise(is_integer=False)
 
-    def growth(self, threshold: float) -> Growth:
-        """Return the plain growth: a user weighs the number of their rows."""
-        return Growth()
+    def coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return the coefficients of plain `Growth`: a user weighs the number of their rows."""
+        return 1.0, 0.0
 
 
 MAX_MEAN = 1e100

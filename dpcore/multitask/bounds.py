@@ -8,42 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems, refuse
-from dpcore.contributions import FloatArray
-from dpcore.multitask.problem import Allocation, TaskProblem
+from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 
 
-def _check_sizes(task_sizes: npt.ArrayLike) -> FloatArray:
-    """Return task sizes as float64, or raise `InvalidInput`."""
+def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
+    """Compute by how much the paper's weights lower the total bound of uniform ones if nobody is clipped, at least 1.
+
+    For strongly convex losses (bounds 6 and 8) that is R_1 = (sum 1 / n_i) (sum n_i) / m^2, for convex ones (bound 7)
+    R_0 = sqrt(m sum n_i) / sum sqrt(n_i). Bound (7) is proportional to the *root* of sum 1 / omega_i^2, hence so is
+    R_0. For n_1 = m^(1 + nu) and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends to
+    sqrt(m) above; the paper prints m^(nu / 2) without that limit.
+
+    Args:
+        task_sizes: n_i, above 0, shape (num_tasks,).
+        loss: Convex or strongly convex.
+
+    Source: Krichene et al. 2023, after theorem 4.2.
+    """
     sizes = np.asarray(task_sizes, dtype=np.float64)
-    if sizes.ndim != 1 or sizes.size == 0 or not np.all(np.isfinite(sizes) & (sizes > 0)):
-        raise refuse("task_sizes must be one-dimensional, finite, above 0 and not empty")
-    return sizes
-
-
-def compute_convex_gain(task_sizes: npt.ArrayLike) -> float:
-    """Compute R_0 = sqrt(m sum n_i) / sum sqrt(n_i) >= 1, by which the best weights lower bound (7).
-
-    The bound is proportional to the *root* of sum 1 / omega_i^2, hence so is this ratio. For n_1 = m^(1 + nu)
-    and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends to sqrt(m) above; the
-    paper prints m^(nu / 2) without that limit.
-
-    Source: Krichene et al. 2023, after theorem 4.2.
-    """
-    sizes = _check_sizes(task_sizes)
-    return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
-
-
-def compute_strongly_convex_gain(task_sizes: npt.ArrayLike) -> float:
-    """Compute R_1 = (sum 1 / n_i) (sum n_i) / m^2 >= 1, by which the best weights lower bounds (6) and (8).
-
-    Source: Krichene et al. 2023, after theorem 4.2.
-    """
-    sizes = _check_sizes(task_sizes)
+    if loss is Loss.CONVEX:
+        return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
     return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
-
-
-ON_AVERAGE = "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
 
 
 def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
@@ -59,11 +44,13 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
     Source: Krichene et al. 2023, equations 10 and 11; the bound is Cauchy and Schwarz.
     """
     sizes = problem.task_sizes.astype(np.float64)
-    gamma, total_budget = problem.loss.value, problem.num_users * problem.budget
+    gamma, total_budget = problem.loss.gamma, problem.num_users * problem.budget
     budget_sum = np.sum(sizes ** (1.0 - 2.0 * exponent))
     value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
     lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
-    return Certificate(value, lower_bound, ON_AVERAGE)
+    return Certificate(
+        value, lower_bound, "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
+    )
 
 
 @dataclass(frozen=True)
@@ -97,52 +84,36 @@ class Bucket:
 
     @property
     def gain(self) -> float:
-        """Return reference / bound: above 1 if the allocation is better.
-
-        Reference / bound: above 1 where the allocation is better.
-        """
+        """Return reference / bound: above 1 if the allocation is better."""
         return self.reference / self.bound
 
 
-def slice_by_size(
-    allocation: Allocation, reference: Allocation, buckets: int = 5, ignore_clipping: bool = False
-) -> tuple[Bucket, ...]:
+def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
     """Slice the tasks into equally many per bucket, from the tail (smallest) to the head.
 
     Args:
-        allocation: Any answer.
-        reference: Another answer to the same question, usually uniform weights.
-        buckets: How many, at least 1; fewer come back where there are fewer tasks.
-        ignore_clipping: Whether to take the paper's bounds (`Allocation.unclipped_bounds`) on both sides
-            instead of those that clipping leaves.
-
-    Raises:
-        InvalidInput: ``buckets`` out of range, or different numbers of tasks.
+        allocation: Weights on some tasks.
+        reference: Other weights on the same tasks, usually uniform ones.
+        num_buckets: How many; there are fewer if there are fewer tasks.
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    with Problems() as problems:
-        problems.whole(1, 1000, buckets=buckets)
-        sizes = allocation.problem.task_sizes
-        if reference.problem.num_tasks != sizes.size:
-            problems.add("allocation and reference must have the same tasks")
-    order = np.argsort(sizes, kind="stable")
-    bounds, reference_bounds = (
-        compared.unclipped_bounds if ignore_clipping else compared.task_bounds
-        for compared in (allocation, reference)
+    sizes, bounds, reference_bounds = (
+        allocation.problem.task_sizes,
+        allocation.task_bounds,
+        reference.task_bounds,
     )
-    total, ratios = bounds.sum(), bounds / reference_bounds
-    slices = np.array_split(order, min(buckets, sizes.size))
+    ratios, order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
     return tuple(
         Bucket(
-            num_tasks=bucket_tasks.size,
-            smallest=int(sizes[bucket_tasks[0]]),
-            largest=int(sizes[bucket_tasks[-1]]),
-            bound=float(bounds[bucket_tasks].sum()),
-            reference=float(reference_bounds[bucket_tasks].sum()),
-            share=float(bounds[bucket_tasks].sum() / total),
-            least_ratio=float(ratios[bucket_tasks].min()),
-            largest_ratio=float(ratios[bucket_tasks].max()),
+            num_tasks=tasks.size,
+            smallest=int(sizes[tasks[0]]),
+            largest=int(sizes[tasks[-1]]),
+            bound=float(bounds[tasks].sum()),
+            reference=float(reference_bounds[tasks].sum()),
+            share=float(bounds[tasks].sum() / bounds.sum()),
+            least_ratio=float(ratios[tasks].min()),
+            largest_ratio=float(ratios[tasks].max()),
         )
-        for bucket_tasks in slices
+        for tasks in np.array_split(order, min(num_buckets, sizes.size))
     )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, OWN, TAB, Option, Parameters, of_data, public
 from dpcore.common.text_fields import parse_checked_numbers, parse_numbers
-from dpcore.dataset import Pairs
 from dpcore.multitask.experiment import Experiment, HeavyTailed, SkewedTasks
 from dpcore.multitask.problem import DELTA_RANGE, Loss, PrivacyTarget
-from dpcore.multitask.weights import BudgetFit
+from dpcore.multitask.weights import BudgetFit, WeightRule
 
 MAX_PAGE_CELLS = 200_000_000
 """Users times tasks that a page draws while a person waits: about 1.5 s."""
@@ -31,18 +28,6 @@ class TaskSource(Option):
     DATA = "data", "Your data"
     SKEWED = "skewed", "Generated, skewed"
     HEAVY_TAILED = "heavy-tailed", "Generated, heavy tails"
-
-
-class LossKind(Option):
-    """`Loss` by name, as a link has it."""
-
-    STRONGLY_CONVEX = "strongly-convex", "Strongly convex"
-    CONVEX = "convex", "Convex"
-
-    @property
-    def loss(self) -> Loss:
-        """Return the `Loss` of this name."""
-        return Loss.CONVEX if self is LossKind.CONVEX else Loss.STRONGLY_CONVEX
 
 
 GENERATED = ("source", (TaskSource.SKEWED, TaskSource.HEAVY_TAILED))
@@ -79,7 +64,7 @@ class MultitaskParameters(Parameters):
     """The standard deviation of the logarithm of a user's number of tasks."""
     graph_seed: int = public.number(1, "Seed", SEEDS, name="seed of the generated tasks", only_with=GENERATED)
     """The same seed draws the same users and tasks."""
-    loss: LossKind = public.choice(LossKind.STRONGLY_CONVEX, "Loss")
+    loss: Loss = public.choice(Loss.STRONGLY_CONVEX, "Loss")
     """Ridge regression is strongly convex, and so is any loss plus λ|θ|². The loss decides which μ is best by the
     paper."""
     # The step is that of the curve, so that the best exponent can be set.
@@ -127,11 +112,7 @@ class MultitaskParameters(Parameters):
     experiment_epsilons: str = public.text("1, 5", "Privacy budgets ε", max_length=60, place=TAB)
     """One to four numbers, separated by commas."""
     experiment_users: int = of_data.number(
-        10_000,
-        "Users",
-        (100, MAX_EXPERIMENT_USERS),
-        name="the number of users in the experiment",
-        place=TAB,
+        10_000, "Users", (100, MAX_EXPERIMENT_USERS), name="the number of users in the experiment", place=TAB
     )
     """The number of users; the paper has 10,000."""
     experiment_repeats: int = public.number(5, "Repeats", (1, MAX_REPEATS), place=TAB)
@@ -141,28 +122,15 @@ class MultitaskParameters(Parameters):
 
     def _check_together(self, problems: Problems) -> None:
         if self.source is not TaskSource.DATA and not problems.entries:
-            self._check_generator(problems)
-        names = "epsilons of the experiment"
-        for epsilon in parse_checked_numbers(problems, names, self.experiment_epsilons, MAX_EPSILONS):
+            names = {"the number of tasks per user": self.tasks_per_user}
+            if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
+                problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
+            fits = problems.between(1.0, float(self.num_tasks), **names)
+            if fits and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
+                problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
+        text, name = self.experiment_epsilons, "epsilons of the experiment"
+        for epsilon in parse_checked_numbers(problems, name, text, MAX_EPSILONS):
             problems.between(*EPSILON_RANGE, **{"each epsilon of the experiment": epsilon})
-
-    def _check_generator(self, problems: Problems) -> None:
-        if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
-            problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
-        fits = problems.between(
-            1.0, float(self.num_tasks), **{"the number of tasks per user": self.tasks_per_user}
-        )
-        if fits and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
-            problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        """Return the epsilons of the experiment, ascending, each once.
-
-        Raises:
-            ValueError: Not numbers.
-        """
-        return parse_numbers(self.experiment_epsilons)
 
     @property
     def target(self) -> PrivacyTarget:
@@ -170,32 +138,27 @@ class MultitaskParameters(Parameters):
         return PrivacyTarget(self.epsilon, self.delta)
 
     @property
+    def rule(self) -> WeightRule:
+        """Return the rule of the weights."""
+        return WeightRule(self.exponent, self.fit, self.log_constant)
+
+    @property
     def generator(self) -> SkewedTasks | HeavyTailed | None:
         """Return the generator of the graph; None if the data have it."""
+        users, tasks, mean = self.num_users, self.num_tasks, self.tasks_per_user
         if self.source is TaskSource.SKEWED:
-            return SkewedTasks(self.num_users, self.num_tasks, self.skew, self.tasks_per_user)
+            return SkewedTasks(users, tasks, self.skew, mean)
         if self.source is TaskSource.HEAVY_TAILED:
-            return HeavyTailed(
-                self.num_users, self.num_tasks, self.tasks_per_user, self.zipf_exponent, self.user_spread
-            )
+            return HeavyTailed(users, tasks, mean, self.zipf_exponent, self.user_spread)
         return None
 
     @property
     def experiment(self) -> Experiment:
         """Return appendix C's experiment with the chosen seeds, repeats and epsilons."""
         return Experiment(
-            epsilons=self.epsilons,
+            epsilons=parse_numbers(self.experiment_epsilons),
             repeats=self.experiment_repeats,
             seed=self.experiment_seed,
             num_users=self.experiment_users,
             delta=self.delta,
         )
-
-
-def draw_pairs(generator: SkewedTasks | HeavyTailed, seed: int) -> Pairs:
-    """Draw the generator's graph for this seed.
-
-    Raises:
-        InvalidInput: Not a single pair came up.
-    """
-    return generator.draw(np.random.default_rng(seed))

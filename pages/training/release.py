@@ -156,7 +156,9 @@ def _start(solution: TrainingSolution) -> None:
 
     def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
         try:
-            model = train_once(rows, mechanism, cell, check_noted, progress, should_stop)
+            model = train_once(
+                rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
+            )
         except StoppedError as stopped:
             return _Stopped(stopped.was_drawn)
         except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.

@@ -168,11 +168,6 @@ GRID_BEGINS = "numbers_"
 MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_STYLE, js=_GRID_SCRIPT)
 
 
-def single(label: str, value: str, note: str, help: str = "") -> None:
-    """Draw one number beside a figure, with a note that compares it."""
-    st.metric(label, value, note, delta_color="off", delta_arrow="off", help=help or None)
-
-
 BADGES = {
     Disclosure.PUBLIC: ("public input", "green", ":material/public:"),
     Disclosure.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),

@@ -280,45 +280,25 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     keys = (keys,) if isinstance(keys, str) else tuple(keys)
     for key in keys:
         rerun_if_ended(key)
+        job: Job | None = st.session_state.get(key)
+        if job is not None and job.failed:
+            fields.show_problems(job.problems)
+            if job.retry_work is not None:
+                st.button(
+                    "Try again",
+                    key=f"{key}_retry",
+                    on_click=start,  # type: ignore[arg-type]
+                    args=(key, job.question, job.retry_work),
+                    kwargs={"heavy": job.heavy, "light": job.light},
+                    icon=":material/refresh:",
+                )
     at_work = working(*keys)
     if not at_work:
-        for key in keys:
-            say_failure(key)
-            if (job := st.session_state.get(key)) is not None and job.cut_off:
-                st.info(CUT_OFF, icon=":material/stop_circle:")
+        if any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
+            st.info(CUT_OFF, icon=":material/stop_circle:")
         return False
     _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
     return True
-
-
-def outcome(
-    key: str,
-    doing: str,
-    question: Any,
-    idle: str = "",
-    *,
-    live: bool = False,
-    fits: Callable[[Any], bool] = lambda _question: True,
-) -> tuple[Any, Any] | None:
-    """Watch work and return (question, result); None, with a sentence, if there is nothing to show.
-
-    Args:
-        key: In the session.
-        doing: What is done, beside its progress.
-        question: The present question: results for another question are labelled as such.
-        idle: Shown if there is no result; empty for nothing.
-        live: True if results are shown while it works.
-        fits: Returns True if the result for a question may be shown beside the present one.
-    """
-    running = watch(key, doing)
-    done = (so_far_of(key) if live else None) if running else result_of(key)
-    if done is None or not fits(done[0]):
-        if idle and not running:
-            st.caption(idle)
-        return None
-    if done[0] != question:
-        st.caption(":material/history: These results are for earlier settings; start again for the new ones.")
-    return done
 
 
 def working(*keys: str) -> list[Job]:
@@ -336,30 +316,6 @@ def rerun_if_ended(key: str) -> None:
     if job is not None and job.read_early and not job.running and not page_run.in_sight():
         job.read_early = False
         st.rerun()
-
-
-def say_failure(key: str) -> bool:
-    """If the work under this key failed, show why and a button to start it again; return True if it failed."""
-    job: Job | None = st.session_state.get(key)
-    if job is None or not job.failed:
-        return False
-    fields.show_problems(job.problems)
-    if job.retry_work is not None:
-        retry_work = job.retry_work
-        st.button(
-            "Try again",
-            key=f"{key}_retry",
-            on_click=_start_again,
-            args=(key, job.question, retry_work),
-            icon=":material/refresh:",
-        )
-    return True
-
-
-def _start_again(key: str, question: Any, work: Work) -> None:
-    failed_job: Job | None = st.session_state.get(key)
-    heavy, light = (False, False) if failed_job is None else (failed_job.heavy, failed_job.light)
-    start(key, question, work, heavy=heavy, light=light)
 
 
 @st.fragment(run_every=POLL_SECONDS)

@@ -115,6 +115,11 @@ class Run:
         st.session_state[self.key] = None
 
     @property
+    def failed(self) -> bool:
+        """Return True if it ended in an error."""
+        return bool(jobs.failure_of(self.key))
+
+    @property
     def is_cut_short(self) -> bool:
         """Return True if it has ended with a result that is not complete."""
         state = self.get_state()
@@ -148,7 +153,7 @@ class Run:
                 return Found(first, Stage.FIRST)
         if previous is not None and previous[0][0] == self.request[0]:
             return Found(previous[1], Stage.EARLIER, previous[2])
-        return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
+        return Found(None, Stage.FINAL if self.failed else Stage.FIRST)
 
 
 def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:

@@ -85,6 +85,8 @@ class Renderer:
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
                 plots.draw(item, self.label)
+            case section.Live(draw):
+                st.fragment(lambda: plots.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
                 self._draw_figures(item)
             case section.Table():
@@ -92,7 +94,14 @@ class Renderer:
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
                     for number in numbers:
-                        cards.single(number.label, number.text, number.note, number.help)
+                        st.metric(
+                            number.label,
+                            number.text,
+                            number.note,
+                            delta_color="off",
+                            delta_arrow="off",
+                            help=number.help or None,
+                        )
             case section.File():
                 self._draw_file(item)
             case section.Fields(names, shares):
@@ -111,7 +120,8 @@ class Renderer:
             case section.Window():
                 return self._draw_window(item)
             case section.Missing(needed, remedy):
-                session.show_stand_in(self.data, needed, remedy)
+                st.info(session.explain_missing(self.data, needed), icon=":material/info:")
+                session.draw_data_link(remedy)
             case section.Proposal(label, icon, settings):
                 key = f"{self.question.name}_{'_'.join(settings)}_use"
                 fields.button(label, key, icon, setting.enter, settings)
@@ -428,7 +438,7 @@ class Page:
             answer,
             contents(renderer, sections, self.tabs(answer)),
             show_files,
-            describe_basis=None if behind is None else lambda: renderer.show(behind),
+            draw_basis=lambda: None if behind is None else renderer.show(behind),
             draw_behind=self.draw_behind,
             key=f"{self.stem or self.question.name}_card",
             formula=self.formula(answer),

@@ -21,7 +21,7 @@ from pages.shared.screen import layout
 from pages.shared.session import session
 
 
-def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
+def ask(data: Dataset, ends: Mapping[str, str], noun: str = "value") -> bool:
     """Ask for the range of private values if nobody has entered one; return True if it asks.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
@@ -30,13 +30,14 @@ def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
     Args:
         data: The data in use.
         ends: What each end is called in a sentence, by session key.
+        noun: The name of a value.
     """
     empty_names = [name for key, name in ends.items() if st.session_state.get(key) is None]
     is_cleared_release = data.release is not None and not any(session.is_cleared(key) for key in ends)
     if not empty_names or not (data.is_private or is_cleared_release):
         return False
     st.info(
-        f"**What range can a value have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
+        f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
         f"{'it' if len(empty_names) == 1 else 'them'} off the data, which are private. The answer follows.",
         icon=":material/straighten:",
     )

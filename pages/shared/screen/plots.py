@@ -60,19 +60,6 @@ def draw(
     figures.show(fig, key, alt, plot.columns, plot.disclosure, button_place, figure_place, handle)
 
 
-def draw_titled(plot: Plot) -> None:
-    """Draw a plot below its title."""
-    st.markdown(f"**{plot.title}**")
-    draw(plot)
-
-
-def draw_beside(*plots: Plot) -> None:
-    """Draw plots side by side, each below its title."""
-    for column, plot in zip(st.columns(len(plots)), plots, strict=True):
-        with column:
-            draw_titled(plot)
-
-
 def show(
     plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
 ) -> Plot:
@@ -158,9 +145,7 @@ FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be co
 
 
 @contextlib.contextmanager
-def place_controls(
-    key: str, name: str = "Axis ranges", note: str = FIXED_AXES_NOTE
-) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+def place_controls(key: str, name: str, note: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
     """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
 
     Args:

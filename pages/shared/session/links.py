@@ -205,7 +205,7 @@ def _apply_link(fields: Mapping[str, str], spec: Question, problems: Problems) -
         problems.extend(refused.problems)
         return
     try:
-        session.use(origin.load(), origin)
+        session.use(session.LoadedData(origin.load(), origin))
     except InvalidInput as refused:
         problems.extend(refused.problems)
         problems.add(f"shown instead: {session.dataset().name}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -160,19 +160,14 @@ def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_file(content: Content, saved_at: datetime | None = None) -> str:
-    """Return the text of the session file.
-
-    Args:
-        content: Content of the session.
-        saved_at: Time in the file; now by default.
-    """
+def write_file(content: Content) -> str:
+    """Return the text of the session file."""
     data, data_left_out, room = _write_data(content.data, saved_dataset.ROOM)
     tables, tables_left_out = own_tables.to_json(content.own_tables, room)
     return write_document(
         SCHEMA,
         label=content.disclosure.label,
-        saved=(saved_at or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        saved=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         left_out=[*data_left_out, *tables_left_out, *content.left_out],
         data=data,
         epsilon=links.to_json_value(content.epsilon),
@@ -396,7 +391,7 @@ def apply(content: Content) -> None:
         # As it was: pins of private data do not stand beside a release of them.
         if data.made_of is not None:
             set_aside[keys.PINS], pinned = pins.split_private(pinned)
-        session.use(data.dataset, data.origin, data.made_of, set_aside)
+        session.use(replace(data, set_aside=set_aside))
     own_tables.add_files(content.files)
     own_tables.apply_releases(content.releases)
     own_tables.apply(content.own_tables)

@@ -303,9 +303,8 @@ def test_the_verdict_is_clear_only_where_its_interval_is():
 def test_the_descent_without_noise_splits_the_excess():
     question = on_splits(40, 4, training_mechanism.apply_rule(Mechanism(5.0, 1e-6)))
     known = experiment.compute_references(question)
-    at = (Side.TRAINED, ScoreUnit.ROWS, Measure.LOSS)
     floor, quiet, unclipped = (
-        known.average(of, *at)
+        of[:, Side.TRAINED, 0, 0].mean()
         for of in (known.no_privacy, known.without_noise, known.without_noise_and_clipping)
     )
     loss = (
@@ -357,7 +356,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     linear = excess.solve_linear_descent(
         eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
     )
-    variance = (descent.plan_noise(mechanism, bound).gradient / total_weight) ** 2
+    variance = (account.plan_noise(mechanism, bound).gradient / total_weight) ** 2
     return 0.5 * np.sum(eigenvalues * ((linear.start_share * optimum) ** 2 + variance * linear.noise_gain))
 
 
@@ -393,9 +392,7 @@ def _table(num_users: int):
 
 def _with_known_sum(rows, mechanism, bound, weights, runs):
     """The descent written out again, one run after another in the textbook's way, with a public sum of weights."""
-    noise = account.plan_noise(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, bound, mechanism.steps, mechanism.clip
-    )
+    noise = account.plan_noise(mechanism, bound)
     rng = np.random.default_rng(9)
     first = {Average.ALL: 1, Average.LAST_HALF: mechanism.steps // 2 + 1, Average.LAST: mechanism.steps}
     found = np.empty((rows.num_features, runs))

@@ -17,16 +17,15 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import draw, sample_limiting, study, working_set
-from dpcore.regression.answer import plots
-from dpcore.regression.answer.solution import ErrorOf
-from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
+from dpcore.regression.answer import plots, solution
+from dpcore.regression.estimate import ErrorTarget, ordinary_residual_variance, prediction_error
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
     RegressionParameters,
     ResidualVarianceSource,
+    round_outwards,
 )
-from pages.regression import work
 from pages.regression.upload import UPLOAD
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
@@ -71,7 +70,7 @@ WORK = (
     "regression.caps",
     "regression.over_epsilon",
     "regression.over_rows",
-    "regression.examples_1",
+    "regression.examples",
 )
 
 
@@ -120,7 +119,7 @@ def heights(figure, name: str) -> list[float]:
 def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
-    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
+    caps = sample_limiting.solve(problem, labels)
     none = sample_limiting.all_rows(problem)
     figure = chart(at, "regression_errors")
     assert heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
@@ -134,7 +133,7 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
     assert noise[0] ** 2 == pytest.approx(ours.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
-    error = prediction_error(problem, ours, labels).total
+    error = prediction_error(problem, ours, labels)
     assert metrics(at) == [
         wording.number(math.sqrt(ours.variance)),
         wording.number(ours.noise.scale),
@@ -180,10 +179,10 @@ def test_bounds_clip_labels_and_say_so():
 
 def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
-    fine(at.segmented_control(key="regression.error").set_value(ErrorOf.PREDICTIONS).run())
+    fine(at.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
     problem, labels = asked()
-    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
-    error = prediction_error(problem, working_set.solve(problem), labels).total
+    caps = sample_limiting.solve(problem, labels)
+    error = prediction_error(problem, working_set.solve(problem), labels)
     assert heights(chart(at, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)
     ]
@@ -193,7 +192,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.best_prediction
     assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
-    ours = prediction_error(problem, working_set.solve(problem), labels).total
+    ours = prediction_error(problem, working_set.solve(problem), labels)
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
@@ -234,7 +233,7 @@ def test_new_data_bring_new_bounds_unless_they_were_entered():
     ],
 )
 def test_proposed_bounds_contain_the_labels(low, high, expected):
-    assert work.rounded_out(low, high) == pytest.approx(expected)
+    assert round_outwards(low, high) == pytest.approx(expected)
 
 
 def test_cleared_fields_are_named_and_can_be_filled_again():
@@ -511,27 +510,27 @@ def test_intervals_are_those_that_the_core_proves_to_cover():
 def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     at = open_tab(answered, "Against ε")
     problem, labels = asked()
-    draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=10), labels)
+    draws = sample_limiting.study(problem, labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
-    for name, expected in (
-        ("Best weights", sweep.best_weights),
-        ("Best bound", sweep.cap),
-        ("No bound", sweep.no_cap),
+    for name, method in (
+        ("Best weights", "ours"),
+        ("Best bound", "best_cap"),
+        ("No bound", "no_cap"),
     ):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
-        assert y == pytest.approx(np.sqrt(expected[0]), rel=1e-5)
+        assert y == pytest.approx(np.sqrt(sweep.columns[f"{method}_coefficients"]), rel=1e-5)
 
 
 def test_the_papers_figure_starts_by_button_and_ages():
     at = open_tab(opened(), "Figures 1 and 2")
-    at.button(key="regression.over_rows_start").click().run()
+    at.button(key="regression_over_rows_start").click().run()
     settled(at)
     figure = chart(at, "regression_rows")
-    generators = [replace(GENERATOR, num_rows=n) for n in study.ROWS]
-    sweep = study.over_generated(generators[:1], study.ROWS[:1], 1.0)
-    assert trace(figure, "Best weights")[1][0] == pytest.approx(math.sqrt(sweep.best_weights[0, 0]), rel=1e-5)
+    sweep = study.over_generated({600.0: replace(GENERATOR, num_rows=600)}, 1.0)
+    best = math.sqrt(sweep.columns["ours_coefficients"][0])
+    assert trace(figure, "Best weights")[1][0] == pytest.approx(best, rel=1e-5)
     assert "earlier settings" not in shown_texts(at)
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert "earlier settings" in shown_texts(at)
@@ -539,7 +538,7 @@ def test_the_papers_figure_starts_by_button_and_ages():
 
 def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     at = open_tab(opened(), "Search")
-    finished(fine(at.button(key="regression.cvxpy_start").click().run()), "regression.cvxpy")
+    finished(fine(at.button(key="regression_cvxpy_start").click().run()), "regression.cvxpy")
     both = at.dataframe[-1].value.set_index("Solver")
     ours = working_set.solve(asked()[0])
     assert both.loc["Sweet Spot", "Total variance"] == pytest.approx(ours.variance, rel=1e-6)
@@ -561,8 +560,8 @@ def test_example_1_shows_its_true_optimum(answered):
 def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     real = working_set.solve
 
-    def stopped(problem, options=None, **named):
-        return real(problem, options, **(named | {"should_stop": lambda: True}))
+    def stopped(problem, **named):
+        return real(problem, **(named | {"should_stop": lambda: True}))
 
     monkeypatch.setattr(working_set, "solve", stopped)
     at = opened()
@@ -570,7 +569,7 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     assert "Stopped: the best so far" in said
     assert "Not yet the best" in said
     monkeypatch.undo()
-    at.button(key="regression_search_again").click().run()
+    at.button(key="regression_again").click().run()
     settled(at)
     assert_answer(at, *asked())
 
@@ -579,10 +578,10 @@ def held(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     """Hold every search until it is told to stop; it has told its steps and, where it does, its first answer."""
     real = working_set.solve
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(work, "SOON_SECONDS", 5.0 if tells_first else 0.05)
+    monkeypatch.setattr(solution, "SOON_SECONDS", 5.0 if tells_first else 0.05)
 
-    def slow(problem, options=None, *, should_stop=None, on_first=None, **told):
-        found = real(problem, options, on_first=on_first if tells_first else None, **told)
+    def slow(problem, *, should_stop=None, on_first=None, **told):
+        found = real(problem, on_first=on_first if tells_first else None, **told)
         if tells_first:
             work_is_told.set()
         while not should_stop():
@@ -608,7 +607,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         gaps = trace(chart(at, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
         # They take turns, and Stop ends the trial of caps, too.
-        until(lambda: not at.session_state[work.CAPS.key].running)
+        until(lambda: not at.session_state["regression.caps"].running)
         at.button(key="regression.solve_stop").click().run()
     settled(at)
     assert "Proved best" in shown_texts(at)

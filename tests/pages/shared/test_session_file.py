@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -519,7 +520,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     at.number_input(key="training.range_low_age").set_value(0.0)
     at.number_input(key="training.range_high_age").set_value(10.0)
     fine(at.run())
-    at.session_state["training.draws"] = {ACCOUNT: ["a model"]}
+    at.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
     fine(at.run())
     new = opened(open_app("Your data"), saved(at))
     assert "Training: 1 release that the page drew" in shown_texts(new)

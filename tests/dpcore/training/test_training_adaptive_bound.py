@@ -13,10 +13,10 @@ from scipy.stats import kstest, norm
 
 from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import GaussianNoise, Neighbours
-from dpcore.training import account, descent, followed, optimum, release
+from dpcore.training import account, adaptive_bound, descent, integer_sums, optimum, release
 from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
-from dpcore.training.followed import UserSums
+from dpcore.training.adaptive_bound import UserSums
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.rows import ClassifierRows, TrainingGenerator, compute_scores, hold_out, prepare_rows
 
@@ -81,7 +81,6 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
     rows = with_last(rows, aligned(sizes[-1], theta, 1.0))
     size = sizes[-1] if relation is VALUES else int(rng.integers(1, 13))
     after = with_last(rows, None if relation is ADD else aligned(size, theta, -1.0))
-    plan = account.plan_rule_noise(1.0, 1e-6, relation, 200, bound_follows=True)
     moved_sum, moved_count = [], []
     whole_sum, whole_count = [], []
     for data in (rows, after):
@@ -90,7 +89,7 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
         )
         moved_sum.append(total[:, 0] / bound)
         moved_count.append(within[0] - data.num_users / 2.0)
-        sums, inside = followed.round_user_sums(data, mechanism, bound, theta)
+        sums, inside = integer_sums.round_user_sums(data, mechanism, bound, theta)
         whole_sum.append(sums.sum(axis=0))
         whole_count.append(2 * int(inside.sum()) - data.num_users)
         # By brute force, user by user.
@@ -105,16 +104,16 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
         assert total[:, 0] == pytest.approx(by_hand, abs=1e-9)
         sure = np.abs(lengths - bound) > 1e-5 * bound
         assert np.array_equal(inside[sure], (lengths <= bound)[sure])
-    assert np.linalg.norm(moved_sum[0] - moved_sum[1]) <= plan.gradient_sensitivity * (1 + 1e-9)
-    assert abs(moved_count[0] - moved_count[1]) <= plan.count_sensitivity
+    assert np.linalg.norm(moved_sum[0] - moved_sum[1]) <= account.gradient_sensitivity(relation) * (1 + 1e-9)
+    assert abs(moved_count[0] - moved_count[1]) <= 0.5 * account.gradient_sensitivity(relation)
     # And in the whole numbers of a release, exactly.
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
     assert sum(int(k) ** 2 for k in whole_sum[0] - whole_sum[1]) <= grid.squared_gradient
     assert (grid.count * (whole_count[0] - whole_count[1])) ** 2 <= grid.squared_counts
-    others, _ = followed.round_user_sums(
+    others, _ = integer_sums.round_user_sums(
         rows.select_users(np.arange(rows.num_users - 1)), mechanism, bound, theta
     )
-    assert np.array_equal(others, followed.round_user_sums(rows, mechanism, bound, theta)[0][:-1])
+    assert np.array_equal(others, integer_sums.round_user_sums(rows, mechanism, bound, theta)[0][:-1])
 
 
 def test_the_sensitivities_are_reached():
@@ -132,9 +131,8 @@ def test_the_sensitivities_are_reached():
         )
         for rows in (heavy, other, light)
     ]
-    plan = account.plan_rule_noise(1.0, 1e-6, REPLACE, 200, bound_follows=True)
-    assert np.linalg.norm(found[0][0] - found[1][0]) / 2.0 == pytest.approx(plan.gradient_sensitivity)
-    assert abs(found[0][1] - found[2][1])[0] == plan.count_sensitivity
+    assert np.linalg.norm(found[0][0] - found[1][0]) / 2.0 == pytest.approx(2.0)
+    assert abs(found[0][1] - found[2][1])[0] == 1.0
 
 
 # --- account ------------------------------------------------------------------------------------------------
@@ -146,12 +144,13 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     epsilon, delta, steps = 1.3, 1e-6, 40
-    plan = account.plan_rule_noise(epsilon, delta, relation, steps, follows)
-    parts = [(plan.gradient / plan.gradient_sensitivity, steps)]
+    plan = account.plan_rule_noise(Mechanism(epsilon, delta, relation, steps=steps), follows)
+    moved = account.gradient_sensitivity(relation)
+    parts = [(plan.gradient / moved, steps)]
     if follows:
-        parts.append((plan.count / plan.count_sensitivity, steps))
+        parts.append((plan.count / (0.5 * moved), steps))
     if relation is ADD:
-        parts.append((plan.number / plan.number_sensitivity, 1))
+        parts.append((plan.number, 1))
     assert (plan.number > 0) is (relation is ADD)
     with np.errstate(all="ignore"):
         whole_loss = None
@@ -173,9 +172,9 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
 def test_the_split_in_whole_numbers_is_that_of_the_curves(relation, follows):
     mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-6, relation))
     grid = release.choose_rule_grid(mechanism, follows)
-    plan = account.plan_rule_noise(2.0, 1e-6, relation, mechanism.steps, follows)
+    plan = account.plan_rule_noise(mechanism, follows)
     unit = GaussianNoise.for_release(1.0, 2.0, 1e-6).scale * math.sqrt(grid.total)
-    assert unit / followed.CELLS == pytest.approx(plan.gradient, rel=1e-5)
+    assert unit / integer_sums.CELLS == pytest.approx(plan.gradient, rel=1e-5)
     assert mechanism.steps * (grid.squared_gradient + grid.squared_counts) + grid.number**2 == grid.total
     if follows:
         assert unit / (2 * grid.count) == pytest.approx(plan.count, rel=1e-5)
@@ -191,7 +190,7 @@ def test_discrete_noise_is_nearly_rounded_normal_noise(sigma):
     discrete /= discrete.sum()
     upper = norm.sf((np.abs(k) - 0.5) / sigma) - norm.sf((np.abs(k) + 0.5) / sigma)
     ratios = np.log(discrete / upper)
-    more, _ = followed.bound_difference(sigma, 1, 1.0, 1e-6)
+    more, _ = integer_sums.bound_difference(sigma, 1, 1.0, 1e-6)
     assert ratios.max() <= -math.log1p(-1 / (24 * sigma**2)) + 1e-10
     reach = math.sqrt(2 * (41 + math.log(2e6)))
     near = np.abs(k) <= reach * sigma
@@ -203,7 +202,7 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     sensitivity, epsilon, delta = 4_000, 1.0, 1e-6
-    noise = followed.account_exactly(sensitivity**2, 1, epsilon, delta)
+    noise = integer_sums.account_exactly(sensitivity**2, 1, epsilon, delta)
     unit = GaussianNoise.for_release(1.0, epsilon, delta).scale
     assert noise.scale == pytest.approx(unit * sensitivity, rel=1e-5)
     assert noise.epsilon <= epsilon
@@ -215,15 +214,15 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
         assert found.get_epsilon_for_delta(noise.delta) <= epsilon + 2e-4
         assert found.get_epsilon_for_delta(noise.delta) >= epsilon - 1e-3
     # Where σ is small the argument does not hold, and OpenDP's own account through zCDP is taken.
-    small = followed.account_exactly(1, 1, epsilon, delta)
+    small = integer_sums.account_exactly(1, 1, epsilon, delta)
     assert small.scale > 1.02 * unit
-    assert followed.bound_difference(small.scale, 1, epsilon, delta)[0] > 1e-6
+    assert integer_sums.bound_difference(small.scale, 1, epsilon, delta)[0] > 1e-6
 
 
 def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
-    noise = followed.account_exactly(grid.total, 200 * 8 + 1, 1.0, 1e-6)
+    noise = integer_sums.account_exactly(grid.total, 200 * 8 + 1, 1.0, 1e-6)
     drawn = np.concatenate(
         [noise.release(np.zeros(500, dtype=np.int64), grid.squared_gradient) for _ in range(8)]
     )
@@ -291,13 +290,11 @@ def test_training_is_the_rule_written_out(epsilon, signal, grown):
 
 def followed_without_noise(rows, mechanism, steps_of_bound=None):
     gradient = descent.make_bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))
-    plan = account.plan_rule_noise(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True
-    )
-    quiet = followed.RuleNoise(
+    plan = account.plan_rule_noise(mechanism, True)
+    quiet = adaptive_bound.RuleNoise(
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
-    return followed.descend(
+    return adaptive_bound.simulate(
         gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
@@ -311,7 +308,9 @@ def test_runs_on_splits_of_their_own_are_what_they_are_alone():
     def slopes(margins, part):
         return descent.clip_slopes(rows, mechanism, margins, part)
 
-    total, within = followed.make_clipped_sums(UserSums(rows, 2), rows.signed, slopes, trained)(theta, bounds)
+    total, within = adaptive_bound.make_clipped_sums(UserSums(rows, 2), rows.signed, slopes)(
+        theta, bounds, trained
+    )
     for run in range(2):
         alone = rows.select_users(np.flatnonzero(trained[:, run]))
         by_itself = descent.make_bounded_gradient(alone, mechanism, [FOLLOWED], 0, range(1))
@@ -328,8 +327,8 @@ def test_without_noise_the_bound_comes_to_its_quantile():
         slopes = LossKind.LOGISTIC.differentiate(rows.signed @ theta[:, 0])
         sums = np.stack([np.bincount(rows.users, slopes * column) for column in rows.signed.T])
         within = np.mean(np.linalg.norm(sums, axis=0) <= bound[0])
-        plan = account.plan_rule_noise(epsilon, 1e-6, ADD, 200, True)
-        (target,) = followed.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
+        plan = account.plan_rule_noise(mechanism, True)
+        (target,) = adaptive_bound.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
         assert abs(within - target) < 0.02
         # About 12 κ √d users are clipped.
         clipped = 12 * GaussianNoise.for_release(1.0, epsilon, 1e-6).scale * math.sqrt(7)
@@ -341,7 +340,7 @@ def test_a_step_has_the_size_that_the_rule_promises():
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6, VALUES, radius=1e6))
     rows = ClassifierRows(np.zeros((30, 4)), np.ones(30), np.arange(30))
     gradient, _ = descent.draw_noise(mechanism, 4, 0, range(400))
-    plan = account.plan_rule_noise(1.0, 1e-6, VALUES, 200, False)
+    plan = account.plan_rule_noise(mechanism, False)
     theta = ahead = before = np.zeros((4, 400))
     eta = training_mechanism.choose_step_length(plan.unit_noise, 4, np.array([1.0]), mechanism)
     for t in range(200):
@@ -488,27 +487,22 @@ def test_one_user_moves_the_minimiser_by_no_more_than_its_grid_says(seed, bound)
 
 def test_the_exponential_is_right_and_the_same_wherever_it_stands():
     x = np.concatenate((np.linspace(-700, 700, 20_001), np.random.default_rng(0).uniform(-3, 3, 5_000)))
-    found = followed.exponentiate_exactly(x)
+    found = integer_sums.exponentiate_exactly(x)
     assert found == pytest.approx([math.exp(v) for v in x.tolist()], rel=2e-15)
     for start, stop in ((1, 4), (7, 30), (20_003, 20_004), (3, 24_999)):
-        assert np.array_equal(followed.exponentiate_exactly(x[start:stop]), found[start:stop])
+        assert np.array_equal(integer_sums.exponentiate_exactly(x[start:stop]), found[start:stop])
 
 
 def test_blocks_of_users_add_up_to_the_same(monkeypatch):
-    from dpcore.training import followed
-
     rows = rows_of(4, [3, 1, 12, 5, 1, 1, 8])
     slopes = np.random.default_rng(0).standard_normal((rows.num_rows, 4))
     whole_norms = np.concatenate(
-        [
-            UserSums(rows, 4).compute_norms(block, slopes[block.rows])
-            for block in UserSums(rows, 4).iterate_blocks()
-        ]
+        [UserSums(rows, 4).compute_norms(block, slopes[block.rows]) for block in UserSums(rows, 4).blocks]
     )
-    monkeypatch.setattr(followed, "BLOCK", 20)
+    monkeypatch.setattr(adaptive_bound, "BLOCK", 20)
     cut = UserSums(rows, 4)
-    assert len(list(cut.iterate_blocks())) > 2
-    found = np.concatenate([cut.compute_norms(block, slopes[block.rows]) for block in cut.iterate_blocks()])
+    assert len(cut.blocks) > 2
+    found = np.concatenate([cut.compute_norms(block, slopes[block.rows]) for block in cut.blocks])
     by_hand = [
         [np.linalg.norm(rows.signed[rows.users == u].T @ slopes[rows.users == u, r]) for r in range(4)]
         for u in range(7)
