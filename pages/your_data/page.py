@@ -8,6 +8,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import document
 from pages.shared.card import cards
 from pages.shared.fields import fields
+from pages.shared.figures import figures
 from pages.shared.screen import layout, plots
 from pages.shared.session import session
 from pages.your_data import contents, heaviest, upload_inputs
@@ -36,7 +37,7 @@ def body(slots: layout.PageSlots) -> None:
     with slots.figure:
         main = distribution.plot_classes(data)
         st.markdown(f"**{main.title}**")
-        plots.draw(main)
+        figures.draw(main)
     with slots.answer:
         show_offers(data)
     with slots.bottom:
