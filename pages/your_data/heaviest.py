@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dpcore import counting
 from dpcore.common import wording
 from dpcore.dataset import Contribution, Dataset
 
@@ -18,22 +17,19 @@ WORDS = {
 
 def show(data: Dataset) -> None:
     """Show the heaviest users as a small table, folded up."""
-    heavy = counting.list_heaviest(data.histogram)
+    sizes = data.histogram.heaviest_sizes(10)
+    shares = sizes / data.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         together = (
-            f"The {wording.number(heavy.ranks.size)} heaviest users hold"
-            if heavy.ranks.size > 1
-            else "One user holds"
+            f"The {wording.number(sizes.size)} heaviest users hold" if sizes.size > 1 else "One user holds"
         )
-        st.markdown(
-            f"{together} {wording.percent(heavy.share)} of all contributions. Who they are is not kept."
-        )
-        shares = heavy.sizes / data.histogram.num_rows
+        share = wording.percent(float(shares.sum()))
+        st.markdown(f"{together} {share} of all contributions. Who they are is not kept.")
         st.table(
             pd.DataFrame(
                 {
-                    "Rank": [wording.number(rank) for rank in heavy.ranks.tolist()],
-                    WORDS[data.contribution]: [wording.number(size) for size in heavy.sizes.tolist()],
+                    "Rank": [wording.number(rank) for rank in range(1, sizes.size + 1)],
+                    WORDS[data.contribution]: [wording.number(size) for size in sizes.tolist()],
                     "Share of all": [wording.percent(share) for share in shares.tolist()],
                 }
             ).set_index("Rank")

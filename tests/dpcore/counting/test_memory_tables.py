@@ -20,7 +20,7 @@ from dpcore.cli import command
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import frames
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 
 USERS = ["a", "a", "b", "c"]
 SECONDS = [90, 30, 60, 600]
