@@ -12,9 +12,8 @@ import numpy as np
 
 from dpcore.common.privacy import LaplaceNoise
 from dpcore.contributions import FloatArray
-from dpcore.mean.models import Growth
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
-from dpcore.mean.public_counts import MeanProblem, capped_error, growth, smooth_error
+from dpcore.mean.public_counts import Growth, MeanProblem, capped_error, growth, smooth_error
 
 BINOMIAL_LIMIT = 10**15
 """Rows above which a binomial count is drawn as normal (Berry-Esseen: off by 0.5 / sqrt(rows p (1 - p)))."""

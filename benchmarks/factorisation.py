@@ -51,7 +51,7 @@ from dpcore.factorisation.model import (
     solve_rows,
     sum_for_users,
 )
-from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters, load_ratings
+from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import (
     BASELINE,
@@ -248,7 +248,9 @@ def table_over_epsilon() -> bool:
     """
     page = FactorisationParameters(1.0)
     asked = replace(page.study, epsilons=TABLE_EPSILONS, with_recall=False)
-    given = {"Generated, the page's defaults": (load_ratings(page), asked)}
+    given = {
+        "Generated, the page's defaults": (page.population.draw(np.random.default_rng(page.data_seed)), asked)
+    }
     if (real := movielens()) is not None:
         given["MovieLens 1M"] = (real, replace(asked, limits=RatingRange(1.0, 5.0)))
     print(

@@ -269,12 +269,11 @@ def experiment() -> None:
     took = time.perf_counter() - start
     head = ("algorithm", "a", "epsilon", *(f"{mu:g}" for mu in setting.exponents))
     rows = []
-    for at, algorithm in enumerate(setting.algorithms):
-        for power_at, power in enumerate(setting.powers):
-            for epsilon_at, epsilon in enumerate(setting.epsilons):
-                means = result.average()[at, power_at, epsilon_at]
-                rows.append((algorithm.value, f"{power:g}", f"{epsilon:g}", *(f"{x:.4f}" for x in means)))
-    table(f"Test error against mu: {result.rmse.size} runs in {took:.1f} s, two threads", head, rows)
+    for panel in result.errors:
+        algorithm, power, epsilon = panel
+        means = result.summarise(panel).mean
+        rows.append((algorithm.value, f"{power:g}", f"{epsilon:g}", *(f"{x:.4f}" for x in means)))
+    table(f"Test error against mu: {result.num_runs} runs in {took:.1f} s, two threads", head, rows)
 
 
 def main() -> None:

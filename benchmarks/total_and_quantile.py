@@ -20,7 +20,7 @@ from scipy import optimize
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks import _mean_simulation
-from dpcore import quantile, total
+from dpcore import mean, quantile, total
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Values
@@ -124,7 +124,7 @@ def private_mean(histogram: ContributionHistogram) -> None:
         problem = private_counts.PrivateCountsProblem(histogram, 0.1, 5.0, 1.25, 3.58, release)
 
         def run(problem: private_counts.PrivateCountsProblem = problem) -> str:
-            best = private_counts.best_cap(problem)
+            best = mean.best_cap(problem)
             found = _mean_simulation.simulate(problem, best.max_contributions, capped=True, runs=20_000)
             return (
                 f"cap {best.max_contributions}, standard error {best.standard_error:.4g} (delta method), "

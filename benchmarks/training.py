@@ -34,10 +34,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._peers import peer
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
-from dpcore.training import account, bassily, decision, descent, experiment, followed, optimum
+from dpcore.training import account, adaptive_bound, bassily, decision, descent, experiment, optimum
 from dpcore.training.account import Cell, Method
+from dpcore.training.adaptive_bound import UserSums
 from dpcore.training.bassily import Reading, StepSize
-from dpcore.training.followed import UserSums
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import (
@@ -414,11 +414,9 @@ class Cuts:
         trained, (floor, _) = self.batch(batch)
         trained = np.tile(trained, (1, 2))
         columns, d, follows = trained.shape[1], self.rows.num_features, cell.method is Method.FOLLOWED
-        plan = account.plan_rule_noise(
-            mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, follows
-        )
+        plan = account.plan_rule_noise(mechanism, follows)
         rng = np.random.default_rng([batch, 22])
-        noise = followed.RuleNoise(
+        noise = adaptive_bound.RuleNoise(
             *(
                 np.concatenate((one, -one), axis=-1)
                 for one in (
@@ -428,14 +426,13 @@ class Cuts:
                 )
             )
         )
-        gradient = followed.make_clipped_sums(
+        clipped_sums = adaptive_bound.make_clipped_sums(
             UserSums(self.rows, columns),
             self.rows.signed,
             lambda margins, part: descent.clip_slopes(self.rows, mechanism, margins, part),
-            trained,
         )
-        found = followed.descend(
-            gradient,
+        found = adaptive_bound.simulate(
+            lambda theta, bounds, _: clipped_sums(theta, bounds, trained),
             mechanism,
             int(trained[:, 0].sum()),
             np.array([cell.bound]),

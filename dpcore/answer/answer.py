@@ -225,7 +225,7 @@ class Answer:
     plots: Mapping[str, Callable[[], Plot]] = field(default_factory=dict)
     make_methods: Callable[[], Methods | None] | None = None
     choice: Callable[[], str] | None = None
-    files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    files: Mapping[str, Callable[[], str | bytes]] = field(default_factory=dict)
     bound: Any = None
     setting: ReleaseSetting | None = None
     error: float | None = None

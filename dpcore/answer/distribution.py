@@ -222,11 +222,13 @@ class OutsideCounts:
         num_below: Values below its lower end.
         num_above: Values above its upper end.
         num_values: All values.
+        noun: The name of a value.
     """
 
     num_below: int
     num_above: int
     num_values: int
+    noun: str = "value"
 
     @property
     def num_outside(self) -> int:
@@ -241,9 +243,9 @@ class OutsideCounts:
     def write_sentence(self, range_name: str, singular_effect: str = "", plural_effect: str = "") -> str:
         """Write how many values lie outside, and the effect on one or on several of them."""
         if not self.num_outside:
-            return f"All values lie inside {range_name}."
+            return f"All {self.noun}s lie inside {range_name}."
         return (
-            f"{wording.counted(self.num_outside, 'value')} of {wording.number(self.num_values)} ({self.percent}) "
+            f"{wording.counted(self.num_outside, self.noun)} of {wording.number(self.num_values)} ({self.percent}) "
             f"{wording.agreeing(self.num_outside, 'lies', 'lie')} outside {range_name}"
             f"{wording.agreeing(self.num_outside, singular_effect, plural_effect)}: "
             f"{wording.number(self.num_below)} below, {wording.number(self.num_above)} above."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,12 +76,12 @@ class Axis:
     number_format: str = ".3g"
     named_ticks: tuple[tuple[float, str], ...] = ()
 
-    @property
+    @cached_property
     def label(self) -> str:
         """Return the name with its unit, as it stands before a number."""
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
-    @property
+    @cached_property
     def heading(self) -> str:
         """Return the text at the axis."""
         return self.title or wording.capital(self.label)

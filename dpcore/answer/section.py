@@ -70,6 +70,13 @@ class Figures(Element):
 
 
 @dataclass(frozen=True)
+class Live(Element):
+    """A plot of work that goes on, drawn anew while it does."""
+
+    draw: Callable[[], Plot]
+
+
+@dataclass(frozen=True)
 class Table(Element):
     """A table.
 
@@ -211,6 +218,16 @@ class PrivateRange(Element):
 
 
 @dataclass(frozen=True)
+class ItemNames(Element):
+    """An offer to bring a public list of names; answered by the name of each item, or nothing if the data have none.
+
+    An item that stands in private rows alone is named by the noun and its number.
+    """
+
+    noun: str
+
+
+@dataclass(frozen=True)
 class Columns(Element):
     """Parts in columns of one width."""
 
@@ -264,15 +281,18 @@ class Cached(Element):
 class Search(Element):
     """Work beside the page; answered by its result, or None while there is none.
 
+    Work that reports a result before it ends is answered by that until then.
+
     Attributes:
         key: Under which the session keeps it.
         question: What it works on; any other question makes its result void. What cannot change the result is left
             out by `Parameters.without`. The digest of the data always belongs to the question.
         work: Called with a callback for progress and one that says whether to stop.
         doing: What is said beside the progress.
-        button: Text of the button that starts it; it starts by itself if empty.
+        button: Text of the button that starts it, in a section; it starts by itself if empty.
         icon: Icon of the button.
         fields: Fields that stand beside the button.
+        is_main: True if the button is the main one of its page.
         idle: What is said while there is no result.
         outdated: What is said of a result for earlier settings.
         shows_outdated: True if such a result is shown nevertheless.
@@ -282,13 +302,18 @@ class Search(Element):
         first: Returns a first answer, which stands until there is a result; None if there is none. Its argument is
             None if the work before has no result yet.
         is_complete: Returns False for a result that was cut short.
-        kept: How many complete results are kept for when they are asked for again.
-        seconds: How long a page waits for the first result of all.
+        settings: What the result is shown with, and what it stays with while it stands in for a later one: settings
+            that do not change it.
+        resumes: True if the work goes on from what it had found when it was stopped, here or in another session that
+            shares its results: its first argument, None at first.
+        kept: How many complete results are kept for when they are asked for again; of work that resumes, all results.
+        seconds: How long a page waits for the first result of all, even if the work goes on after it.
         soon: How long it waits for later ones.
         measured: True if the work says how far it is.
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
+        in_demo: False if a public demo must not start it.
     """
 
     key: str
@@ -298,6 +323,7 @@ class Search(Element):
     button: str = ""
     icon: str = "play_arrow"
     fields: tuple[str, ...] = ()
+    is_main: bool = False
     idle: str = ""
     outdated: str = ":material/history: These results are for earlier settings; start again for the new ones."
     shows_outdated: bool = False
@@ -306,6 +332,8 @@ class Search(Element):
     before: Search | None = None
     first: Callable[..., Any] | None = None
     is_complete: Callable[[Any], bool] = lambda result: True
+    settings: Any = None
+    resumes: bool = False
     kept: int = 0
     seconds: float = 0.4
     soon: float = 0.4
@@ -313,6 +341,7 @@ class Search(Element):
     doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
+    in_demo: bool = True
 
 
 @dataclass(frozen=True)
@@ -322,10 +351,12 @@ class Found:
     Attributes:
         value: The result, or what stands in for it; None if there is nothing.
         stage: How the value relates to the question.
+        settings: The ``settings`` of the search when it had this result.
     """
 
     value: Any
     stage: Stage = Stage.FINAL
+    settings: Any = None
 
 
 Part = str | Plot | Element
@@ -337,7 +368,10 @@ BEHIND, DOWNLOADS = "Behind the answer", "Downloads"
 Sections = Mapping[str, Section | Mapping[str, Section]]
 """Sections by name; a mapping of sections is a tab that holds tabs."""
 Solver = Generator[Cached | Search, Any, Found]
-"""A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`."""
+"""A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`.
+
+A search with a button starts in the section that yields it, too.
+"""
 
 
 def read(parts: Iterable[Part], search: bool = False) -> list[Part]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+
+from dpcore.answer.section import Note, Parts, Search, Table
 from dpcore.common import wording
+from dpcore.common.certificate import Solved, compare_results
+from dpcore.common.progress import ShouldStop
 
 CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 """What to do instead of publishing a bound that was computed from private data."""
@@ -69,3 +74,51 @@ def instruct_to_cap(rows: str) -> str:
 def instruct_to_weight(rows: str) -> str:
     """Write the headline of smooth weights."""
     return f"Cap each user's total weight at {rows}."
+
+
+def show_other_solver(
+    key: str,
+    question: Hashable,
+    solve: Callable[[ShouldStop], tuple[Solved, ...]],
+    value_name: str,
+    too_large: str,
+) -> Parts:
+    """Show the solutions of this program and of CVXPY beside each other, with their certificates and times.
+
+    Args:
+        key: Under which a page keeps the comparison.
+        question: The problem that is solved.
+        solve: Returns our solution and the other one; ours alone if it is stopped before the other one begins.
+        value_name: The name of the objective.
+        too_large: Why the comparison is not offered; empty if it is.
+    """
+    yield "**Compare with CVXPY**"
+    if too_large:
+        yield Note(too_large)
+        return
+    yield Note(
+        "CVXPY hands the problem as written to Clarabel, a general solver. For both solutions, the value and a number "
+        "that no solution goes below are computed from the data."
+    )
+    results: tuple[Solved, ...] | None = yield Search(
+        key,
+        question,
+        lambda tell, stop: solve(stop),
+        "Solving with both",
+        "Compare with CVXPY",
+        "balance",
+        measured=False,
+        heavy=True,
+    )
+    if results is None:
+        return
+    columns = {
+        "Solver": [result.solver for result in results],
+        value_name: [result.certificate.value for result in results],
+        "No answer is below": [result.certificate.lower_bound for result in results],
+        "Seconds": [result.seconds for result in results],
+        "How it ended": [result.stop_reason for result in results],
+    }
+    formats = {value_name: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"}
+    yield Table(columns, f"{value_name} and time of both solvers", formats)
+    yield compare_results(*results) if len(results) == 2 else "Stopped before CVXPY had begun."

@@ -337,7 +337,8 @@ class Parameters:
             for name, declared in declared_fields(type(self)).items():
                 value = getattr(self, name)
                 is_enum = isinstance(hints[name], type) and issubclass(hints[name], enum.Enum)
-                if is_enum and not problems.of_kind(hints[name], **{name: value}):
+                if is_enum and not isinstance(value, hints[name]):
+                    problems.of_kind(hints[name], **{name: value})
                     has_wrong_kinds = True
                     continue
                 if applies(declared.only_with, self.__getattribute__):
@@ -373,6 +374,19 @@ class Parameters:
 def applies(rule: tuple[str, Collection[Any]] | None, get: typing.Callable[[str], Any]) -> bool:
     """Return True if a rule of `Field` holds; ``get`` returns the value of a field."""
     return rule is None or get(rule[0]) in rule[1]
+
+
+def list_unused(
+    declared: Mapping[str, Field],
+    values: Mapping[str, Any],
+    get_default: typing.Callable[[str], Any],
+) -> list[str]:
+    """Return the fields in ``values`` that do not apply; a choice that does not apply itself has its default."""
+
+    def choice(name: str) -> Any:
+        return values[name] if applies(declared[name].only_with, choice) else get_default(name)
+
+    return [name for name in values if not applies(declared[name].only_with, choice)]
 
 
 def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:

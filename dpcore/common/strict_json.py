@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import enum
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
@@ -195,6 +194,13 @@ class JsonValue:
             return None
         return self.value
 
+    def get_boolean(self) -> bool | None:
+        """Return True or False."""
+        if not isinstance(self.value, bool):
+            self.must_be("true or false")
+            return None
+        return self.value
+
     def choose(self, names: Mapping[str, T]) -> T | None:
         """Return the object that one of these texts stands for."""
         if not isinstance(self.value, str) or self.value not in names:
@@ -252,17 +258,6 @@ def read_texts(max_texts: int, max_characters: int) -> Reader:
     return lambda json_value: tuple(
         entry.get_text(max_characters) for entry in json_value.get_entries(max_texts) or ()
     )
-
-
-def read_integer(low: int, high: int) -> Reader:
-    """Make a reader of an integer."""
-    return lambda json_value: json_value.get_integer(low, high)
-
-
-def read_enum(enum_type: type[enum.Enum]) -> Reader:
-    """Make a reader of the value of an enum."""
-    names = {member.value: member for member in enum_type}
-    return lambda json_value: json_value.choose(names)
 
 
 def read_optional(reader: Reader) -> Reader:

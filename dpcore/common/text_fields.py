@@ -12,7 +12,7 @@ import itertools
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
@@ -79,9 +79,9 @@ def from_fields(parameters_type: type[P], texts: Mapping[str, str]) -> P:
     raise InvalidInput(problems.entries)
 
 
-def list_field_types(parameters_type: Any) -> dict[str, Any]:
-    """Return the type of every field of a parameters class, by name, from a cache."""
-    return _get_types(parameters_type)
+# The type is written out: mypy takes the class of a dataclass for one that cannot be hashed.
+list_field_types: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)
+"""Return the type of every field of a parameters class, by name."""
 
 
 def list_text_limits(parameters_type: Any) -> dict[str, int]:
@@ -89,10 +89,6 @@ def list_text_limits(parameters_type: Any) -> dict[str, int]:
     return {
         field.name: field.metadata[LONGEST] for field in fields(parameters_type) if LONGEST in field.metadata
     }
-
-
-# Not `list_field_types` itself: mypy takes the class of a dataclass for one that cannot be hashed.
-_get_types = functools.cache(typing.get_type_hints)
 
 
 def read_good_fields(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -11,22 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, is_mechanism
-from dpcore.common.strict_json import (
-    JsonValue,
-    Reader,
-    encode_array,
-    read_enum,
-    read_integer,
-    read_text,
-    read_texts,
-)
-from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.data.design_matrix import Design
-from dpcore.data.tables import FileKind, FileLayout, TableLayout
+from dpcore.common.codec import Codec, cut
+from dpcore.common.parameters import fields_by_name
+from dpcore.common.privacy import Neighbours, ReleaseFacts, is_mechanism
+from dpcore.common.strict_json import JsonValue, Reader, read_text, read_texts
+from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
+from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.dataset import (
     MAX_VALUES,
-    Contribution,
     Dataset,
     LabelledRows,
     Pairs,
@@ -49,7 +40,7 @@ _FACETS: dict[str, type[Any]] = {
     "values": Values, "totals": Totals, "pairs": Pairs,
     "tasks": TaskSizes, "pair_sizes": PairSizes, "table": LabelledRows,
 }  # fmt: skip
-"""The facets of `Dataset`; the types of their attributes decide how these are read."""
+"""The facets of `Dataset`."""
 _CODES = ("user_codes", "task_codes")
 _WORDS = {
     "values": "the values of each row",
@@ -125,230 +116,132 @@ def _fits(facet: Any) -> bool:
 
 
 def _content(dataset: Dataset) -> dict[str, Any]:
-    facets = {
-        name: {
-            f.name: _to_json_value(value)
-            for f in fields(facet)
-            if (value := getattr(facet, f.name)) is not None
-        }
-        for name in _FACETS
-        if (facet := getattr(dataset, name)) is not None
-    }
-    release = {} if dataset.release is None else {"release": facts_to_json(dataset.release)}
-    return {
-        "name": cut(dataset.name, NAME),
+    content = {
+        "name": dataset.name,
         "source": cut(dataset.source, SENTENCE),
-        "disclosure": dataset.disclosure.value,
-        **release,
-        **({} if dataset.layout is None else {"layout": _layout_to_json(dataset.layout)}),
-        "privacy_unit": [cut(column, NAME) for column in dataset.privacy_unit[:NOTES]],
-        "contribution": dataset.contribution.value,
+        "disclosure": dataset.disclosure,
+        "privacy_unit": dataset.privacy_unit[:NOTES],
+        "contribution": dataset.contribution,
         "notes": [cut(note, SENTENCE) for note in dataset.notes[:NOTES]],
         "digest": dataset.digest,
         "histogram": {"sizes": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "facets": facets,
+        "facets": {
+            name: CODEC.write_fields(facet)
+            for name in _FACETS
+            if (facet := getattr(dataset, name)) is not None
+        },
+        "release": dataset.release,
+        "layout": dataset.layout,
     }
+    return {name: CODEC.write(value) for name, value in content.items() if value is not None}
 
 
-def _layout_to_json(layout: TableLayout) -> dict[str, Any]:
-    return {
-        "files": [
-            {**vars(file), "name": cut(file.name, NAME), "kind": file.kind.value, "names": list(file.names)}
-            for file in layout.files
-        ],
-        "numbers": [list(entry) for entry in layout.numbers],
-        "missing_is_a_user": layout.missing_is_a_user,
-        "filled": list(layout.filled),
-    }
+# --- Reading ----------------------------------------------------------------------------------------------------------
 
 
-def cut(text: str, max_length: int) -> str:
-    """Cut a text to a length for a file, with lone surrogates replaced."""
-    return text[:max_length].encode(errors="replace").decode()
-
-
-def _to_json_value(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return encode_array(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def facts_to_json(facts: ReleaseFacts) -> dict[str, Any]:
-    """Return the facts of a release as JSON, with all digits of epsilon and delta."""
-    return {
-        "epsilon": facts.epsilon,
-        "delta": facts.delta,
-        "neighbours": facts.neighbours.short,
-        "mechanism": facts.mechanism,
-    }
-
-
-def _mechanism(value: JsonValue) -> str | None:
-    mechanism = value.get_text(80)
+def _read_mechanism(node: JsonValue) -> str | None:
+    mechanism = node.get_text(80)
     if mechanism is not None and not is_mechanism(mechanism):
-        value.refuse("a mechanism is said in letters, digits, blanks and hyphens")
+        node.refuse("a mechanism is said in letters, digits, blanks and hyphens")
     return mechanism
 
 
+def _read_integers(node: JsonValue, largest: int = MAX_SIZE) -> IntArray | None:
+    array = node.get_array("int64")
+    if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= largest:
+        node.refuse(f"these must be whole numbers from 0 to {largest:,}")
+    return array
+
+
+def _read_codes(node: JsonValue) -> IntArray | None:
+    # Arrays have an entry for every code up to the largest, so a huge code would take all memory.
+    return _read_integers(node, MAX_VALUES - 1)
+
+
+def _write_feature(feature: Feature) -> list[str]:
+    return [feature.column, feature.encoding.value, feature.reference, *feature.levels]
+
+
+def _read_feature(node: JsonValue) -> Feature | None:
+    entries = node.get_entries(3 + MAX_LEVELS) or []
+    if len(entries) < 3:
+        node.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
+        return None
+    column, reference, *levels = (entry.get_text(NAME) or "" for entry in (entries[0], *entries[2:]))
+    encoding: FeatureKind | None = CODEC.read(entries[1], FeatureKind)
+    return None if encoding is None else Feature(column, encoding, reference, tuple(levels))
+
+
 _RELATIONS = {relation.short: relation for relation in Neighbours}
-FACTS: Mapping[str, Reader] = {
-    "epsilon": JsonValue.get_number,
-    "delta": JsonValue.get_number,
-    "neighbours": lambda part: part.choose(_RELATIONS),
-    "mechanism": _mechanism,
-}
+CODEC = Codec(
+    NAME,
+    MOST_NAMES,
+    readers={
+        Feature: _read_feature,
+        Neighbours: lambda node: node.choose(_RELATIONS),
+        (ReleaseFacts, "mechanism"): _read_mechanism,
+        IntArray: _read_integers,
+        FloatArray: lambda node: node.get_array("float64"),
+        (LabelledRows, "features"): lambda node: node.get_array("float64", dimensions=2),
+        (Pairs, "num_tasks"): lambda node: node.get_integer(1, MAX_VALUES),
+        **{
+            (facet, name): _read_codes
+            for facet in _FACETS.values()
+            for name in _CODES
+            if name in fields_by_name(facet)
+        },
+    },
+    writers={Feature: _write_feature, Neighbours: lambda relation: relation.short},
+)
+"""The form of data, of releases and of designs in a session file."""
+FACTS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]
 """Readers of the facts of a release."""
 
 
-def build_facts(value: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
+def build_facts(node: JsonValue, members: Mapping[str, Any] | None) -> ReleaseFacts | None:
     """Build the facts of a release from members that were read; None if there are problems, which are recorded."""
-    return None if members is None else value.build(ReleaseFacts, *(members[name] for name in FACTS))
+    return None if members is None else node.build(ReleaseFacts, **{name: members[name] for name in FACTS})
 
 
-def read_facts(value: JsonValue) -> ReleaseFacts | None:
-    """Read the facts of a release from a JSON object that contains nothing else."""
-    return build_facts(value, value.read_members(FACTS))
-
-
-def from_json(value: JsonValue) -> Dataset | None:
+def from_json(node: JsonValue) -> Dataset | None:
     """Read the dataset that `to_json` wrote; None if there are problems, which are recorded.
 
     Every facet is checked like one from an upload, and the dataset by the digest that it had when it was saved.
     """
-    members = value.read_members(
+    needed, optional = CODEC.list_readers(Dataset)
+    members = node.read_members(
         {
-            "name": read_text(NAME),
+            **{name: (needed | optional)[name] for name in ("name", "disclosure", "contribution")},
             "source": read_text(SENTENCE),
-            "disclosure": read_enum(Disclosure),
             "privacy_unit": read_texts(NOTES, NAME),
-            "contribution": read_enum(Contribution),
             "notes": read_texts(NOTES, SENTENCE + NAME),
             "digest": read_text(64),
-            "histogram": _histogram,
-            "facets": _facets,
+            "histogram": _read_histogram,
+            "facets": lambda facets: facets.read_members({}, {name: optional[name] for name in _FACETS}),
         },
-        {"release": read_facts, "layout": _layout},
+        {name: optional[name] for name in ("release", "layout")},
     )
     if members is None:
         return None
     digest, facets = members.pop("digest"), members.pop("facets")
-    dataset = value.build(Dataset, **members, **facets)
+    dataset = node.build(Dataset, **members, **facets)
     if dataset is not None and dataset.digest != digest:
-        value.refuse("these data are not those that were saved: the file was changed or damaged")
+        node.refuse("these data are not those that were saved: the file was changed or damaged")
         return None
     return dataset
 
 
-def _histogram(value: JsonValue) -> ContributionHistogram | None:
-    members = value.get_members(["sizes", "users"])
+def _read_histogram(node: JsonValue) -> ContributionHistogram | None:
+    members = node.get_members(["sizes", "users"])
     if members is None:
         return None
     sizes, users = (members[name].get_entries(MOST_SIZES) for name in ("sizes", "users"))
     if sizes is None or users is None:
         return None
     if not all(type(entry.value) is int for entry in (*sizes, *users)):
-        value.refuse("sizes and users must be whole numbers")
+        node.refuse("sizes and users must be whole numbers")
         return None
-    return value.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
-
-
-def _layout(value: JsonValue) -> TableLayout | None:
-    members = value.read_members(
-        {
-            "files": lambda files: tuple(map(_file_layout, files.get_entries(MOST_NAMES) or ())),
-            "numbers": lambda columns: tuple(map(_column, columns.get_entries(MOST_NAMES) or ())),
-            "missing_is_a_user": lambda answer: answer.value,
-            "filled": read_texts(MOST_NAMES, NAME),
-        }
-    )
-    if members is None:
-        return None
-    if not members["files"] or None in members["numbers"] or type(members["missing_is_a_user"]) is not bool:
-        value.refuse("there must be a file, a mark with each column of numbers, and a yes or no")
-        return None
-    return TableLayout(**members)
-
-
-def _column(value: JsonValue) -> tuple[str | None, str | None] | None:
-    """Read a column of numbers and its decimal mark."""
-    pair = value.get_entries(2) or ()
-    return (
-        (pair[0].get_text(NAME), pair[1].choose({mark: mark for mark in ("", ".", ",")}))
-        if len(pair) == 2
-        else None
-    )
-
-
-def _file_layout(value: JsonValue) -> FileLayout | None:
-    readers = {f.name: read_text(NAME) for f in fields(FileLayout) if f.name != "names"}
-    readers |= {"kind": read_enum(FileKind), "skip": read_integer(0, 10**9)}
-    members = value.read_members(
-        readers, {"names": read_texts(MOST_NAMES, NAME)}
-    )  # Files of earlier versions have none.
-    return None if members is None else FileLayout(**members)
-
-
-def _facets(value: JsonValue) -> dict[str, Any]:
-    return {
-        name: _facet(name, facet) for name, facet in (value.get_members((), tuple(_FACETS)) or {}).items()
-    }
-
-
-def _facet(name: str, value: JsonValue) -> Any | None:
-    facet_type = _FACETS[name]
-    types = {f.name: str(f.type) for f in fields(facet_type)}
-    members = value.read_members(
-        {}, {name: functools.partial(_read_attribute, name, its_type) for name, its_type in types.items()}
-    )
-    if members is None:
-        return None
-    try:
-        return value.build(facet_type, **members)
-    except TypeError:
-        value.refuse(f"of {', '.join(types)}, one is missing that is needed")
-    return None
-
-
-def _read_attribute(attribute: str, its_type: str, value: JsonValue) -> Any:
-    its_kind = its_type.split(" | ")[0]
-    if its_kind == "IntArray":
-        array = value.get_array("int64")
-        # Arrays have an entry for every code up to the largest, so a huge code would take all memory.
-        largest, subject = (MAX_VALUES - 1, "codes") if attribute in _CODES else (MAX_SIZE, "these")
-        if array is not None and array.size and not 0 <= int(array.min()) <= int(array.max()) <= largest:
-            value.refuse(f"{subject} must be whole numbers from 0 to {largest:,}")
-        return array
-    if its_kind == "FloatArray":
-        return value.get_array("float64", dimensions=2 if attribute == "features" else 1)
-    if its_kind == "int":
-        return value.get_integer(1, MAX_VALUES) if attribute == "num_tasks" else value.get_integer(0, 10**15)
-    if its_kind == "str":
-        return value.get_text(NAME)
-    if its_kind == "tuple[str, ...]":
-        return tuple(entry.get_text(NAME) for entry in value.get_entries(MOST_NAMES) or ())
-    ends = tuple(entry.get_number() for entry in value.get_entries(2) or ())
-    if len(ends) != 2:
-        value.refuse("a range has two ends")
-    return ends
-
-
-def design_to_json(design: Design | None) -> dict[str, Any] | None:
-    """Return a design as JSON for a session file, or None if there is none."""
-    if design is None:
-        return None
-    features = [
-        [feature.column, feature.encoding.value, feature.reference, *feature.levels]
-        for feature in design.features
-    ]
-    # Left out if empty, so that seals of earlier files stay valid.
-    optional_fields = {"positive": design.positive} if design.positive else {}
-    return {
-        "label": design.label,
-        "user": design.user,
-        "features": features,
-        "intercept": design.intercept,
-        **optional_fields,
-    }
+    return node.build(ContributionHistogram, [e.value for e in sizes], [e.value for e in users])
 
 
 def compute_seal(account: str, digest: str, design: Mapping[str, Any] | None) -> str:
@@ -367,7 +260,7 @@ def table_to_json(
         design: Roles of its columns.
         settings: Entries of the user about its columns, by session key.
     """
-    saved_design = design_to_json(design)
+    saved_design = CODEC.write(design)
     return {
         "content": content,
         "account": account,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public, range_end
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
-from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Spending
 from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps
 from dpcore.factorisation.generator import GeneratedRatings
@@ -17,7 +14,6 @@ from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
 from dpcore.factorisation.implicit import ImplicitSettings
 from dpcore.factorisation.implicit_study import ImplicitStudy
 from dpcore.factorisation.model import LARGEST_RATING, OWN_COORDINATE, FactorSettings, RatingRange
-from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import Study
 from dpcore.multitask.problem import DELTA_RANGE, PrivacyTarget
 
@@ -192,6 +188,12 @@ class FactorisationParameters(Parameters):
         return tuple(sorted({*parse_numbers(self.train_epsilons), self.epsilon}))
 
     @property
+    def of_ratings(self) -> FactorisationParameters:
+        """Return the parameters without those that the ratings do not depend on."""
+        names = ("source", "num_users", "num_items", "ratings_per_user", "rank", "data_seed")
+        return FactorisationParameters(1.0, **{name: getattr(self, name) for name in names})
+
+    @property
     def generator(self) -> GeneratedRatings | None:
         """Return the generator of the ratings; None if the data have ratings."""
         return None if self.source is RatingSource.DATA else self.population
@@ -252,11 +254,3 @@ class FactorisationParameters(Parameters):
         """Return a study at the size of MovieLens 10M: one epsilon, one seed, no recall."""
         study = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
         return replace(study, limits=RatingRange(LARGE.lowest, LARGE.highest))
-
-
-def load_ratings(parameters: FactorisationParameters, dataset: Dataset | None = None) -> Ratings | None:
-    """Load the table that the parameters name; None if the data should have ratings and have none."""
-    generator = parameters.generator
-    if generator is not None:
-        return generator.draw(np.random.default_rng(parameters.data_seed))
-    return None if dataset is None or dataset.pairs is None else Ratings.from_pairs(dataset.pairs)

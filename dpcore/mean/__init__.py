@@ -1,14 +1,15 @@
 """A mean under a bound on rows per user: the best cap, the best smooth weights, and what each costs."""
 
-from dpcore.mean.models import Growth, Target
+from dpcore.mean.models import MeanError
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource, choose_defaults
 from dpcore.mean.public_counts import (
     ASSUMPTIONS,
     NEIGHBOURS,
     CapChoice,
-    MeanError,
+    Growth,
     MeanProblem,
     SmoothChoice,
+    Target,
     best_cap,
     best_smooth,
     cap_stretches,

@@ -1,4 +1,9 @@
-"""Models of the values of a mean: only the counts are known, or the population that users come from.
+"""The error of a mean over bounds, its minimum, and the model in which only the counts of rows are known.
+
+**Curves.** Between two neighbouring sizes every error of this package is (a + b h + d h^2) / n_h^2 + c with
+n_h = S + q h, S the rows of the users below and q the users above. Its derivative has the sign of
+(b S - 2 q a) + (2 d S - q b) h, which is linear in h. So a piece has one turning point at most, and between sizes and
+turning points the error is monotone. The search evaluates every piece.
 
 **Only counts.** The mean is that of the rows in this table; counts, sigma^2 and rho are known. The number of rows of
 a user tells nothing about the values: users are exchangeable. Weights u then miss the mean of the table by an error
@@ -16,75 +21,257 @@ Karush, Kuhn and Tucker; ours.
 1. *Piece*: check the optimality condition in t at every size; the first size where it holds ends the piece.
 2. *Point*: on that piece nu is linear in t, so the condition is a linear equation in t.
 3. *Bound*: convert t back to a number of rows h by bisection, as t rises with h.
-
-**Population.** The mean is that of the population that users come from; rows of one user are correlated. A row is mu
-+ a_l + e with Var a = rho sigma^2 and Var e = (1 - rho) sigma^2, independent of each other and of the number of rows
-of a user. For given weights of users it is best to spread each over the user's rows evenly. The variance is then
-sigma^2 sum_l u_l^2 / x_l with x_l = s_l / (1 + (s_l - 1) rho): the problem of `dpcore.common.weights` in effective
-sizes. So its optimum is the best among all weights of users. At rho = 0 it is Epasto et al. 2020.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import weights
 from dpcore.common.certificate import Certificate
-from dpcore.common.parameters import Option
 from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, excess_sums, suffix_sums
-from dpcore.mean.curves import ALL_PIECES, BoundCurve, BoundOptimum, Losses, Pieces, trivial_stop_reason
+
+EVERY_PIECE = "every piece between two neighbouring sizes was looked at, with its turning point"
+MAX_STEPS = 200
+"""Most subdivisions of an interval; the ends are neighbouring float64 numbers long before."""
+PROBES = 15
+"""Bounds evaluated together within an interval; one call costs more than this many bounds in it."""
 
 
 @dataclass(frozen=True)
-class Growth:
-    """The weight of a user with s rows up to a bound: w(s) = s (extra_rows + extra_users / (1 + (s - 1) rho)).
-
-    A user with s rows weighs w(min(s, h)), spread evenly over the rows. At rho = 0, or without ``extra_users``, that is
-    min(s, h) up to a factor, the smooth weights of Epasto et al. 2020.
+class MeanError:
+    """Expected squared error of the released mean, in its parts, at given bounds.
 
     Attributes:
-        extra_rows: Weight per row, 1 or 0.
-        extra_users: Weight per effective row (the effective size of a user).
-        user_share: rho in [0, 1].
+        sampling_variance: Variance of the (weighted) mean before noise, (unit of the values)^2.
+        privacy_variance: Variance of the Laplace noise, (unit of the values)^2.
+        shift: Bias before noise with its sign, in the values' unit; 0 where it is not known.
     """
 
-    extra_rows: float = 1.0
-    extra_users: float = 0.0
-    user_share: float = 0.0
+    sampling_variance: FloatArray
+    privacy_variance: FloatArray
+    shift: FloatArray = field(default_factory=lambda: np.zeros(()))
 
-    def user_weights(self, rows: npt.ArrayLike) -> FloatArray:
-        """Return w(s) at numbers of rows above 0, of their shape; w is increasing."""
-        s = np.asarray(rows, dtype=np.float64)
-        return np.asarray(s * (self.extra_rows + self.extra_users / (1.0 + (s - 1.0) * self.user_share)))
+    @cached_property
+    def variance(self) -> FloatArray:
+        """Return the expected squared error, the sum of all parts with the shift squared."""
+        return np.asarray(self.shift**2 + self.sampling_variance + self.privacy_variance)
 
-    def scaled_weights(self, threshold: float, rows: npt.ArrayLike) -> FloatArray:
-        """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
-        if self.is_plain:
-            return np.asarray(np.minimum(threshold, rows))
-        return np.asarray(np.minimum(threshold, self.user_weights(rows) * self._scale(threshold)))
 
-    def coefficients(self, threshold: float) -> tuple[float, float]:
-        """Return ``extra_rows`` and ``extra_users`` multiplied by the factor of `scaled_weights`."""
-        scale = 1.0 if self.is_plain else self._scale(threshold)
-        return self.extra_rows * scale, self.extra_users * scale
+@dataclass(frozen=True)
+class BoundOptimum:
+    """The best cap or the best threshold of a model.
 
-    def _scale(self, threshold: float) -> float:
-        return threshold / float(self.user_weights(threshold))
+    Attributes:
+        bound: In rows per user; an integer for a cap.
+        certificate: The squared error there and a lower bound for all caps or thresholds.
+        stop_reason: Sentence on how the search ended.
+    """
 
-    @property
-    def is_plain(self) -> bool:
-        """Return True if w(s) is proportional to s."""
-        return self.extra_users == 0.0
+    bound: float
+    certificate: Certificate
+    stop_reason: str
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Coefficients a, b, d of the numerator on each piece z_(k-1) <= h <= z_k, k = 1 .. K - 1, of shape (K - 1,)."""
+
+    constant: FloatArray
+    linear: FloatArray
+    square: FloatArray
+
+
+@dataclass(frozen=True)
+class BoundCurve:
+    """An error over bounds from the smallest to the largest size.
+
+    Attributes:
+        histogram: Rows per user.
+        error_after: Function of bounds and of the numbers of sizes at or below them; returns the error, continuous.
+        pieces: Numerators of the error, which give its turning points.
+    """
+
+    histogram: ContributionHistogram
+    error_after: Callable[[FloatArray, SizeIndex], FloatArray]
+    pieces: Pieces
+
+    def error(self, bounds: FloatArray) -> FloatArray:
+        """Return the error at any bounds, of their shape."""
+        return self.error_after(bounds, np.searchsorted(self.histogram.sizes, bounds, side="right"))
+
+    @cached_property
+    def _turning_points(self) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        """Return the indices of pieces with a turning point inside, and those points."""
+        sizes = self.histogram.sizes.astype(np.float64)
+        sums = self.histogram.pieces_at_sizes()
+        rows_below, users_above = sums.rows_at_or_below[:-1], sums.users_above[:-1]
+        a, b, d = self.pieces.constant, self.pieces.linear, self.pieces.square
+        slope = 2.0 * d * rows_below - users_above * b
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            point = (2.0 * users_above * a - b * rows_below) / slope
+        inside = np.flatnonzero((point > sizes[:-1]) & (point < sizes[1:]))
+        return inside, point[inside]
+
+    @cached_property
+    def _errors_at_sizes(self) -> FloatArray:
+        sizes = self.histogram.sizes
+        errors = np.empty(sizes.size)
+        for block in self.histogram.blocks:
+            index = slice(block.start + 1, block.stop + 1)
+            errors[block] = self.error_after(sizes[block].astype(np.float64), index)
+        return errors
+
+    def _candidates(self, is_integer: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the candidates and their errors: sizes, and turning points (or the integers around them)."""
+        sizes = self.histogram.sizes.astype(np.float64)
+        pieces, point = self._turning_points
+        if is_integer:
+            # Stay within the piece: at a size the next piece begins.
+            low, high = np.tile(sizes[pieces], 2), np.tile(sizes[pieces + 1], 2)
+            point = np.clip(np.concatenate((np.floor(point), np.ceil(point))), low, high)
+            pieces = np.tile(pieces, 2)
+        # The error is continuous, so a point on the right end of a piece may count as inside the piece.
+        return np.concatenate((sizes, point)), np.concatenate(
+            (self._errors_at_sizes, self.error_after(point, pieces + 1))
+        )
+
+    def minimise(self, is_integer: bool) -> BoundOptimum:
+        """Return the minimum from the smallest to the largest size; the smallest bound if several are equal."""
+        candidates, values = self._candidates(is_integer)
+        smallest = float(values.min())
+        bound = float(candidates[values == smallest].min())
+        # The error turns at most once on a piece, so the best integer is among the candidates.
+        lower_bound = smallest if is_integer else self.lower_bound()
+        certificate = Certificate(smallest, min(lower_bound, smallest), EVERY_PIECE)
+        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or ALL_PIECES)
+
+    def lower_bound(self) -> float:
+        """Return a lower bound on the error at all bounds, from three values on every piece with a turning point.
+
+        The error is a quadratic in 1 / n_h there, so its values at both ends and in the middle of 1 / n_h determine it.
+        This check does not use the numerators that gave the turning points.
+        """
+        pieces, _ = self._turning_points
+        lowest = float(self._errors_at_sizes.min())
+        if not pieces.size:
+            return lowest
+        sizes = self.histogram.sizes.astype(np.float64)
+        low, high = sizes[pieces], sizes[pieces + 1]
+        sums = self.histogram.pieces_at_sizes()
+        rows_below, users_above = sums.rows_at_or_below[pieces], sums.users_above[pieces]
+        middle_rows = 2.0 / (1.0 / (rows_below + users_above * low) + 1.0 / (rows_below + users_above * high))
+        first_error, last_error = self._errors_at_sizes[pieces], self._errors_at_sizes[pieces + 1]
+        middle_error = self.error_after(
+            np.clip((middle_rows - rows_below) / users_above, low, high), pieces + 1
+        )
+        # The error is first_error + v (slope + v bend), with v linear in 1 / n_h from 0 at the left end to 1 at the
+        # right.
+        bend = 2.0 * (first_error + last_error - 2.0 * middle_error)
+        slope = last_error - first_error - bend
+        with np.errstate(divide="ignore", invalid="ignore"):
+            vertex = np.clip(np.where(bend > 0.0, -slope / (2.0 * bend), 0.0), 0.0, 1.0)
+        return min(lowest, float((first_error + vertex * (slope + vertex * bend)).min()))
+
+    def intervals_within(self, limit: float, is_integer: bool) -> tuple[tuple[float, float], ...]:
+        """Return all intervals of bounds on which the error is at most ``limit``, ascending.
+
+        Args:
+            limit: At least the best value.
+            is_integer: True if only integers are allowed; these begin at 1, as a cap may be below the smallest size.
+
+        Returns:
+            (lowest, highest) bound of each, both inside, to one unit (integers) or to rounding.
+        """
+        points = self._breakpoints(is_integer)
+        is_fine = self.error(points) <= limit
+        change = np.flatnonzero(np.diff(is_fine.astype(np.int8)))
+        edges = self._edges(points[change], points[change + 1], is_fine[change], limit, is_integer)
+        begins = ([float(points[0])] if is_fine[0] else []) + [
+            float(e) for e, was in zip(edges, is_fine[change], strict=True) if not was
+        ]
+        stops = [float(e) for e, was in zip(edges, is_fine[change], strict=True) if was]
+        stops += [float(points[-1])] if is_fine[-1] else []
+        return _join_intervals(list(zip(begins, stops, strict=True)), is_integer)
+
+    def _breakpoints(self, is_integer: bool) -> FloatArray:
+        """Return sorted bounds between neighbours of which the error is monotone."""
+        _, point = self._turning_points
+        if is_integer:
+            point = np.concatenate((np.floor(point), np.ceil(point), [1.0]))
+        # Two sorted runs: a stable sort merges them.
+        return np.sort(
+            np.concatenate((self.histogram.sizes.astype(np.float64), np.sort(point))), kind="stable"
+        )
+
+    def _edges(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        is_low_fine: npt.NDArray[np.bool_],
+        limit: float,
+        is_integer: bool,
+    ) -> FloatArray:
+        """Return the last bound within the limit between each pair of a bound within it and a bound beyond it."""
+        inside, outside = np.where(is_low_fine, low, high), np.where(is_low_fine, high, low)
+        shares = np.arange(1.0, PROBES + 1.0) / (PROBES + 1.0)
+        rows = np.arange(inside.size)
+        for _ in range(MAX_STEPS):
+            probes = inside[:, None] + (outside - inside)[:, None] * shares
+            if is_integer:
+                probes = np.floor(probes)
+            is_fine = self.error(probes.ravel()).reshape(probes.shape) <= limit
+            # With its two ends among the probes: the error is within the limit up to one of them and beyond it from the
+            # next.
+            path = np.column_stack((inside, probes, outside))
+            last_fine = np.where(is_fine.all(axis=1), PROBES, np.argmin(is_fine, axis=1))
+            nearer, further = path[rows, last_fine], path[rows, last_fine + 1]
+            if np.array_equal(nearer, inside) and np.array_equal(further, outside):
+                break
+            inside, outside = nearer, further
+        return inside
+
+
+def _join_intervals(
+    intervals: list[tuple[float, float]], is_integer: bool
+) -> tuple[tuple[float, float], ...]:
+    """Join intervals that touch; intervals of integers also if no integer lies between them."""
+    unions: list[tuple[float, float]] = []
+    for low, high in intervals:
+        if unions and (low - unions[-1][1] <= 1.0 if is_integer else low <= unions[-1][1]):
+            unions[-1] = (unions[-1][0], high)
+        else:
+            unions.append((low, high))
+    return tuple(unions)
+
+
+def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
+    """Return the interval that contains a bound, or (bound, bound) if rounding left it outside of all."""
+    for low, high in intervals:
+        if low <= bound <= high:
+            return low, high
+    return bound, bound
+
+
+ALL_PIECES = "Exact: the best of every piece between two sizes."
+
+
+def trivial_stop_reason(histogram: ContributionHistogram) -> str:
+    """Return the sentence on a trivial search (one user, or one size); empty if there is something to search."""
+    if histogram.num_users == 1:
+        return "There is one user: every bound gives the same weights."
+    if histogram.sizes.size == 1:
+        return "All users have equally many rows: there is only one bound to choose."
+    return ""
 
 
 @dataclass(frozen=True)
 class CountsOnly:
-    """The model of exchangeable users for the mean of this table; see `dpcore.mean.models.Model`.
+    """The model of exchangeable users for the mean of this table.
 
     Attributes:
         histogram: Rows per user.
@@ -123,8 +310,8 @@ class CountsOnly:
         nu = sums.excess(h) / n / (sums.worth_below + sums.users * worth)
         return np.asarray(nu), np.asarray(np.minimum(h, self.histogram.max_size) / n + nu * worth)
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of the weights min(t, p + nu x) that are constant from h rows on."""
+    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error of the weights min(t, p + nu x) that are constant from h rows on."""
         h = np.asarray(thresholds, dtype=np.float64)
         sums, n, rho = self._sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
         nu, t = self._weight_coefficients(h, sums)
@@ -136,10 +323,10 @@ class CountsOnly:
         # every p.
         terms_above = np.maximum(t * (t * inverse - 2.0 * rows / n) + squares / n**2, 0.0)
         sampling = self.value_variance * (nu * (nu * sums.worth_below) + terms_above)
-        return Losses(np.zeros(sampling.shape), np.asarray(sampling), t)
+        return MeanError(np.asarray(sampling), self.unit_noise * t**2)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of a cap that keeps at most h rows of each user, drawn at random."""
+    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
         sums, n, rho = self._sums_at(h, size_index), float(self.histogram.num_rows), self.user_share
         cut = sums.excess(h) / n  # 1 - n_h / n
@@ -148,8 +335,9 @@ class CountsOnly:
         terms_above = weight * (weight * sums.users - 2.0 * sums.rows / n) + sums.squares / n**2
         uneven = sums.squares_below * (cut / kept_rows) ** 2 + np.maximum(terms_above, 0.0)
         sampling = self.value_variance * (rho * uneven + (1.0 - rho) * cut / kept_rows)
-        return Losses(np.zeros(sampling.shape), np.asarray(sampling), np.asarray(weight))
+        return MeanError(np.asarray(sampling), self.unit_noise * weight**2)
 
+    @cached_property
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
         sums, rho, n = self._sums.between_sizes, self.user_share, float(self.histogram.num_rows)
@@ -165,21 +353,13 @@ class CountsOnly:
             ),
             self.unit_noise + variance * rho * sums.users * (1.0 - 2.0 * sums.rows / n),
         )
-        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).error(self.unit_noise), pieces)
+        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, pieces)
 
-    def best_cap(self) -> BoundOptimum:
-        """Return the best cap, from the minimum of every piece."""
-        optimum = self.cap_curve().minimise(is_integer=True)
-        return BoundOptimum(
-            optimum.bound, optimum.certificate, trivial_stop_reason(self.histogram) or ALL_PIECES
-        )
-
-    def growth(self, threshold: float) -> Growth:
-        """Return the growth of the best weights below a threshold: n u_l = s_l + n nu x_l."""
+    def coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return the coefficients of `Growth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
         h = np.asarray(float(threshold))
         nu, _ = self._weight_coefficients(h, self._sums_at(h))
-        extra = float(nu) * self.histogram.num_rows
-        return Growth(1.0, extra, self.user_share) if self.user_share and extra else Growth()
+        return 1.0, float(nu) * self.histogram.num_rows
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
@@ -324,122 +504,3 @@ class _BelowAboveSums:
     def between_sizes(self) -> _BelowAboveSums:
         """Return the sums for every piece between two neighbouring sizes."""
         return self.take(slice(1, -1))
-
-
-@dataclass(frozen=True)
-class Population:
-    """The model of correlated rows for the mean of a population; see `dpcore.mean.models.Model`.
-
-    Attributes:
-        histogram: Rows per user.
-        unit_noise: Variance of the noise if one user holds all the weight, (unit)^2.
-        value_variance: sigma^2, (unit)^2.
-        user_share: rho in [0, 1].
-    """
-
-    histogram: ContributionHistogram
-    unit_noise: float
-    value_variance: float
-    user_share: float
-
-    @cached_property
-    def _effective(self) -> weights.EffectiveSizes:
-        return weights.EffectiveSizes(self.histogram, self.user_share)
-
-    @cached_property
-    def _squares_before(self) -> FloatArray:
-        sizes = self.histogram.sizes.astype(np.float64)
-        return np.concatenate(([0.0], np.cumsum(sizes**2 * self.histogram.users)))
-
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses if a user with s rows weighs as much as one with min(h, s)."""
-        losses = weights.smooth_losses(self._effective, self._effective.convert(thresholds))
-        sampling = self.value_variance * losses.squared_weights
-        return Losses(np.zeros(sampling.shape), np.asarray(sampling), losses.largest_weight)
-
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
-        h = np.asarray(caps, dtype=np.float64)
-        k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
-        rows_below, users_above, _ = self.histogram.pieces_after(k)
-        kept_rows = rows_below + h * users_above
-        correlated = self._squares_before[k] / kept_rows + h * (h / kept_rows) * users_above
-        rho = self.user_share
-        sampling = self.value_variance * ((rho * correlated + (1.0 - rho)) / kept_rows)
-        return Losses(np.zeros(sampling.shape), np.asarray(sampling), np.asarray(h / kept_rows))
-
-    def best_smooth(self) -> BoundOptimum:
-        """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
-        best = weights.best_smooth(self._effective, self.value_variance / self.unit_noise)
-        bound = self._convert_to_rows(best.bound)
-        value = float(self.smooth(np.asarray(bound)).error(self.unit_noise))
-        lower = self.unit_noise * best.certificate.lower_bound
-        stop_reason = trivial_stop_reason(self.histogram) or best.stop_reason
-        return BoundOptimum(bound, Certificate(value, lower, best.certificate.argument), stop_reason)
-
-    def _convert_to_rows(self, effective: float) -> float:
-        """Return the number of rows with the given effective size, clipped to the two sizes around it."""
-        sizes, rho = self.histogram.sizes, self.user_share
-        effective_sizes = self._effective.convert(sizes)
-        k = min(int(np.searchsorted(effective_sizes, effective)), sizes.size - 1)
-        low, high = float(sizes[max(k - 1, 0)]), float(sizes[k])
-        # x = s / (1 + (s - 1) rho), solved for s; at rho = 1 every user has the effective size 1, whatever s.
-        remainder = 1.0 - rho * effective
-        rows = effective * (1.0 - rho) / remainder if remainder > 0.0 else high
-        return min(max(rows, low), high)
-
-    def growth(self, threshold: float) -> Growth:
-        """Return the growth of the best weights: a user weighs their effective size."""
-        return Growth(0.0, 1.0, self.user_share) if self.user_share else Growth()
-
-    def cap_curve(self) -> BoundCurve:
-        """Return the curve of the error of caps over the bound."""
-        sums, rho = self.histogram.pieces_at_sizes(), self.user_share
-        rows_below, users_above = sums.rows_at_or_below[:-1], sums.users_above[:-1]
-        pieces = Pieces(
-            self.value_variance * (rho * self._squares_before[1:-1] + (1.0 - rho) * rows_below),
-            self.value_variance * (1.0 - rho) * users_above,
-            self.unit_noise + self.value_variance * rho * users_above,
-        )
-        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).error(self.unit_noise), pieces)
-
-    def best_cap(self) -> BoundOptimum:
-        """Return the best cap, from the minimum of every piece (though the curve has only one local minimum)."""
-        minimum = self.cap_curve().minimise(is_integer=True)
-        return BoundOptimum(
-            minimum.bound, minimum.certificate, trivial_stop_reason(self.histogram) or ALL_PIECES
-        )
-
-
-class Target(Option):
-    """The mean that the release estimates."""
-
-    TABLE = "table", "This table"
-    """The mean of the rows in this table."""
-    POPULATION = "population", "People like these"
-    """The mean of the distribution that users and their rows come from."""
-
-
-class Model(Protocol):
-    """A model of users, which gives the error of every bound."""
-
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of caps that keep at most h rows of each user, drawn at random.
-
-        ``size_index`` is `ContributionHistogram.count_sizes_up_to`, if known.
-        """
-
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses if a user with s rows weighs as much as one with min(h, s)."""
-
-    def best_cap(self) -> BoundOptimum:
-        """Return the best integer cap from the smallest to the largest size."""
-
-    def best_smooth(self) -> BoundOptimum:
-        """Return the best weights; the bound is the number of rows from which on a user's weight is constant."""
-
-    def growth(self, threshold: float) -> Growth:
-        """Describe the growth of a user's weight with their rows below that threshold."""
-
-    def cap_curve(self) -> BoundCurve:
-        """Return the curve of the error of caps over the bound."""

@@ -25,9 +25,8 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
-from dpcore.mean.models import Target
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.public_counts import MeanProblem
+from dpcore.mean.public_counts import MeanProblem, Target
 from dpcore.mean.table_values import ValueSummary
 
 
@@ -187,6 +186,11 @@ class MeanParameters(Parameters):
             expected = min(max(values_mean - self.lower, 0.0), self.value_bound)
         about = self._users(read)
         return PrivateCountsProblem(histogram, self.epsilon, self.value_bound, variance, expected, **about)
+
+    @property
+    def reads_values(self) -> bool:
+        """Return True if the variance or the user share is to be computed from the values."""
+        return self.variance_source is VarianceSource.FROM_VALUES or self.likeness is Likeness.FROM_VALUES
 
     def reads_table(self, read: ValueSummary | None) -> bool:
         """Return True if the error is that on the values themselves, so that nothing is assumed of users."""

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpcore import mean
-from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.common.strict_json import certificate_fields
@@ -95,6 +94,11 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         super().__post_init__()  # Check again with the factor in place: the ratio must stay in float64.
 
     @property
+    def proof_limit(self) -> str:
+        """Return that the error at the given ``value_mean`` is approximate: nothing is proved of the exact error."""
+        return f", for the {ERROR_IS} of the error"
+
+    @property
     def privacy_factor(self) -> float:
         """Return the variance that privacy adds to the mean, divided by 2 (B h / (epsilon n_h))^2.
 
@@ -124,26 +128,6 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         largest = math.sqrt(float(error(self, bound).privacy_variance) / self._unit_noise)
         share = 2.0 * largest / self.epsilon
         return share if self.release is Release.PAIR else math.sqrt(2.0) * share
-
-
-def best_smooth(problem: PrivateCountsProblem) -> public_counts.SmoothChoice:
-    """Return the threshold of smooth weights that minimises the delta-method error, exactly.
-
-    The certificate covers all weights that depend on a user's own number of rows, for the approximate error at the
-    given ``value_mean``. It proves nothing about the exact error of the ratio.
-    """
-    best = public_counts.best_smooth(problem)
-    return replace(best, certificate=_mark_approximate(best.certificate))
-
-
-def best_cap(problem: PrivateCountsProblem) -> public_counts.CapChoice:
-    """Return the integer cap that minimises the delta-method error, exactly; certificate as in `best_smooth`."""
-    best = public_counts.best_cap(problem)
-    return replace(best, certificate=_mark_approximate(best.certificate))
-
-
-def _mark_approximate(certificate: Certificate) -> Certificate:
-    return replace(certificate, argument=f"{certificate.argument}, for the {ERROR_IS} of the error")
 
 
 def pair(values: Values, bound: float, value_bound: float, capped: bool = False) -> tuple[float, float]:

@@ -5,15 +5,20 @@ sigma^2 and are independent; neighbours differ in one user's values; the release
 epsilon-DP. All errors here are variances in (unit of the values)^2.
 
 `MeanProblem.target` and the fields after it choose the target and the model of users; the defaults are the paper's.
-The other models are those of `dpcore.mean.models` and `dpcore.mean.table_values`.
+The other models are `dpcore.mean.models.CountsOnly`, `dpcore.mean.table_values.KnownValues` and the following one.
+
+**Population.** The mean is that of the population that users come from; rows of one user are correlated. A row is mu
++ a_l + e with Var a = rho sigma^2 and Var e = (1 - rho) sigma^2, independent of each other and of the number of rows
+of a user. For given weights of users it is best to spread each over the user's rows evenly. The variance is then
+sigma^2 sum_l u_l^2 / x_l with x_l = s_l / (1 + (s_l - 1) rho): the problem of `dpcore.common.weights` in effective
+sizes. So its optimum is the best among all weights of users. At rho = 0 it is Epasto et al. 2020.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +26,18 @@ import numpy.typing as npt
 from dpcore.common import weights
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.parameters import Option
 from dpcore.common.privacy import LaplaceNoise, Neighbours
-from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.mean.curves import BoundOptimum, interval_around
-from dpcore.mean.models import CountsOnly, Growth, Model, Population, Target
+from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
+from dpcore.mean.models import (
+    BoundCurve,
+    BoundOptimum,
+    CountsOnly,
+    MeanError,
+    Pieces,
+    interval_around,
+    trivial_stop_reason,
+)
 from dpcore.mean.table_values import KnownValues, TableValues
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
@@ -38,6 +51,136 @@ ASSUMPTIONS = (
     "Noise is Laplace noise with scale B × (largest weight of a user) / ε",
 )
 """Assumptions of this module; sentences without their full stop."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The weight of a user with s rows up to a bound: w(s) = s (extra_rows + extra_users / (1 + (s - 1) rho)).
+
+    A user with s rows weighs w(min(s, h)), spread evenly over the rows. At rho = 0, or without ``extra_users``, that is
+    min(s, h) up to a factor, the smooth weights of Epasto et al. 2020.
+
+    Attributes:
+        extra_rows: Weight per row, 1 or 0.
+        extra_users: Weight per effective row (the effective size of a user).
+        user_share: rho in [0, 1].
+    """
+
+    extra_rows: float = 1.0
+    extra_users: float = 0.0
+    user_share: float = 0.0
+
+    def user_weights(self, rows: npt.ArrayLike) -> FloatArray:
+        """Return w(s) at numbers of rows above 0, of their shape; w is increasing."""
+        s = np.asarray(rows, dtype=np.float64)
+        return np.asarray(s * (self.extra_rows + self.extra_users / (1.0 + (s - 1.0) * self.user_share)))
+
+    def scaled_weights(self, threshold: float, rows: npt.ArrayLike) -> FloatArray:
+        """Return min(h, c w(s)) for threshold h, with the factor c that makes c w(h) = h."""
+        if self.is_plain:
+            return np.asarray(np.minimum(threshold, rows))
+        return np.asarray(np.minimum(threshold, self.user_weights(rows) * self._scale(threshold)))
+
+    def coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return ``extra_rows`` and ``extra_users`` multiplied by the factor of `scaled_weights`."""
+        scale = 1.0 if self.is_plain else self._scale(threshold)
+        return self.extra_rows * scale, self.extra_users * scale
+
+    def _scale(self, threshold: float) -> float:
+        return threshold / float(self.user_weights(threshold))
+
+    @property
+    def is_plain(self) -> bool:
+        """Return True if w(s) is proportional to s."""
+        return self.extra_users == 0.0
+
+
+@dataclass(frozen=True)
+class Population:
+    """The model of correlated rows for the mean of a population.
+
+    Attributes:
+        histogram: Rows per user.
+        unit_noise: Variance of the noise if one user holds all the weight, (unit)^2.
+        value_variance: sigma^2, (unit)^2.
+        user_share: rho in [0, 1].
+    """
+
+    histogram: ContributionHistogram
+    unit_noise: float
+    value_variance: float
+    user_share: float
+
+    @cached_property
+    def _effective(self) -> weights.EffectiveSizes:
+        return weights.EffectiveSizes(self.histogram, self.user_share)
+
+    @cached_property
+    def _squares_before(self) -> FloatArray:
+        sizes = self.histogram.sizes.astype(np.float64)
+        return np.concatenate(([0.0], np.cumsum(sizes**2 * self.histogram.users)))
+
+    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error if a user with s rows weighs as much as one with min(h, s)."""
+        losses = weights.smooth_losses(self._effective, self._effective.convert(thresholds))
+        sampling = self.value_variance * losses.squared_weights
+        return MeanError(np.asarray(sampling), self.unit_noise * losses.largest_weight**2)
+
+    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error of caps: sigma^2 (rho sum_l k_l^2 + (1 - rho) n_h) / n_h^2, with rows kept at random."""
+        h = np.asarray(caps, dtype=np.float64)
+        k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
+        rows_below, users_above, _ = self.histogram.pieces_after(k)
+        kept_rows = rows_below + h * users_above
+        correlated = self._squares_before[k] / kept_rows + h * (h / kept_rows) * users_above
+        rho = self.user_share
+        sampling = self.value_variance * ((rho * correlated + (1.0 - rho)) / kept_rows)
+        return MeanError(np.asarray(sampling), self.unit_noise * (h / kept_rows) ** 2)
+
+    def best_smooth(self) -> BoundOptimum:
+        """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
+        best = weights.best_smooth(self._effective, self.value_variance / self.unit_noise)
+        bound = self._convert_to_rows(best.bound)
+        value = float(self.smooth(np.asarray(bound)).variance)
+        lower = self.unit_noise * best.certificate.lower_bound
+        stop_reason = trivial_stop_reason(self.histogram) or best.stop_reason
+        return BoundOptimum(bound, Certificate(value, lower, best.certificate.argument), stop_reason)
+
+    def _convert_to_rows(self, effective: float) -> float:
+        """Return the number of rows with the given effective size, clipped to the two sizes around it."""
+        sizes, rho = self.histogram.sizes, self.user_share
+        effective_sizes = self._effective.convert(sizes)
+        k = min(int(np.searchsorted(effective_sizes, effective)), sizes.size - 1)
+        low, high = float(sizes[max(k - 1, 0)]), float(sizes[k])
+        # x = s / (1 + (s - 1) rho), solved for s; at rho = 1 every user has the effective size 1, whatever s.
+        remainder = 1.0 - rho * effective
+        rows = effective * (1.0 - rho) / remainder if remainder > 0.0 else high
+        return min(max(rows, low), high)
+
+    def coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return the coefficients of `Growth` for the best weights: a user weighs their effective size."""
+        return 0.0, 1.0
+
+    @cached_property
+    def cap_curve(self) -> BoundCurve:
+        """Return the curve of the error of caps over the bound."""
+        sums, rho = self.histogram.pieces_at_sizes(), self.user_share
+        rows_below, users_above = sums.rows_at_or_below[:-1], sums.users_above[:-1]
+        pieces = Pieces(
+            self.value_variance * (rho * self._squares_before[1:-1] + (1.0 - rho) * rows_below),
+            self.value_variance * (1.0 - rho) * users_above,
+            self.unit_noise + self.value_variance * rho * users_above,
+        )
+        return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, pieces)
+
+
+class Target(Option):
+    """The mean that the release estimates."""
+
+    TABLE = "table", "This table"
+    """The mean of the rows in this table."""
+    POPULATION = "population", "People like these"
+    """The mean of the distribution that users and their rows come from."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +230,13 @@ class MeanProblem:
         """Return 2 (B / epsilon)^2, the variance of the noise if one user holds all the weight."""
         return LaplaceNoise.for_release(self.value_bound, self.epsilon).variance
 
+    @property
+    def proof_limit(self) -> str:
+        """Return what a certificate's argument adds about the error that it is for; empty for the exact error."""
+        return ""
+
     @cached_property
-    def model(self) -> Model | None:
+    def model(self) -> CountsOnly | KnownValues | Population | None:
         """Return the model of users, or None for the paper's independent rows."""
         if self.table is not None:
             return KnownValues(self.table, self._unit_noise)
@@ -105,32 +253,12 @@ class MeanProblem:
 
 
 @dataclass(frozen=True)
-class MeanError:
-    """Expected squared error of the released mean, in its parts, at given bounds.
-
-    Attributes:
-        sampling_variance: Variance of the (weighted) mean before noise, (unit of the values)^2.
-        privacy_variance: Variance of the Laplace noise, (unit of the values)^2.
-        shift: Bias before noise with its sign, in the values' unit; 0 where it is not known.
-    """
-
-    sampling_variance: FloatArray
-    privacy_variance: FloatArray
-    shift: FloatArray = field(default_factory=lambda: np.zeros(()))
-
-    @property
-    def variance(self) -> FloatArray:
-        """Return the expected squared error, the sum of all parts with the shift squared."""
-        return np.asarray(self.sampling_variance + self.privacy_variance + self.shift**2)
-
-
-@dataclass(frozen=True)
 class _Choice:
     sampling_variance: float
     privacy_variance: float
+    shift: float
     certificate: Certificate
     stop_reason: str
-    shift: float = field(default=0.0, kw_only=True)
 
     @cached_property
     def variance(self) -> float:
@@ -152,10 +280,10 @@ class SmoothChoice(_Choice):
             share the weight of h such rows among all of theirs.
         sampling_variance: Part of the expected squared error due to sampling.
         privacy_variance: Part due to privacy noise.
+        shift: Part that is bias before noise, in the values' unit, with its sign; 0 where it is not known.
         certificate: The variance and a dual lower bound for *all* weights; if values are used, a bound for all
             thresholds.
-        ended: Sentence on how the search ended.
-        shift: Part that is bias before noise, in the values' unit, with its sign; 0 where it is not known.
+        stop_reason: Sentence on how the search ended.
     """
 
     threshold: float
@@ -169,35 +297,31 @@ class CapChoice(_Choice):
         max_contributions: Integer h: at most h rows of each user are kept, with equal weights.
         sampling_variance: Part of the expected squared error due to sampling.
         privacy_variance: Part due to privacy noise.
-        certificate: The variance and a lower bound for all integer caps.
-        ended: Sentence on how the search ended.
         shift: Part that is bias before noise, in the values' unit, with its sign; 0 where it is not known.
+        certificate: The variance and a lower bound for all integer caps.
+        stop_reason: Sentence on how the search ended.
     """
 
     max_contributions: int
 
 
-def _error(problem: MeanProblem, losses: weights.Losses) -> MeanError:
-    return MeanError(
-        sampling_variance=np.asarray(problem.value_variance * losses.squared_weights),
-        privacy_variance=np.asarray(problem._unit_noise * losses.largest_weight**2),
-    )
-
-
 def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return all parts of v(h); shapes and source as `smooth_variance`."""
     if problem.model is not None:
-        losses = problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
-        return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
-    return _error(problem, weights.smooth_losses(problem.histogram, thresholds))
+        return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
+    return _scale_losses(problem, weights.smooth_losses(problem.histogram, thresholds))
 
 
 def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """Return all parts of v'(h); shapes and source as `capped_variance`."""
     if problem.model is not None:
-        losses = problem.model.capped(np.asarray(caps, dtype=np.float64))
-        return MeanError(losses.sampling, problem._unit_noise * losses.largest_weight**2, losses.shift)
-    return _error(problem, weights.capped_losses(problem.histogram, caps))
+        return problem.model.capped(np.asarray(caps, dtype=np.float64))
+    return _scale_losses(problem, weights.capped_losses(problem.histogram, caps))
+
+
+def _scale_losses(problem: MeanProblem, losses: weights.Losses) -> MeanError:
+    sampling_variance = problem.value_variance * losses.squared_weights
+    return MeanError(np.asarray(sampling_variance), problem._unit_noise * losses.largest_weight**2)
 
 
 def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -237,52 +361,47 @@ def best_smooth(problem: MeanProblem) -> SmoothChoice:
 
     If the problem has the values, the best of all thresholds.
     """
-    if problem.model is not None:
-        optimum = problem.model.best_smooth()
+    if problem.model is None:
+        best = weights.best_smooth(problem.histogram, problem.trade_off)
         return SmoothChoice(
-            **_choice_fields(smooth_error(problem, optimum.bound), optimum), threshold=optimum.bound
+            *_describe_optimum(problem, _scale_losses(problem, best.losses), best), best.bound
         )
-    best = weights.best_smooth(problem.histogram, problem.trade_off)
-    return SmoothChoice(**_scaled_choice_fields(problem, best), threshold=best.bound)
+    optimum = problem.model.best_smooth()
+    error = smooth_error(problem, optimum.bound)
+    return SmoothChoice(*_describe_optimum(problem, error, optimum), optimum.bound)
 
 
 def best_cap(problem: MeanProblem) -> CapChoice:
     """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
-    if problem.model is not None:
-        optimum = problem.model.best_cap()
-        error = capped_error(problem, optimum.bound)
-        return CapChoice(**_choice_fields(error, optimum), max_contributions=int(optimum.bound))
-    best = weights.best_cap(problem.histogram, problem.trade_off)
-    return CapChoice(**_scaled_choice_fields(problem, best), max_contributions=int(best.bound))
+    if problem.model is None:
+        best = weights.best_cap(problem.histogram, problem.trade_off)
+        error = _scale_losses(problem, best.losses)
+        return CapChoice(*_describe_optimum(problem, error, best), int(best.bound))
+    optimum = problem.model.cap_curve.minimise(is_integer=True)
+    error = capped_error(problem, optimum.bound)
+    return CapChoice(*_describe_optimum(problem, error, optimum), int(optimum.bound))
 
 
-def _scaled_choice_fields(problem: MeanProblem, best: weights.Optimum) -> dict[str, Any]:
-    """Return the fields of `_Choice` for an optimum of `dpcore.common.weights`, scaled to (unit of the values)^2."""
-    # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
-    error = _error(problem, best.losses)
-    bound = problem._unit_noise * best.certificate.lower_bound
-    return {
-        "sampling_variance": float(error.sampling_variance),
-        "privacy_variance": float(error.privacy_variance),
-        "certificate": Certificate(float(error.variance), bound, best.certificate.argument),
-        "stop_reason": best.stop_reason,
-    }
-
-
-def _choice_fields(error: MeanError, best: BoundOptimum) -> dict[str, Any]:
-    """Return the fields of `_Choice` for the optimum of a model."""
-    return {
-        "sampling_variance": float(error.sampling_variance),
-        "privacy_variance": float(error.privacy_variance),
-        "shift": float(error.shift),
-        "certificate": best.certificate,
-        "stop_reason": best.stop_reason,
-    }
+def _describe_optimum(
+    problem: MeanProblem, error: MeanError, optimum: BoundOptimum | weights.Optimum
+) -> tuple[float, float, float, Certificate, str]:
+    """Return the fields of `_Choice` for an optimum, with its certificate in (unit of the values)^2."""
+    certificate = optimum.certificate
+    if isinstance(optimum, weights.Optimum):
+        # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
+        lower_bound = problem._unit_noise * certificate.lower_bound
+        certificate = Certificate(float(error.variance), lower_bound, certificate.argument)
+    certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
+    parts = float(error.sampling_variance), float(error.privacy_variance), float(error.shift)
+    return *parts, certificate, optimum.stop_reason
 
 
 def growth(problem: MeanProblem, threshold: float) -> Growth:
     """Describe the growth of a user's weight with their rows below a threshold; above it, it is constant."""
-    return Growth() if problem.model is None else problem.model.growth(threshold)
+    if problem.model is None or not problem.user_share:
+        return Growth()
+    rows, users = problem.model.coefficients(threshold)
+    return Growth(rows, users, problem.user_share) if users else Growth()
 
 
 def user_weight(problem: MeanProblem, threshold: float, sizes: npt.ArrayLike) -> FloatArray:
@@ -324,7 +443,7 @@ def cap_stretches(
     # The excess is relative to the standard error; the limit is a variance.
     limit = best.variance * (1.0 + excess) ** 2
     if problem.model is not None:
-        intervals = problem.model.cap_curve().intervals_within(limit, is_integer=True)
+        intervals = problem.model.cap_curve.intervals_within(limit, is_integer=True)
         return tuple((int(low), int(high)) for low, high in intervals)
     low, high = weights.find_interval_within(
         lambda caps: capped_variance(problem, caps),

@@ -30,8 +30,7 @@ import numpy.typing as npt
 from dpcore.common.checks import require
 from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex, suffix_sums
 from dpcore.dataset import Dataset, Values
-from dpcore.mean.curves import ALL_PIECES, BoundCurve, BoundOptimum, Losses, Pieces, trivial_stop_reason
-from dpcore.mean.models import Growth
+from dpcore.mean.models import BoundCurve, BoundOptimum, MeanError, Pieces
 
 
 @dataclass(frozen=True)
@@ -286,45 +285,31 @@ class TableValues:
             clamped.mean - clamped.unclamped_mean,
         )
 
-    # P = sum of s c below, C = sum of c above, V0 = sum of V above, V1 = sum of V / s above, at 0 .. K sizes below.
+    # The sums below are at 0 .. K sizes at or below a bound; they do not depend on epsilon.
     @cached_property
-    def _sums_below(self) -> FloatArray:
+    def sums_below(self) -> FloatArray:
+        """Return the sum of s c over the users below, shape (K + 1,)."""
         return np.concatenate(([0.0], np.cumsum(self.histogram.sizes * self.distances)))
 
     @cached_property
-    def _distances_above(self) -> FloatArray:
+    def distances_above(self) -> FloatArray:
+        """Return the sum of c over the users above, shape (K + 1,)."""
         return suffix_sums(self.distances)
 
     @cached_property
-    def _variance_above(self) -> FloatArray:
+    def variance_above(self) -> FloatArray:
+        """Return the sum of V over the users above, shape (K + 1,)."""
         return suffix_sums(self.variances)
 
     @cached_property
-    def _per_row_above(self) -> FloatArray:
+    def per_row_above(self) -> FloatArray:
+        """Return the sum of V / s over the users above, shape (K + 1,)."""
         return suffix_sums(self.variances / self.histogram.sizes)
-
-    @property
-    def sums_between(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the sums of s c below, and of c, V and V / s above, for every piece between two sizes."""
-        sums = (self._sums_below, self._distances_above, self._variance_above, self._per_row_above)
-        return tuple(values[1:-1] for values in sums)  # type: ignore[return-value]
-
-    def losses(self, bounds: FloatArray, size_index: SizeIndex | None, is_cap: bool) -> Losses:
-        """Return the losses of caps or of smooth weights at bounds; only a cap draws rows."""
-        h = np.asarray(bounds, dtype=np.float64)
-        k = self.histogram.count_sizes_up_to(h) if size_index is None else size_index
-        rows_below, users_above, _ = self.histogram.pieces_after(k)
-        kept_rows = rows_below + h * users_above
-        shift, weight = (self._sums_below[k] + h * self._distances_above[k]) / kept_rows, h / kept_rows
-        if not is_cap:
-            return Losses(np.asarray(shift), np.zeros(shift.shape), np.asarray(weight))
-        spread = np.maximum(self._variance_above[k] - h * self._per_row_above[k], 0.0)
-        return Losses(np.asarray(shift), np.asarray(weight * (spread / kept_rows)), np.asarray(weight))
 
 
 @dataclass(frozen=True)
 class KnownValues:
-    """The model that uses the values and assumes nothing about users; see `dpcore.mean.models.Model`.
+    """The model that uses the values and assumes nothing about users.
 
     Attributes:
         table: The values, per size.
@@ -334,49 +319,51 @@ class KnownValues:
     table: TableValues
     unit_noise: float
 
-    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of smooth weights: a user with s rows weighs min(h, s)."""
-        return self.table.losses(thresholds, size_index, is_cap=False)
+    def smooth(self, thresholds: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error of smooth weights, which draw no rows: a user with s rows weighs min(h, s)."""
+        _, kept_rows, shift, weight = self._shift(thresholds, size_index)
+        return MeanError(np.zeros(kept_rows.shape), self.unit_noise * weight**2, shift)
 
-    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> Losses:
-        """Return the losses of caps that keep at most h rows of each user, drawn at random."""
-        return self.table.losses(caps, size_index, is_cap=True)
+    def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
+        """Return the error of caps that keep at most h rows of each user, drawn at random."""
+        k, kept_rows, shift, weight = self._shift(caps, size_index)
+        spread = np.maximum(self.table.variance_above[k] - caps * self.table.per_row_above[k], 0.0)
+        return MeanError(np.asarray(weight * (spread / kept_rows)), self.unit_noise * weight**2, shift)
 
+    def _shift(
+        self, bounds: FloatArray, size_index: SizeIndex | None
+    ) -> tuple[SizeIndex, FloatArray, FloatArray, FloatArray]:
+        """Return the numbers of sizes at or below bounds, the kept rows, the shift and the largest weight."""
+        table = self.table
+        k = table.histogram.count_sizes_up_to(bounds) if size_index is None else size_index
+        rows_below, users_above, _ = table.histogram.pieces_after(k)
+        kept_rows = rows_below + bounds * users_above
+        shift = (table.sums_below[k] + bounds * table.distances_above[k]) / kept_rows
+        return k, kept_rows, np.asarray(shift), np.asarray(bounds / kept_rows)
+
+    @cached_property
     def cap_curve(self) -> BoundCurve:
         """Return the curve of the error of caps over the bound."""
         return self._curve(is_cap=True)
 
-    def smooth_curve(self) -> BoundCurve:
-        """Return the curve of the error of smooth weights over the threshold."""
-        return self._curve(is_cap=False)
-
     def _curve(self, is_cap: bool) -> BoundCurve:
-        p, c, variances, per_row = self.table.sums_between
+        table = self.table
+        p, c = table.sums_below[1:-1], table.distances_above[1:-1]
         linear, square = 2.0 * p * c, c**2 + self.unit_noise
         if is_cap:
             # k (1 - k / s) V with k = h is h V - h^2 V / s.
-            linear, square = linear + variances, square - per_row
-        losses = self.capped if is_cap else self.smooth
+            linear, square = linear + table.variance_above[1:-1], square - table.per_row_above[1:-1]
+        error = self.capped if is_cap else self.smooth
         pieces = Pieces(p**2, linear, square)
-        return BoundCurve(self.table.histogram, lambda h, k: losses(h, k).error(self.unit_noise), pieces)
-
-    def best_cap(self) -> BoundOptimum:
-        """Return the best cap, from the minimum of every piece."""
-        minimum = self.cap_curve().minimise(is_integer=True)
-        return BoundOptimum(
-            minimum.bound, minimum.certificate, trivial_stop_reason(self.table.histogram) or ALL_PIECES
-        )
+        return BoundCurve(table.histogram, lambda h, k: error(h, k).variance, pieces)
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best threshold, from the minimum of every piece."""
-        minimum = self.smooth_curve().minimise(is_integer=False)
-        return BoundOptimum(
-            minimum.bound, minimum.certificate, trivial_stop_reason(self.table.histogram) or ALL_PIECES
-        )
+        return self._curve(is_cap=False).minimise(is_integer=False)
 
-    def growth(self, threshold: float) -> Growth:
-        """Return the plain growth: a user weighs the number of their rows."""
-        return Growth()
+    def coefficients(self, threshold: float) -> tuple[float, float]:
+        """Return the coefficients of plain `Growth`: a user weighs the number of their rows."""
+        return 1.0, 0.0
 
 
 MAX_MEAN = 1e100

@@ -1,4 +1,4 @@
-"""The largest error of a released mean over all values in [L, U].
+"""The largest error of a released mean over all values in [L, U]; it depends on no variance of a `MeanProblem`.
 
 This differs from a worst-case variance: no population is sampled, and the target is the mean of this table. B = U - L;
 user l has the share p_l = s_l / n of the rows and weighs u_l, with t the largest weight.
@@ -38,54 +38,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, suffix_sums
+from dpcore.mean.public_counts import MeanProblem
 
 
-@dataclass(frozen=True)
-class WorstProblem:
-    """The problem of the largest error of a mean with epsilon-DP over all values.
-
-    Attributes:
-        histogram: Rows per user.
-        epsilon: Privacy budget, above 0.
-        value_bound: B = U - L, above 0, in the values' unit.
-
-    Raises:
-        InvalidInput: A parameter is not finite or out of its range; all problems at once.
-    """
-
-    histogram: ContributionHistogram
-    epsilon: float
-    value_bound: float
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.of_kind(ContributionHistogram, histogram=self.histogram)
-            problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
-
-    @cached_property
-    def _rows(self) -> float:
-        return float(self.histogram.num_rows)
-
-    def largest_weight(self, bounds: npt.ArrayLike) -> FloatArray:
-        """Return t = min(h, largest size) / n_h, the largest weight under smooth weights and under caps; any shape."""
-        h = np.minimum(np.asarray(bounds, dtype=np.float64), float(self.histogram.max_size))
-        return np.asarray(h / self.histogram.kept_rows(h))
-
-    def error(self, lost: npt.ArrayLike, largest_weight: npt.ArrayLike) -> FloatArray:
-        """Return the root mean square error of a lost share of B and of Laplace noise for the largest weight."""
-        noise = math.sqrt(2.0) / self.epsilon * np.asarray(largest_weight, dtype=np.float64)
-        return np.asarray(self.value_bound * np.hypot(lost, noise))
+def _largest_weight(problem: MeanProblem, bounds: npt.ArrayLike) -> FloatArray:
+    """Return t = min(h, largest size) / n_h, the largest weight under smooth weights and under caps; any shape."""
+    h = np.minimum(np.asarray(bounds, dtype=np.float64), float(problem.histogram.max_size))
+    return np.asarray(h / problem.histogram.kept_rows(h))
 
 
-def smooth_weights_error(problem: WorstProblem, thresholds: npt.ArrayLike) -> FloatArray:
+def _add_noise(problem: MeanProblem, lost_share: npt.ArrayLike, largest_weight: npt.ArrayLike) -> FloatArray:
+    """Return the root mean square error of a lost share of B and of Laplace noise for the largest weight."""
+    noise = math.sqrt(2.0) / problem.epsilon * np.asarray(largest_weight, dtype=np.float64)
+    return np.asarray(problem.value_bound * np.hypot(lost_share, noise))
+
+
+def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
     """Return the largest root mean square error of smooth weights over all values in [L, U].
 
     Args:
@@ -95,11 +69,15 @@ def smooth_weights_error(problem: WorstProblem, thresholds: npt.ArrayLike) -> Fl
     Returns:
         In the values' unit, of the shape of ``thresholds``; reached by values at L and U.
     """
-    t = problem.largest_weight(thresholds)
-    return problem.error(problem.histogram.excess(t * problem._rows) / problem._rows, t)
+    return _smooth_error(problem, _largest_weight(problem, thresholds))
 
 
-def any_weights_error(problem: WorstProblem, weights: npt.ArrayLike) -> float:
+def _smooth_error(problem: MeanProblem, largest_weight: FloatArray) -> FloatArray:
+    rows = float(problem.histogram.num_rows)
+    return _add_noise(problem, problem.histogram.excess(largest_weight * rows) / rows, largest_weight)
+
+
+def any_weights_error(problem: MeanProblem, weights: npt.ArrayLike) -> float:
     """Return the largest root mean square error over all values in [L, U] of any weights of users.
 
     Args:
@@ -110,11 +88,11 @@ def any_weights_error(problem: WorstProblem, weights: npt.ArrayLike) -> float:
         In the values' unit: B sum (p - u)_+ and the noise of the largest weight together.
     """
     u = np.asarray(weights, dtype=np.float64)
-    share = problem.histogram.sizes / problem._rows
-    return float(problem.error(np.maximum(share - u, 0.0) @ problem.histogram.users, float(u.max())))
+    share = problem.histogram.sizes / problem.histogram.num_rows
+    return float(_add_noise(problem, np.maximum(share - u, 0.0) @ problem.histogram.users, float(u.max())))
 
 
-def caps_error_bound(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
+def caps_error_bound(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
     """Return an upper bound on the root mean square error of caps with random rows, over all values in [L, U].
 
     Args:
@@ -125,9 +103,9 @@ def caps_error_bound(problem: WorstProblem, caps: npt.ArrayLike) -> FloatArray:
         In the values' unit, of the shape of ``caps``; reached where every user has an even number of rows.
     """
     bounds = np.asarray(caps, dtype=np.float64)
-    t = problem.largest_weight(bounds)
+    t = _largest_weight(problem, bounds)
     squares = np.array([_cap_square(problem.histogram, h) for h in bounds.ravel()]).reshape(bounds.shape)
-    return problem.error(np.sqrt(squares), t)
+    return _add_noise(problem, np.sqrt(squares), t)
 
 
 def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
@@ -182,26 +160,28 @@ ARGUMENT = (
 )
 
 
-def best_weights(problem: WorstProblem) -> WorstChoice:
+def best_weights(problem: MeanProblem) -> WorstChoice:
     """Return the weights with the smallest worst-case error, exactly; counts are public.
 
     Returns:
         `WorstChoice`: smooth weights are among the best.
     """
-    rows, histogram = problem._rows, problem.histogram
+    histogram = problem.histogram
+    rows = float(histogram.num_rows)
     equal_bound = rows / float(histogram.num_users)
     bound = max(_optimal_bound(problem), equal_bound)
     threshold = _threshold_for_weight(histogram, bound / rows)
-    error = float(smooth_weights_error(problem, threshold))
+    largest_weight = _largest_weight(problem, threshold)
+    error = float(_smooth_error(problem, largest_weight))
     return WorstChoice(
         threshold,
-        float(problem.largest_weight(threshold)),
+        float(largest_weight),
         error,
         Certificate(error, min(_lower_bound(problem, bound, equal_bound), error), ARGUMENT),
     )
 
 
-def _optimal_bound(problem: WorstProblem) -> float:
+def _optimal_bound(problem: MeanProblem) -> float:
     """Return T at which the slope is 0: at a size, or on the piece below it, where q (R - q T) = 2 T / epsilon^2.
 
     R and q are the rows and users above the piece.
@@ -219,7 +199,7 @@ def _optimal_bound(problem: WorstProblem) -> float:
     return min(max(stationary, low), float(sizes[k]))
 
 
-def _lower_bound(problem: WorstProblem, bound: float, min_bound: float) -> float:
+def _lower_bound(problem: MeanProblem, bound: float, min_bound: float) -> float:
     """Return a lower bound on the error at every largest weight: a tangent of the convex square of the error.
 
     Args:
@@ -239,7 +219,11 @@ def _lower_bound(problem: WorstProblem, bound: float, min_bound: float) -> float
     slope = 2.0 * min(max(0.0, slope_left), slope_right)
     max_bound = max(float(histogram.max_size), bound)
     falls = min(slope * (max_bound - bound), -slope * (bound - min_bound), 0.0)
-    return problem.value_bound / problem._rows * math.sqrt(max(cut**2 + noise * bound**2 + falls, 0.0))
+    return (
+        problem.value_bound
+        / problem.histogram.num_rows
+        * math.sqrt(max(cut**2 + noise * bound**2 + falls, 0.0))
+    )
 
 
 def _threshold_for_weight(histogram: ContributionHistogram, largest_weight: float) -> float:

@@ -8,38 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems, refuse
-from dpcore.contributions import FloatArray
-from dpcore.multitask.problem import Allocation, TaskProblem
+from dpcore.common.checks import Problems
+from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 
 
-def _check_sizes(task_sizes: npt.ArrayLike) -> FloatArray:
-    """Return task sizes as float64, or raise `InvalidInput`."""
+def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
+    """Compute by how much the paper's weights lower the total bound of uniform ones if nobody is clipped, at least 1.
+
+    For strongly convex losses (bounds 6 and 8) that is R_1 = (sum 1 / n_i) (sum n_i) / m^2, for convex ones (bound 7)
+    R_0 = sqrt(m sum n_i) / sum sqrt(n_i). Bound (7) is proportional to the *root* of sum 1 / omega_i^2, hence so is
+    R_0. For n_1 = m^(1 + nu) and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends to
+    sqrt(m) above; the paper prints m^(nu / 2) without that limit.
+
+    Args:
+        task_sizes: n_i, above 0, shape (num_tasks,).
+        loss: Convex or strongly convex.
+
+    Source: Krichene et al. 2023, after theorem 4.2.
+    """
     sizes = np.asarray(task_sizes, dtype=np.float64)
-    if sizes.ndim != 1 or sizes.size == 0 or not np.all(np.isfinite(sizes) & (sizes > 0)):
-        raise refuse("task_sizes must be one-dimensional, finite, above 0 and not empty")
-    return sizes
-
-
-def compute_convex_gain(task_sizes: npt.ArrayLike) -> float:
-    """Compute R_0 = sqrt(m sum n_i) / sum sqrt(n_i) >= 1, by which the best weights lower bound (7).
-
-    The bound is proportional to the *root* of sum 1 / omega_i^2, hence so is this ratio. For n_1 = m^(1 + nu)
-    and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends to sqrt(m) above; the
-    paper prints m^(nu / 2) without that limit.
-
-    Source: Krichene et al. 2023, after theorem 4.2.
-    """
-    sizes = _check_sizes(task_sizes)
-    return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
-
-
-def compute_strongly_convex_gain(task_sizes: npt.ArrayLike) -> float:
-    """Compute R_1 = (sum 1 / n_i) (sum n_i) / m^2 >= 1, by which the best weights lower bounds (6) and (8).
-
-    Source: Krichene et al. 2023, after theorem 4.2.
-    """
-    sizes = _check_sizes(task_sizes)
+    if loss is Loss.CONVEX:
+        return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
     return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
 
 
@@ -97,10 +86,7 @@ class Bucket:
 
     @property
     def gain(self) -> float:
-        """Return reference / bound: above 1 if the allocation is better.
-
-        Reference / bound: above 1 where the allocation is better.
-        """
+        """Return reference / bound: above 1 if the allocation is better."""
         return self.reference / self.bound
 
 

@@ -2,24 +2,25 @@
 
 The experiment is that of appendix C, by algorithm, skew and epsilon. As in the paper, task sizes n_i are taken to be
 public, so nothing is spent on counting; step sizes use them and nothing else. The paper gives neither regularisation
-nor clipping bounds nor steps; those of `Experiment` were chosen on other seeds. Features and labels of the generator
-fit Gamma_x = Gamma_* = 1, up to label noise.
+nor clipping bounds nor steps; those of `RIDGE` and `DESCENT` were chosen on other seeds. Features and labels of the
+generator fit Gamma_x = Gamma_* = 1, up to label noise.
 """
 
 from __future__ import annotations
 
 import enum
+import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.answer.plot import Axis, Style, linear_axis
 from dpcore.common.checks import Problems, refuse
-from dpcore.common.noise_error import summarise_runs
+from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
@@ -148,40 +149,22 @@ def _make_pairs(users: np.ndarray, tasks: np.ndarray, num_tasks: int) -> Pairs:
     return Pairs(users, tasks, num_tasks)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """Appendix C's true model: y_ij = <u_j, theta_i> + noise.
-
-    Attributes:
-        users: u_j, standard normal projected on the unit ball, shape (num_users, d).
-        tasks: theta_i, the same, shape (num_tasks, d).
-        label_noise: sigma_F, standard deviation of the noise.
-    """
-
-    users: FloatArray
-    tasks: FloatArray
-    label_noise: float
-
-    @classmethod
-    def draw(
-        cls, num_users: int, num_tasks: int, dimension: int, label_noise: float, rng: np.random.Generator
-    ) -> LinearModel:
-        """Draw users and tasks."""
-        users = clip_rows(rng.normal(size=(num_users, dimension)), 1.0)
-        tasks = clip_rows(rng.normal(size=(num_tasks, dimension)), 1.0)
-        return cls(users, tasks, label_noise)
-
-    def draw_labels(self, pairs: Pairs, rng: np.random.Generator) -> FloatArray:
-        """Draw one label per pair, shape (num_pairs,)."""
-        exact_labels = np.einsum("pd,pd->p", self.users[pairs.user_codes], self.tasks[pairs.task_codes])
-        return np.asarray(exact_labels + self.label_noise * rng.normal(size=exact_labels.size))
-
-
 class Algorithm(enum.Enum):
     """The paper's two algorithms."""
 
     SUFFICIENT_STATISTICS = "sufficient statistics (algorithm 1)"
     GRADIENT_DESCENT = "noisy gradient descent (algorithm 2)"
+
+
+Panel = tuple[Algorithm, float, float]
+"""An algorithm, a skew a, and an epsilon."""
+DIMENSION = 5
+"""d of appendix C."""
+LABEL_NOISE = 1e-3
+"""sigma_F of appendix C, the standard deviation of a label around the true model."""
+TEST_SHARE = 0.2
+"""Share of pairs held out."""
+RIDGE, DESCENT = RidgeSettings(), DescentSettings(gradient_bound=0.5, steps=10)
 
 
 @dataclass(frozen=True)
@@ -198,12 +181,7 @@ class Experiment:
         num_users: n.
         num_tasks: m.
         tasks_per_user: On average.
-        dimension: d, 1 to 50.
-        label_noise: sigma_F >= 0.
         delta: Of the guarantee.
-        test_share: Share of pairs held out, in (0, 1).
-        ridge: Settings of algorithm 1.
-        descent: Settings of algorithm 2.
 
     Raises:
         InvalidInput: Out of range; all problems at once.
@@ -218,12 +196,7 @@ class Experiment:
     num_users: int = 10_000
     num_tasks: int = 100
     tasks_per_user: float = 20.0
-    dimension: int = 5
-    label_noise: float = 1e-3
     delta: float = 1e-5
-    test_share: float = 0.2
-    ridge: RidgeSettings = field(default_factory=RidgeSettings)
-    descent: DescentSettings = field(default_factory=lambda: DescentSettings(gradient_bound=0.5, steps=10))
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -234,16 +207,13 @@ class Experiment:
                 problems.between(0.0, 1.0, exponents=exponent)
             problems.whole(1, 1000, repeats=self.repeats)
             problems.whole(0, 2**32 - 1, seed=self.seed)
-            problems.whole(1, 50, dimension=self.dimension)
-            problems.non_negative(label_noise=self.label_noise)
-            problems.between(0.01, 0.99, test_share=self.test_share)
         # These check themselves.
         for epsilon in self.epsilons:
             PrivacyTarget(epsilon, self.delta)
         for power in self.powers:
-            self.tasks(power)
+            self.build_generator(power)
 
-    def tasks(self, power: float) -> SkewedTasks:
+    def build_generator(self, power: float) -> SkewedTasks:
         """Return the generator of the graph at one skew."""
         return SkewedTasks(self.num_users, self.num_tasks, power, self.tasks_per_user)
 
@@ -254,52 +224,43 @@ class ExperimentResult:
 
     Attributes:
         experiment: What was run.
-        rmse: Root mean squared test error, shape (algorithms, powers, epsilons, exponents, repeats); NaN for
-            runs that were not reached.
-        finished: Whether all runs were.
+        errors: Root mean squared test error by panel, shape (exponents, repeats); NaN for runs that were not reached.
     """
 
     experiment: Experiment
-    rmse: FloatArray
-    finished: bool
+    errors: Mapping[Panel, FloatArray]
 
-    def average(self) -> FloatArray:
-        """Average over the repeats done, shape (algorithms, powers, epsilons, exponents); NaN without any."""
-        return self._summarise(self.rmse)[0]
+    @property
+    def num_runs(self) -> int:
+        """Return the number of runs of the whole experiment."""
+        return sum(panel_errors.size for panel_errors in self.errors.values())
 
-    def compute_standard_error(self) -> FloatArray:
-        """Compute the standard error of `average`; NaN below two repeats."""
-        return self._summarise(self.rmse)[1]
+    @property
+    def num_done(self) -> int:
+        """Return the number of runs that were reached."""
+        return sum(int(np.isfinite(panel_errors).sum()) for panel_errors in self.errors.values())
 
-    def compare_with_uniform(self) -> tuple[FloatArray, FloatArray]:
-        """Compute errors relative to those of exponent 0, paired over repeats.
+    @property
+    def is_finished(self) -> bool:
+        """Return True if all runs were reached."""
+        return self.num_done == self.num_runs
 
-        Returns:
-            Mean of the quotients and its standard error, each of shape
-            (algorithms, powers, epsilons, exponents).
+    def summarise(self, panel: Panel, is_relative: bool = False) -> Summary:
+        """Summarise the errors of a panel over the repeats done, per exponent.
+
+        Args:
+            panel: Algorithm, skew and epsilon.
+            is_relative: True for errors relative to those of exponent 0, paired over repeats.
         """
-        zero_index = self.experiment.exponents.index(0.0)
-        return self._summarise(self.rmse / self.rmse[..., zero_index : zero_index + 1, :])
-
-    def compare_exponents(self, exponent: float, reference: float) -> tuple[FloatArray, FloatArray]:
-        """Compute by how much one exponent's error is below another's, paired over repeats.
-
-        Returns:
-            Mean difference other - exponent, and its standard error, each of shape
-            (algorithms, powers, epsilons).
-        """
-        exponent_indices = [
-            self.experiment.exponents.index(compared_exponent) for compared_exponent in (exponent, reference)
-        ]
-        return self._summarise(
-            self.rmse[..., exponent_indices[1], :] - self.rmse[..., exponent_indices[0], :]
+        errors = self.errors[panel]
+        return summarise_runs(
+            errors / errors[self.experiment.exponents.index(0.0)] if is_relative else errors
         )
 
-    @staticmethod
-    def _summarise(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard error over repeats."""
-        repeat_summary = summarise_runs(values, axis=-1)
-        return repeat_summary.mean, repeat_summary.standard_error
+    def compare_exponents(self, panel: Panel, exponent: float, reference: float) -> Summary:
+        """Summarise by how much one exponent's error is below another's, paired over repeats."""
+        errors, index = self.errors[panel], self.experiment.exponents.index
+        return summarise_runs(errors[index(reference)] - errors[index(exponent)], axis=0)
 
 
 def run_experiment(
@@ -314,99 +275,82 @@ def run_experiment(
             far is returned.
         workers: Threads.
     """
-    algorithms, powers = experiment.algorithms, experiment.powers
-    shape = (len(algorithms), len(powers), len(experiment.epsilons), len(experiment.exponents))
-    rmse = np.full((*shape, experiment.repeats), np.nan)
-    runs_done = [0]
-    lock, stop = threading.Lock(), threading.Event()
-
-    def run_repeat(power_index: int, repeat: int) -> None:
-        for *indices, value in _run_repeat(experiment, power_index, repeat, stop.is_set):
-            algorithm_index, epsilon_index, exponent_index = indices
-            with lock:
-                rmse[algorithm_index, power_index, epsilon_index, exponent_index, repeat] = value
-                runs_done[0] += 1
-
-    jobs = [
-        (power_index, repeat) for repeat in range(experiment.repeats) for power_index in range(len(powers))
-    ]
-    with ThreadPoolExecutor(max_workers=max(workers, 1)) as pool:
-        pending: set[Future[None]] = {pool.submit(run_repeat, *job) for job in jobs}
+    shape = len(experiment.exponents), experiment.repeats
+    panels = itertools.product(experiment.algorithms, experiment.powers, experiment.epsilons)
+    result = ExperimentResult(experiment, {panel: np.full(shape, np.nan) for panel in panels})
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        pending: set[Future[None]] = {
+            pool.submit(_run_repeat, result, power, repeat, stop.is_set)
+            for repeat in range(experiment.repeats)
+            for power in experiment.powers
+        }
         try:
             while pending:
                 done, pending = wait(pending, timeout=0.25, return_when=FIRST_COMPLETED)
                 for future in done:
                     future.result()
-                progress(runs_done[0] / rmse.size)
+                progress(result.num_done / result.num_runs)
                 if should_stop():
                     stop.set()
         finally:
             # Also where progress or should_stop raised: the threads must not run on.
             stop.set()
-    return ExperimentResult(experiment, rmse, bool(np.isfinite(rmse).all()))
+    return result
 
 
-def _run_repeat(
-    experiment: Experiment, power_index: int, repeat: int, should_stop: ShouldStop
-) -> Iterator[tuple[int, int, int, float]]:
-    """Yield all runs of one repeat at one skew: (algorithm, epsilon, exponent, rmse), the first three as indices."""
+def _run_repeat(result: ExperimentResult, power: float, repeat: int, should_stop: ShouldStop) -> None:
+    """Fill in the errors of one repeat at one skew."""
+    experiment = result.experiment
     if should_stop():
         return
-    data_seed, noise_seed = np.random.SeedSequence([experiment.seed, power_index, repeat]).spawn(2)
-    train, test = draw_examples(experiment, experiment.powers[power_index], np.random.default_rng(data_seed))
+    seed = np.random.SeedSequence([experiment.seed, experiment.powers.index(power), repeat])
+    data_seed, noise_seed = seed.spawn(2)
+    train, test = draw_examples(experiment, power, np.random.default_rng(data_seed))
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
     problem = TaskProblem.from_graph(train.graph, 1.0)
     budgets = [
         compute_exact_budget(PrivacyTarget(epsilon, experiment.delta)) for epsilon in experiment.epsilons
     ]
-    for exponent_index, exponent in enumerate(experiment.exponents):
+    for index, exponent in enumerate(experiment.exponents):
         weights = allocate_normalised(problem, exponent).compute_pair_weights()
-        for algorithm_index, algorithm in enumerate(experiment.algorithms):
+        for algorithm in experiment.algorithms:
             if should_stop():
                 return
-            fit = _FITS[algorithm](experiment, train, problem, exponent, weights)
-            for epsilon_index, budget in enumerate(budgets):
+            fit = _FITS[algorithm](train, problem, exponent, weights)
+            for epsilon, budget in zip(experiment.epsilons, budgets, strict=True):
                 if should_stop():
                     return
                 coefficients = fit(budget, np.random.default_rng(noise_seed))
-                yield (
-                    algorithm_index,
-                    epsilon_index,
-                    exponent_index,
-                    test.root_mean_squared_error(coefficients),
-                )
+                error = test.root_mean_squared_error(coefficients)
+                result.errors[algorithm, power, epsilon][index, repeat] = error
 
 
 Learner = Callable[[float, np.random.Generator], FloatArray]
 
 
-def _fit_statistics(
-    experiment: Experiment, train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray
-) -> Learner:
+def _fit_statistics(train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray) -> Learner:
     """Prepare algorithm 1 on some training examples."""
-    settings = experiment.ridge
-    sums = compute_weighted_sums(train, weights, settings)
-    matrix_noise = settings.matrix_sensitivity(train.dimension, ridge_is_counted=True)
+    sums = compute_weighted_sums(train, weights, RIDGE)
+    matrix_noise = RIDGE.matrix_sensitivity(DIMENSION, ridge_is_counted=True)
 
     def fit(budget: float, rng: np.random.Generator) -> FloatArray:
         # The sums are linear in the weights: every epsilon shares one pass over the pairs.
         scaled = RidgeSums(np.sqrt(budget) * sums.matrices, np.sqrt(budget) * sums.vectors)
         return solve_sums(
-            perturb(scaled, matrix_noise, settings.vector_sensitivity, rng), settings.coefficient_bound
+            perturb(scaled, matrix_noise, RIDGE.vector_sensitivity, rng), RIDGE.coefficient_bound
         )
 
     return fit
 
 
-def _fit_descent(
-    experiment: Experiment, train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray
-) -> Learner:
+def _fit_descent(train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray) -> Learner:
     """Prepare algorithm 2 on some training examples."""
     totals = expect_totals(problem, exponent)
 
     def fit(budget: float, rng: np.random.Generator) -> FloatArray:
-        rates = compute_isotropic_rates(np.sqrt(budget) * totals, train.dimension, experiment.descent.steps)
-        return fit_descent(train, np.sqrt(budget) * weights, experiment.descent, rates, rng).coefficients
+        rates = compute_isotropic_rates(np.sqrt(budget) * totals, DIMENSION, DESCENT.steps)
+        return fit_descent(train, np.sqrt(budget) * weights, DESCENT, rates, rng).coefficients
 
     return fit
 
@@ -419,51 +363,50 @@ def draw_examples(
 ) -> tuple[Examples, EvaluationExamples]:
     """Draw graph, features and labels, and split them at random, without tasks that have no training user.
 
+    Features u_j of users and coefficients theta_i of tasks are standard normal, projected on the unit ball. The label
+    of a pair is <u_j, theta_i> and normal noise.
+
     Raises:
-        InvalidInput: A share so small that nothing is left to train on or to test.
+        InvalidInput: Nothing is left to train on or to test.
     """
-    pairs = experiment.tasks(power).draw(rng)
-    model = LinearModel.draw(
-        experiment.num_users, pairs.num_tasks, experiment.dimension, experiment.label_noise, rng
-    )
-    labels = model.draw_labels(pairs, rng)
-    is_training = rng.random(labels.size) >= experiment.test_share
-    has_training_user = np.bincount(pairs.task_codes[is_training], minlength=pairs.num_tasks) > 0
-    is_test = ~is_training & has_training_user[pairs.task_codes]
+    pairs = experiment.build_generator(power).draw(rng)
+    users, tasks, num_tasks = pairs.user_codes, pairs.task_codes, pairs.num_tasks
+    features = clip_rows(rng.normal(size=(experiment.num_users, DIMENSION)), 1.0)[users]
+    coefficients = clip_rows(rng.normal(size=(num_tasks, DIMENSION)), 1.0)
+    labels = np.einsum("pd,pd->p", features, coefficients[tasks]) + LABEL_NOISE * rng.normal(size=users.size)
+    is_training = rng.random(labels.size) >= TEST_SHARE
+    has_training_user = np.bincount(tasks[is_training], minlength=num_tasks) > 0
+    is_test = ~is_training & has_training_user[tasks]
     if not is_training.any() or not is_test.any():
         raise refuse(
             "nothing is left to train on or to test", remedy="Take more users, or more tasks per user"
         )
-    codes = (np.cumsum(has_training_user) - 1)[pairs.task_codes]
-    users = pairs.user_codes
+    codes = (np.cumsum(has_training_user) - 1)[tasks]
     training_pairs = Pairs(users[is_training], codes[is_training], int(has_training_user.sum()))
     graph = TaskGraph.from_pairs(training_pairs, experiment.num_users)
     return (
-        Examples(graph, model.users[users[is_training]], labels[is_training]),
-        EvaluationExamples(codes[is_test], model.users[users[is_test]], labels[is_test]),
+        Examples(graph, features[is_training], labels[is_training]),
+        EvaluationExamples(codes[is_test], features[is_test], labels[is_test]),
     )
 
 
 PAPER = "Krichene et al. 2023"
 EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
-ALGORITHMS = {
+FIGURE_LINES = {
     Algorithm.SUFFICIENT_STATISTICS: ("sums", "AdaDPALS", Style.SMOOTH, "circle"),
     Algorithm.GRADIENT_DESCENT: ("descent", "AdaDPSGD", Style.CAP, "diamond"),
 }
+"""Key, name, style and symbol of each algorithm in figure 6."""
 
 
 def _run_figure_6(exponent: float, seed: int) -> dict[str, float]:
     """Run figure 6."""
-    settings = Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed)
-    rmse = run_experiment(settings).rmse
+    result = run_experiment(Experiment(epsilons=(1.0,), exponents=(exponent,), repeats=1, seed=seed))
     return {
-        f"{key}_{power:g}": float(rmse[algorithm_index, power_index, 0, 0, 0])
-        for algorithm_index, (key, *_) in enumerate(ALGORITHMS.values())
-        for power_index, power in enumerate(settings.powers)
+        f"{FIGURE_LINES[algorithm][0]}_{power:g}": float(errors[0, 0])
+        for (algorithm, power, _), errors in result.errors.items()
     }
 
-
-EXPONENT = linear_axis("exponent μ", (-0.03, 1.03))
 
 FIGURES = (
     PaperFigure(
@@ -471,29 +414,21 @@ FIGURES = (
         PAPER,
         "Figure 6",
         "error on synthetic tasks over the exponent μ",
-        "ε = 1, δ = 1e-5, 10,000 users with 20 of 100 tasks each, task sizes by a power law with a = 1 and a = "
-        "2. Ridge, "
-        "clipping and steps, which appendix C leaves open, are this program's.",
+        "ε = 1, δ = 1e-5, 10,000 users with 20 of 100 tasks each, task sizes by a power law with a = 1 and a = 2. "
+        "Ridge, clipping and steps, which appendix C leaves open, are this program's.",
         "Many tasks",
         "Experiment",
-        EXPONENT,
+        linear_axis("exponent μ", (-0.03, 1.03)),
         Axis("root mean squared error"),
         EXPONENTS,
         tuple(
-            Line(
-                f"{key}_{power:g}",
-                f"{name}, a = {power:g}",
-                style,
-                symbol,
-                "solid" if power == 1.0 else "dash",
-            )
-            for key, name, style, symbol in ALGORITHMS.values()
-            for power in (1.0, 2.0)
+            Line(f"{key}_{power:g}", f"{name}, a = {power:g}", style, symbol, dash)
+            for key, name, style, symbol in FIGURE_LINES.values()
+            for power, dash in ((1.0, "solid"), (2.0, "dash"))
         ),
         _run_figure_6,
         10,
-        "The paper prints no numbers: it says that uniform weights (μ = 0) can be quite poor at small ε, that "
-        "larger μ help "
-        "much, and that the best one varies.",
+        "The paper prints no numbers: it says that uniform weights (μ = 0) can be quite poor at small ε, that larger μ "
+        "help much, and that the best one varies.",
     ),
 )

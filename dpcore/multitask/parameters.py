@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, OWN, TAB, Option, Parameters, of_data, public
 from dpcore.common.text_fields import parse_checked_numbers, parse_numbers
-from dpcore.dataset import Pairs
 from dpcore.multitask.experiment import Experiment, HeavyTailed, SkewedTasks
 from dpcore.multitask.problem import DELTA_RANGE, Loss, PrivacyTarget
-from dpcore.multitask.weights import BudgetFit
+from dpcore.multitask.weights import BudgetFit, WeightRule
 
 MAX_PAGE_CELLS = 200_000_000
 """Users times tasks that a page draws while a person waits: about 1.5 s."""
@@ -170,6 +167,11 @@ class MultitaskParameters(Parameters):
         return PrivacyTarget(self.epsilon, self.delta)
 
     @property
+    def rule(self) -> WeightRule:
+        """Return the rule of the weights."""
+        return WeightRule(self.exponent, self.fit, self.log_constant)
+
+    @property
     def generator(self) -> SkewedTasks | HeavyTailed | None:
         """Return the generator of the graph; None if the data have it."""
         if self.source is TaskSource.SKEWED:
@@ -190,12 +192,3 @@ class MultitaskParameters(Parameters):
             num_users=self.experiment_users,
             delta=self.delta,
         )
-
-
-def draw_pairs(generator: SkewedTasks | HeavyTailed, seed: int) -> Pairs:
-    """Draw the generator's graph for this seed.
-
-    Raises:
-        InvalidInput: Not a single pair came up.
-    """
-    return generator.draw(np.random.default_rng(seed))

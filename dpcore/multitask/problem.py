@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -73,9 +73,6 @@ def compute_sufficient_budget(target: PrivacyTarget) -> float | None:
 
     Source: Krichene et al. 2023, after theorem 3.3. There beta + 2 sqrt(beta log(1 / delta)) is at most 0.84
     epsilon, as the RDP conversion requires.
-
-    Source: Krichene et al. 2023, after theorem 3.3. There beta + 2 sqrt(beta log(1 / delta)) is at most
-    0.84 epsilon, which is what the RDP conversion asks for.
     """
     log_inverse = math.log(1.0 / target.delta)
     return target.epsilon**2 / (8.0 * log_inverse) if target.epsilon <= log_inverse else None
@@ -283,6 +280,11 @@ class Allocation:
         # A sampled task weighs task_weights, with probability user_scales: linear, not squared.
         scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2
         return np.asarray(squared * scales)
+
+    def with_budget(self, budget: float) -> Allocation:
+        """Return the allocation for another beta: all weights grow by one factor, errors fall by another."""
+        weights = self.task_weights * math.sqrt(budget / self.problem.budget)
+        return replace(self, problem=replace(self.problem, budget=budget), task_weights=weights)
 
     def compute_pair_weights(self) -> FloatArray:
         """Compute w_ij of every pair in the graph's order, shape (num_pairs,)."""

@@ -49,6 +49,11 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     )
 
 
+def count_tasks_per_user(sampling: Allocation) -> int:
+    """Return k of a uniform sampling."""
+    return round(sampling.problem.budget / float(sampling.task_weights[0]) ** 2)
+
+
 def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     """Find the k of uniform sampling with the smallest total bound. Reads the private graph.
 
@@ -201,8 +206,6 @@ def release_counts(
 
 def compute_cost_factor(task_sizes: IntArray, usable: FloatArray) -> float:
     """Compute (1 / m) sum_i (n_hat_i + s) / n_i, by which estimated counts raise the bound. Reads the sizes.
-
-    Source: Krichene et al. 2023, theorem B.2, beside equation 13 (strongly convex losses).
 
     Source: Krichene et al. 2023, theorem B.2, beside equation 13 (strongly convex losses).
     """

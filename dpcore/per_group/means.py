@@ -17,7 +17,6 @@ approximation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +28,12 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.noisy_ratio import laplace_squares, normal_squares
+from dpcore.per_group.pair_of_bounds import PairChoice
+from dpcore.per_group.pair_search import search_pairs
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
 
-MAX_ENUMERATED = 300
-"""Number of pairs of bounds up to which all are evaluated."""
-GRID_POINTS = 6
-"""Points along each axis of the first grid of a search."""
+GRID_POINTS = 6, 6
+"""Groups and rows of the first grid of a search."""
 ONE_NODE = ((0.0, 1.0),)
 NORMAL = ((-math.sqrt(3.0), 1.0 / 6.0), (0.0, 2.0 / 3.0), (math.sqrt(3.0), 1.0 / 6.0))
 """Nodes and weights of the rule of Gauss and Hermite with three points."""
@@ -67,36 +66,6 @@ class MeanMoments:
     third: FloatArray
     sum_noise: float
     rows_noise: float
-
-
-@dataclass(frozen=True)
-class MeanChoice:
-    """The best pair of bounds found for means.
-
-    Attributes:
-        max_groups: L0, groups per user; 0 to publish the middle of the range in every group.
-        max_amount: L-infinity, rows per user and group; 0 if ``max_groups`` is 0.
-        error: The problem's objective there.
-        error_of_nothing: The objective for publishing the middle of the range in every group.
-        certificate: Certificate over all pairs if every pair was evaluated; else None.
-        evaluations: Number of evaluations of the error.
-        stop_reason: Sentence on how the search ended.
-        settled: True if the search was completed, not stopped.
-    """
-
-    max_groups: int
-    max_amount: float
-    error: float
-    error_of_nothing: float
-    certificate: Certificate | None
-    evaluations: int
-    stop_reason: str
-    settled: bool = True
-
-    @property
-    def releases_nothing(self) -> bool:
-        """Return True if the middle of the range is better than every evaluated pair."""
-        return self.max_groups == 0
 
 
 def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
@@ -234,7 +203,7 @@ def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
     return float(size[order][better[-1]]) if better.size else None
 
 
-def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> MeanChoice:
+def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never) -> PairChoice:
     """Return the best pair of bounds for means: of all pairs if they are few, else the best of a search.
 
     Args:
@@ -246,75 +215,34 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     """
     if problem.parameters.statistic is not Statistic.MEAN:
         raise refuse("the statistic must be a mean")
-    most_groups, most_rows = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
-    errors: dict[tuple[int, int], float] = {}
-    stopped = False
-
-    def evaluate(groups: int, rows: int) -> float:
-        nonlocal stopped
-        pair = min(max(groups, 1), most_groups), min(max(rows, 1), most_rows)
-        if pair not in errors:
-            stopped = stopped or (bool(errors) and should_stop())
-            if not stopped:
-                errors[pair] = mean_error(problem, *pair)
-        return errors.get(pair, math.inf)
-
-    is_exhaustive = most_groups * most_rows <= MAX_ENUMERATED
-    if is_exhaustive:
-        for groups in range(1, most_groups + 1):
-            for rows in range(1, most_rows + 1):
-                evaluate(groups, rows)
-    else:
-        _search(evaluate, most_groups, most_rows, errors)
-    best_pair = min(errors, key=lambda pair: errors[pair])
-    error_of_nothing = problem.error_of_nothing
-    error, releases = min((error_of_nothing, False), (errors[best_pair], True))
-    complete = is_exhaustive and len(errors) == most_groups * most_rows
-    certificate = None
-    if complete:
-        certificate = Certificate(
-            error,
-            error,
-            "every pair was looked at, and to release nothing",
-            APPROXIMATE if max(most_groups, most_rows) > 1 else "",
-        )
-        stop_reason = f"All {len(errors):,} pairs were looked at."
-    else:
-        prefix = "Stopped: best" if stopped else "Best"
-        stop_reason = (
-            f"{prefix} of {wording.counted(len(errors), 'pair')} that a search looked at; "
-            "nothing proves that there is no better one."
-        )
-    if not releases:
-        nothing_better = "No pair that was looked at errs less than publishing the middle of the range."
-        opening = "Publishing the middle of the range errs least." if complete else nothing_better
-        stop_reason = f"{opening} {stop_reason}"
-    groups, rows = best_pair if releases else (0, 0)
-    return MeanChoice(
-        groups, float(rows), error, error_of_nothing, certificate, len(errors), stop_reason, not stopped
+    largest = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
+    errors, settled = search_pairs(
+        lambda groups, rows: mean_error(problem, groups, rows), largest, GRID_POINTS, 2.0, should_stop
     )
-
-
-def _search(
-    evaluate: Callable[[int, int], float],
-    most_groups: int,
-    most_rows: int,
-    errors: dict[tuple[int, int], float],
-) -> None:
-    """Evaluate a grid over both bounds, then steps of decreasing size around the best point."""
-    for groups in np.unique(np.rint(np.geomspace(1, most_groups, GRID_POINTS))).astype(int).tolist():
-        for rows in np.unique(np.rint(np.geomspace(1, most_rows, GRID_POINTS))).astype(int).tolist():
-            evaluate(groups, rows)
-    step = 2.0
-    while step > 1.01:
-        best = min(errors, key=lambda pair: errors[pair])
-        (g, r), best_error = best, errors[best]
-        ratios = (1.0 / step, 1.0, step)
-        around = {(round(g * a), round(r * b)) for a in ratios for b in ratios}
-        if min(evaluate(groups, rows) for groups, rows in sorted(around)) >= best_error:
-            step = math.sqrt(step)
-    g, r = min(errors, key=lambda pair: errors[pair])
-    # Rounded ratio steps may skip the integers next to the best pair.
-    for groups in (g - 1, g, g + 1):
-        for rows in (r - 1, r, r + 1):
-            evaluate(groups, rows)
+    best = min(errors, key=errors.__getitem__)
+    error_of_nothing = problem.error_of_nothing
+    error, releases = min((error_of_nothing, False), (errors[best], True))
+    certificate = None
+    if len(errors) == largest[0] * largest[1]:
+        approximation = APPROXIMATE if max(largest) > 1 else ""
+        argument = "every pair was looked at, and to release nothing"
+        certificate = Certificate(error, error, argument, approximation)
+        stop_reason = f"All {len(errors):,} pairs were looked at."
+        opening = "Publishing the middle of the range errs least."
+    else:
+        stop_reason = (
+            f"{'Best' if settled else 'Stopped: best'} of {wording.counted(len(errors), 'pair')} that a search "
+            "looked at; nothing proves that there is no better one."
+        )
+        opening = "No pair that was looked at errs less than publishing the middle of the range."
+    groups, rows = best if releases else (0, 0)
+    return PairChoice(
+        groups,
+        float(rows),
+        error,
+        error_of_nothing,
+        certificate,
+        len(errors),
+        stop_reason if releases else f"{opening} {stop_reason}",
+        settled,
+    )

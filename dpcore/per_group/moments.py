@@ -109,10 +109,7 @@ class ErrorParts:
 def error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
     """Return the parts of the problem's objective under a pair of bounds; arguments as `moments`."""
     m = moments(problem, max_groups, max_amount)
-    squares = m.mean_squares
-    # The error is sum w s / d, with d the root of each group's s, or of all of them together.
-    root = np.sqrt(squares) if problem.parameters.objective.rooted else problem.error(squares)
-    share = problem.weights / np.maximum(root, np.finfo(float).tiny)
+    share = problem.parameters.divide_weights(m.mean_squares, problem.weights)
     lost_amounts = m.clipped + m.left_out
     return ErrorParts(
         clipped=float(share @ (m.clipped * lost_amounts)),

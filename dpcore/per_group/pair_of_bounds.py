@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
-from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.progress import ShouldStop, never
 from dpcore.per_group.moments import pair_error
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
 from dpcore.per_group.passes import IntervalMinimum, Passes
@@ -33,16 +33,16 @@ MIN_NARROWED_ENTRIES = 50_000
 
 @dataclass(frozen=True)
 class PairChoice:
-    """The best pair of bounds.
+    """The best pair of bounds that a search found.
 
     Attributes:
         max_groups: L0, groups per user; 0 if it is best to release nothing.
-        max_amount: L-infinity per user and group, in the statistic's unit; 0 if it is best to release nothing.
+        max_amount: L-infinity per user and group, in the statistic's unit (of a mean, in rows); 0 likewise.
         error: The problem's objective there.
-        error_of_nothing: The objective for publishing 0 in every group.
-        certificate: The error and a lower bound for every pair, and for releasing nothing.
-        passes: Number of passes over the pairs.
-        stop_reason: Sentence on how the search ended.
+        error_of_nothing: The objective for publishing 0 in every group, or the middle of the range for a mean.
+        certificate: The error and a lower bound for every pair, and for releasing nothing; None if nothing is proved.
+        evaluations: Number of passes over the pairs, or of evaluated pairs of bounds.
+        stop_reason: Sentences on how the search ended.
         settled: True if the search was completed. If it was stopped, a better pair may exist.
     """
 
@@ -50,14 +50,14 @@ class PairChoice:
     max_amount: float
     error: float
     error_of_nothing: float
-    certificate: Certificate
-    passes: int
+    certificate: Certificate | None
+    evaluations: int
     stop_reason: str
     settled: bool = True
 
     @property
     def releases_nothing(self) -> bool:
-        """Return True if no pair was found with a smaller error than publishing 0 in every group."""
+        """Return True if no pair was found with a smaller error than releasing nothing."""
         return self.max_groups == 0
 
 
@@ -67,7 +67,6 @@ def best_pair(
     *,
     tolerance: float = TOLERANCE,
     max_passes: int = 5_000,
-    progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> PairChoice:
     """Return the best pair of bounds with a certificate; it may be to release nothing.
@@ -77,7 +76,6 @@ def best_pair(
         facet: The pairs, already sorted, if several problems share them; its amounts must be the problem's.
         tolerance: Relative gap at which a search over real L-infinity stops; integer ones are solved exactly.
         max_passes: Passes after which the search ends with the gap that it has.
-        progress: Called with the share of ``max_passes`` that is done.
         should_stop: Called after every pass; True ends the search with its present gap.
 
     Returns:
@@ -93,39 +91,43 @@ def best_pair(
             problems.add("means have a search of their own", remedy="Use best_mean_pair")
     facet = SortedPairs.from_problem(problem) if facet is None else facet
     passes = Passes(problem.parameters, problem.weights, facet)
-    search = _Search(
-        passes, problem.error_of_nothing, problem.whole, ROUNDING if problem.whole else tolerance
-    )
-    only_one = problem.whole and search.largest == 1.0  # One pass settles it, which a guess would double.
+    is_integer, error_of_nothing = problem.is_integer, problem.error_of_nothing
+    search = _Search(passes, error_of_nothing, is_integer, ROUNDING if is_integer else tolerance)
+    only_one = is_integer and passes.largest == 1.0  # One pass settles it, which a guess would double.
     if facet.amounts.size > MIN_SAMPLED_ENTRIES and not only_one and not should_stop():
-        search.start_near(_guess_pair(problem, facet))
+        guess = _guess_pair(problem, facet)
+        if guess.max_groups:
+            amount = min(guess.amount, passes.largest)
+            search.add(amount, amount, (guess.max_groups, guess.max_groups))
     search.begin()
     while search.is_open and passes.num_passes < max_passes and not should_stop():
         search.split()
-        progress(min(passes.num_passes / max_passes, 1.0))
-    best = search.best
-    error_of_nothing = problem.error_of_nothing
-    value = error_of_nothing
-    if best.max_groups:
-        # Computed from the pairs themselves, by another formula than that of the pass.
-        value = pair_error(problem, best.max_groups, best.amount)
-    lower = min(value, search.lower_bound)
-    domain = "whole" if problem.whole else "real"
+    best, count = search.best, f"{passes.num_passes:,} passes over the pairs"
+    # Computed from the pairs themselves, by another formula than that of the pass.
+    value = pair_error(problem, best.max_groups, best.amount) if best.max_groups else error_of_nothing
     certificate = Certificate(
         value,
-        lower,
-        f"every number of groups and, by intervals, every {domain} L-infinity is covered; so is to release nothing",
+        min(value, search.lower_bound),
+        f"every number of groups and, by intervals, every {'whole' if is_integer else 'real'} L-infinity is covered; "
+        "so is to release nothing",
     )
+    if search.is_open:
+        stop_reason = f"Stopped after {count}; the certificate says how far a better pair can lie."
+    elif not best.max_groups:
+        stop_reason = (
+            "Nothing useful can be released: publishing 0 in every group errs less than any pair of bounds."
+        )
+    else:
+        claim = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
+        stop_reason = f"{claim}: {count}, each for all group bounds."
     return PairChoice(
         best.max_groups,
-        best.amount if best.max_groups else 0.0,
+        best.amount,
         value,
         error_of_nothing,
         certificate,
         passes.num_passes,
-        _stop_reason(
-            best.max_groups, search.is_open, passes.num_passes, None if problem.whole else tolerance
-        ),
+        stop_reason,
         not search.is_open,
     )
 
@@ -139,11 +141,10 @@ def _guess_pair(problem: PerGroupProblem, facet: SortedPairs) -> IntervalMinimum
     sample = np.sort(np.argsort(problem.totals[:num_occupied], kind="stable")[step // 2 :: step])
     if not np.any(problem.totals[sample]):
         return IntervalMinimum(math.inf, 0)
-    sample_facet = facet.select_groups(sample, pairs.num_entries)
     # The sampled groups represent all groups with rows; groups without rows keep their own entry.
     weights = np.r_[problem.weights[sample] * (num_occupied / sample.size), problem.weights[num_occupied:]]
-    passes = Passes(problem.parameters, weights, sample_facet)
-    search = _Search(passes, problem.error_of_nothing, problem.whole, 1e-3)
+    passes = Passes(problem.parameters, weights, facet.select_groups(sample, pairs.num_entries))
+    search = _Search(passes, problem.error_of_nothing, problem.is_integer, 1e-3)
     search.begin()
     while search.is_open and passes.num_passes < 100:
         search.split()
@@ -158,32 +159,27 @@ class _Search:
     """
 
     def __init__(self, passes: Passes, error_of_nothing: float, is_integer: bool, tolerance: float) -> None:
-        self.passes, self.tolerance, self.whole = passes, tolerance, is_integer
+        self.passes, self.tolerance, self.is_integer = passes, tolerance, is_integer
         self.best = IntervalMinimum(error_of_nothing, 0)
         self.heap: list[tuple[float, float, float, IntervalMinimum]] = []
-        self.largest = passes.largest
         self.distinct = np.zeros(0) if is_integer else np.unique(passes.facet.amounts)
-
-    def start_near(self, guess: IntervalMinimum) -> None:
-        """Evaluate a guess, at its own L0 alone."""
-        if guess.max_groups:
-            amount = min(guess.amount, self.largest)
-            self._evaluate(amount, (guess.max_groups, guess.max_groups))
 
     def begin(self) -> None:
         """Add the whole range of L-infinity, as one interval or as three around the guess."""
-        if self.whole and self.best.max_groups == 0:
-            self._evaluate(1.0, None)
-            self._add(2.0, self.largest, None)
-        elif self.whole:
+        largest = self.passes.largest
+        if not self.is_integer:
+            if largest > 0.0:
+                self.add(0.0, largest, None)
+        elif self.best.max_groups == 0:
+            self.add(1.0, 1.0, None)
+            self.add(2.0, largest, None)
+        else:
             # Around the guess, so that the widest windows of L0 go with the narrowest interval of L-infinity.
-            near, wide = self.best.amount, 2.0
-            edges = [1.0, max(math.floor(near / wide), 1.0), min(math.ceil(near * wide), self.largest)]
-            self._add(edges[0], edges[1], None)
-            self._add(edges[1] + 1.0, edges[2], None)
-            self._add(edges[2] + 1.0, self.largest, None)
-        elif self.largest > 0.0:
-            self._add(0.0, self.largest, None)
+            low = max(math.floor(self.best.amount / 2.0), 1.0)
+            high = min(math.ceil(self.best.amount * 2.0), largest)
+            self.add(1.0, low, None)
+            self.add(low + 1.0, high, None)
+            self.add(high + 1.0, largest, None)
 
     @property
     def lower_bound(self) -> float:
@@ -195,86 +191,62 @@ class _Search:
         """Return True if an interval may still contain a better pair."""
         return bool(self.heap) and self.heap[0][0] < self.best.value * (1.0 - self.tolerance)
 
-    def _evaluate(self, amount: float, window: tuple[int, int] | None) -> None:
-        lowest = self.passes.find_minimum(amount, amount, self.best.value, window)
-        if lowest.max_groups and lowest.value < self.best.value:
-            self.best = lowest
-
-    def _add(self, low: float, high: float, window: tuple[int, int] | None) -> None:
+    def add(self, low: float, high: float, window: tuple[int, int] | None) -> None:
+        """Evaluate one L-infinity, or bound an interval and keep it if it may contain a better pair."""
         if low > high:
             return
-        if low == high:  # The bound would be the error itself.
-            self._evaluate(low, window)
-            return
         lowest = self.passes.find_minimum(low, high, self.best.value, window)
-        if lowest.max_groups:
+        if not lowest.max_groups:
+            return
+        if low == high:  # The bound is the error itself.
+            self.best = lowest
+        else:
             heapq.heappush(self.heap, (lowest.value, low, high, lowest))
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""
         self._narrow()
         _, low, high, interval = heapq.heappop(self.heap)
-        if not interval.max_groups:
-            return
+        window = interval.window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
         # one where its bound is smallest, away from the ends.
         is_wide = high > 2.0 * low
         midpoint = (math.sqrt(low * high) if low > 0.0 else high / 8.0) if is_wide else interval.amount
-        if self.whole:
-            if (
-                is_wide and self.best.max_groups
-            ):  # A better pair inside would hardly close so wide an interval.
-                midpoint = float(min(max(math.floor(midpoint), low), high - 1.0))
-                self._add(low, midpoint, interval.window)
-                self._add(midpoint + 1.0, high, interval.window)
+        if self.is_integer and is_wide and self.best.max_groups:
+            # A better pair at the midpoint would hardly close so wide an interval.
+            midpoint = float(min(max(math.floor(midpoint), low), high - 1.0))
+            self.add(low, midpoint, window)
+            self.add(midpoint + 1.0, high, window)
+            return
+        margin = 0.0 if is_wide else (0.25 if self.is_integer else 0.1) * (high - low)
+        midpoint, step = min(max(midpoint, low + margin), high - margin), 0.0
+        if self.is_integer:
+            midpoint, step = float(round(midpoint)), 1.0
+        else:
+            # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square
+            # is exact.
+            first, end = (int(x) for x in np.searchsorted(self.distinct, (low, high), side="right"))
+            end -= int(end > 0 and self.distinct[end - 1] == high)
+            if first < end:
+                index = min(max(int(np.searchsorted(self.distinct, midpoint)), first), end - 1)
+                midpoint = float(self.distinct[index])
+            elif not self.passes.rooted and not self.passes.is_signed:
+                self.add(interval.amount, interval.amount, window)
                 return
-            near = 0.0 if is_wide else 0.25 * (high - low)
-            midpoint = float(round(min(max(midpoint, low + near), high - near)))
-            self._evaluate(midpoint, interval.window)
-            self._add(low, midpoint - 1.0, interval.window)
-            self._add(midpoint + 1.0, high, interval.window)
-            return
-        near = 0.0 if is_wide else 0.1 * (high - low)
-        midpoint = min(max(midpoint, low + near), high - near)
-        # Split at an occurring amount, where the error has a kink. Between two of these the bound of a mean square is
-        # exact.
-        first, end = (int(x) for x in np.searchsorted(self.distinct, (low, high), side="right"))
-        end -= int(end > 0 and self.distinct[end - 1] == high)
-        if first < end:
-            index = min(max(int(np.searchsorted(self.distinct, midpoint)), first), end - 1)
-            midpoint = float(self.distinct[index])
-        elif not self.passes.rooted and not self.passes.is_signed:
-            self._evaluate(interval.amount, interval.window)
-            return
-        if not low < midpoint < high:
-            self._evaluate(high, interval.window)
-            return
-        self._evaluate(midpoint, interval.window)
-        self._add(low, midpoint, interval.window)
-        self._add(midpoint, high, interval.window)
+            if not low < midpoint < high:
+                self.add(high, high, window)
+                return
+        self.add(midpoint, midpoint, window)
+        self.add(low, midpoint - step, window)
+        self.add(midpoint + step, high, window)
 
     def _narrow(self) -> None:
         """Merge the users outside the L0 windows of all open intervals, if that makes passes much shorter."""
         facet = self.passes.facet
-        if not self.whole or facet.amounts.size < MIN_NARROWED_ENTRIES or not self.heap:
+        if not self.is_integer or facet.amounts.size < MIN_NARROWED_ENTRIES or not self.heap:
             return
         windows = [interval.window for *_, interval in self.heap]
-        group_bound_range = min(first for first, _ in windows), max(end for _, end in windows)
-        first, end_index = (
-            int(facet.starts[int(np.sum(facet.sizes > max_groups))])
-            for max_groups in (group_bound_range[1], group_bound_range[0])
-        )
-        if end_index > first and 4 * (end_index - first) < 3 * facet.amounts.size:
-            self.passes.facet = facet.narrow(group_bound_range, self.passes.number)
-
-
-def _stop_reason(max_groups: int, is_stopped: bool, passes: int, tolerance: float | None) -> str:
-    if is_stopped:
-        return f"Stopped after {passes:,} passes over the pairs; the certificate says how far a better pair can lie."
-    if not max_groups:
-        return (
-            "Nothing useful can be released: publishing 0 in every group errs less than any pair of bounds."
-        )
-    if tolerance is not None:
-        return f"Within {tolerance:g} of the best pair: {passes:,} passes over the pairs, each for all group bounds."
-    return f"Exact: {passes:,} passes over the pairs, each for all group bounds."
+        window = min(first for first, _ in windows), max(last for _, last in windows)
+        first, end = (int(facet.starts[int(np.sum(facet.sizes > max_groups))]) for max_groups in window[::-1])
+        if end > first and 4 * (end - first) < 3 * facet.amounts.size:
+            self.passes.facet = facet.narrow(window, self.passes.number)

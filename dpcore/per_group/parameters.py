@@ -46,7 +46,7 @@ class Statistic(Option):
         return self in (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
 
     @property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Return True if L-infinity is a whole number: that of a count is."""
         return self not in (Statistic.SUM, Statistic.SIGNED_SUM)
 
@@ -216,7 +216,7 @@ class PerGroupParameters(Parameters):
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
         elif self.own_groups is not None:
-            if self.statistic.whole:
+            if self.statistic.is_integer:
                 problems.whole(1, MAX_SIZE, **{"your own bound in each": self.own_amount})
             else:
                 problems.between(1e-15, 1e15, **{"your own bound in each": self.own_amount})
@@ -313,6 +313,19 @@ class PerGroupParameters(Parameters):
         # their sum sqrt 2.
         return entry / math.sqrt(2.0), entry * math.sqrt(2.0) / (high - low)
 
+    def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
+        """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""
+        if self.objective.rooted:
+            return float(np.sqrt(mean_squares) @ weights)
+        return math.sqrt(float(mean_squares @ weights))
+
+    def divide_weights(self, mean_squares: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
+        # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
+        root = np.sqrt(mean_squares) if self.objective.rooted else self.combine_errors(mean_squares, weights)
+        roots = np.broadcast_to(root, mean_squares.shape)
+        return np.asarray(np.divide(weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0))
+
     def check_sizes(self, totals: FloatArray) -> None:
         """Raise `InvalidInput` if the error is that of large groups and no group is large."""
         floor = self.floor or 0.0
@@ -406,9 +419,9 @@ class PerGroupProblem:
         return self.parameters.group_weights(self.totals, self.pairs.times) * self.pairs.times
 
     @property
-    def whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Return True if L-infinity is a whole number: that of a count is."""
-        return self.parameters.statistic.whole
+        return self.parameters.statistic.is_integer
 
     def per_group(self, of_pairs: FloatArray) -> FloatArray:
         """Add up the amounts of each group's pairs, shape (num_entries,)."""
@@ -417,9 +430,7 @@ class PerGroupProblem:
 
     def error(self, mean_squares: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups, shape (num_entries,)."""
-        if self.parameters.objective.rooted:
-            return float(np.sqrt(mean_squares) @ self.weights)
-        return math.sqrt(float(mean_squares @ self.weights))
+        return self.parameters.combine_errors(mean_squares, self.weights)
 
     @cached_property
     def error_of_nothing(self) -> float:

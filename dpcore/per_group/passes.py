@@ -27,7 +27,8 @@ to an interval; the bound is its smallest square there, with variance and noise 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -35,7 +36,7 @@ import numpy as np
 from dpcore.common.checks import require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
-from dpcore.per_group.sorted_pairs import MergedPairs, SortedPairs
+from dpcore.per_group.sorted_pairs import SortedPairs
 
 BLOCK = 1 << 16
 """Entries of the arrays of one block, 0.5 MB each. On a million pairs, arrays of 8 MB, which exceed the processor's
@@ -52,17 +53,16 @@ class IntervalMinimum:
     window: tuple[int, int] = (1, 0)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Sums:
-    """Sums of the columns of a pass over the users above each size, per group.
+    """Sums of the columns of a pass over the users above each size, shape (columns, 2, ..., groups).
 
-    ``missing`` has sum x and sum x / k of the linear columns, ``varying`` has sum v / k and sum v / k^2 per group, and
-    ``scalars`` has the same weighted and summed over groups, for objectives without a root per group.
+    ``missing`` has sum x and sum x / k of the linear columns, and ``varying`` has sum v / k and sum v / k^2. For
+    objectives without a root per group, ``varying`` is weighted and added up over groups: it has one group.
     """
 
     missing: FloatArray
     varying: FloatArray
-    scalars: FloatArray
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Columns:
 
     linear: list[FloatArray]
     varying: list[FloatArray]
-    cut: list[FloatArray] = field(default_factory=list)
+    cut: list[FloatArray]
 
 
 class Passes:
@@ -92,9 +92,8 @@ class Passes:
         self.root = np.sqrt(weights)
         # The last entry is for groups without pairs, whose weight matters only for the noise.
         occupied_weights = weights[: int(facet.groups.max()) + 1]
-        self.even = (
-            float(occupied_weights[0]) if bool(occupied_weights.min() == occupied_weights.max()) else None
-        )
+        is_even = bool(occupied_weights.min() == occupied_weights.max())
+        self.even_weight = float(occupied_weights[0]) if is_even else None
         self.is_signed = bool((facet.counts < 0.0).any())
         self.most_groups = int(facet.sizes[0])
         self.largest = float(facet.amounts.max())
@@ -135,14 +134,14 @@ class Passes:
         while edges[-1] < num_explicit:
             edges.append(min(edges[-1] + step, num_explicit))
         # The segment at and below `last` needs only the carry; then come the segments between the sizes.
-        sums = _Sums(carry.missing[:, :, None], carry.varying[:, :, None], carry.scalars[:, :, None])
+        sums = _Sums(carry.missing[:, :, None], carry.varying[:, :, None])
         top = np.array([max(first_cap, int(np.append(facet.sizes, 1)[num_merged]))])
         self._write_segments(
             columns, sums, top, np.array([last_cap]), (low, high), values, amounts, first_cap
         )
         for begin, end in pairwise(edges):
             sums = self._running_sums(columns, begin, end, carry)
-            carry = _Sums(sums.missing[:, :, -1], sums.varying[:, :, -1], sums.scalars[:, :, -1])
+            carry = _Sums(sums.missing[:, :, -1], sums.varying[:, :, -1])
             sizes = facet.sizes[begin:end]
             lows = np.maximum(np.append(facet.sizes, 1)[begin + 1 : end + 1], first_cap)
             self._write_segments(columns, sums, lows, sizes - 1, (low, high), values, amounts, first_cap)
@@ -168,50 +167,39 @@ class Passes:
         return _Columns(
             [np.minimum(amounts, high) * counts, reaches],
             [clipped_low, reaches],
-            [self._cut(high), self._count_reaching(high)],
+            [self._cut(high), self._add_up(high, lambda _, counts: counts)],
         )
 
-    def _all_entries(self) -> list[SortedPairs | MergedPairs]:
-        return [
-            entries for entries in (self.facet, self.facet.ahead, self.facet.behind) if entries is not None
-        ]
+    def _add_up(self, amount: float, summand: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
+        """Add up a function of excess and count per group, over all entries of at least ``amount``."""
+        total = np.zeros(self.number)
+        for entries in (self.facet, self.facet.ahead, self.facet.behind):
+            if entries is not None:
+                indices = np.flatnonzero(entries.amounts >= amount)
+                values = summand(entries.amounts[indices] - amount, entries.counts[indices])
+                total += self._bincount(entries.groups[indices], values)
+        return total
 
     def _cut(self, amount: float, sign: float = 0.0) -> FloatArray:
         """Return the amount that L-infinity cuts away in every group, optionally for amounts of one sign only."""
-        total = np.zeros(self.number)
-        for entries in self._all_entries():
-            indices = np.flatnonzero(entries.amounts > amount)
-            counts = entries.counts[indices]
-            if sign:
-                counts = np.maximum(sign * counts, 0.0)
-            total += self._bincount(entries.groups[indices], (entries.amounts[indices] - amount) * counts)
-        return total
-
-    def _count_reaching(self, amount: float) -> FloatArray:
-        """Return the number of pairs of every group with at least this amount."""
-        total = np.zeros(self.number)
-        for entries in self._all_entries():
-            indices = np.flatnonzero(entries.amounts >= amount)
-            total += self._bincount(entries.groups[indices], entries.counts[indices])
-        return total
+        if sign:
+            return self._add_up(amount, lambda excess, counts: excess * np.maximum(sign * counts, 0.0))
+        return self._add_up(amount, lambda excess, counts: excess * counts)
 
     def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(codes, weights, self.number), dtype=np.float64)
 
     def _merged_sums(self, columns: _Columns, sizes: int, low: float, high: float) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
-        by_group = self._is_explicit(columns)
         missing = np.zeros((len(columns.linear), 2, self.number))
-        varying = np.zeros((len(columns.varying), 2, self.number if by_group else 0))
-        scalars = np.zeros((len(columns.varying), 2))
+        varying = np.zeros((len(columns.varying), 2, self.number if self._is_explicit(columns) else 1))
 
-        def add(groups: IntArray, column_index: int, once: FloatArray, twice: FloatArray) -> None:
-            if by_group:
-                varying[column_index, 0] += self._bincount(groups, once)
-                varying[column_index, 1] += self._bincount(groups, twice)
-            else:
-                w = self.weights[groups]
-                scalars[column_index] += [float(once @ w), float(twice @ w)]
+        def add(groups: IntArray, column_index: int, *values: FloatArray) -> None:
+            for power, value in enumerate(values):
+                if self._is_explicit(columns):
+                    varying[column_index, power] += self._bincount(groups, value)
+                else:
+                    varying[column_index, power] += float(value @ self.weights[groups])
 
         if sizes:
             entries = slice(0, int(self.facet.starts[sizes]))
@@ -233,12 +221,7 @@ class Passes:
                 missing[column_index, 1] += self._bincount(ahead.groups, column * ahead.inverse)
             for column_index, column in enumerate(unit.varying):
                 add(ahead.groups, column_index, column * ahead.inverse, column * ahead.inverse_square)
-        return _Sums(missing, varying, scalars)
-
-    def _record_parts(self, caps: IntArray, sampling: FloatArray, noise: FloatArray) -> None:
-        """Record the sampling and noise parts of the error at these L0, if requested."""
-        if self.error_parts is not None:
-            self.error_parts[:, caps - 1] = sampling, noise
+        return _Sums(missing, varying)
 
     def _is_explicit(self, columns: _Columns) -> bool:
         """Return True if every L0 and group is evaluated separately, as their sum over groups is not a parabola."""
@@ -246,40 +229,37 @@ class Passes:
 
     def _running_sums(self, columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:
         """Return running sums: row i covers the users of the sizes up to index begin + i and of all larger sizes."""
-        facet, num_entries = self.facet, self.number
+        facet, rows = self.facet, end - begin
         entries = slice(int(facet.starts[begin]), int(facet.starts[end]))
-        rows, lengths = end - begin, np.diff(facet.starts[begin : end + 1])
         groups = facet.groups[entries]
-        code = groups + np.repeat(np.arange(rows) * num_entries, lengths)
+        row_codes = np.repeat(np.arange(rows), np.diff(facet.starts[begin : end + 1]))
+        codes = groups + row_codes * self.number
         inverse = 1.0 / facet.sizes[begin:end, None]
-        missing = np.empty((len(columns.linear), 2, rows, num_entries))
+
+        def add_up(code: IntArray, values: FloatArray, width: int) -> FloatArray:
+            return np.bincount(code, values, rows * width).reshape(rows, width).astype(np.float64)
+
+        missing = np.empty((len(columns.linear), 2, rows, self.number))
         for column_index, column in enumerate(columns.linear):
-            missing[column_index, 0] = np.bincount(code, column[entries], rows * num_entries).reshape(
-                rows, num_entries
-            )
+            missing[column_index, 0] = add_up(codes, column[entries], self.number)
             np.multiply(missing[column_index, 0], inverse, out=missing[column_index, 1])
-        varying = np.empty((len(columns.varying), 2, rows, carry.varying.shape[2]))
-        scalars = np.zeros((len(columns.varying), 2, rows))
-        offsets = facet.starts[begin:end] - facet.starts[begin]
+        width = carry.varying.shape[2]
+        varying = np.empty((len(columns.varying), 2, rows, width))
         for column_index, column in enumerate(columns.varying):
-            if carry.varying.shape[2]:
-                once = (
-                    np.bincount(code, column[entries], rows * num_entries).reshape(rows, num_entries)
-                    * inverse
-                )
-                varying[column_index, 0], varying[column_index, 1] = once, once * inverse
+            if self._is_explicit(columns):
+                varying[column_index, 0] = add_up(codes, column[entries], width) * inverse
             else:
-                weighted = np.add.reduceat(column[entries] * self.weights[groups], offsets) * inverse[:, 0]
-                scalars[column_index, 0], scalars[column_index, 1] = weighted, weighted * inverse[:, 0]
+                varying[column_index, 0] = (
+                    add_up(row_codes, column[entries] * self.weights[groups], 1) * inverse
+                )
+            np.multiply(varying[column_index, 0], inverse, out=varying[column_index, 1])
         missing[:, :, 0] += carry.missing
         varying[:, :, 0] += carry.varying
-        scalars[:, :, 0] += carry.scalars
-        np.cumsum(scalars, axis=2, out=scalars)
         for array in (missing, varying):
             # Row by row: NumPy's cumsum along an axis other than the last took three times as long.
             for row in range(1, rows):
                 array[:, :, row] += array[:, :, row - 1]
-        return _Sums(missing, varying, scalars)
+        return _Sums(missing, varying)
 
     def _write_segments(
         self,
@@ -345,20 +325,19 @@ class Passes:
             )
 
         def sampling(column_index: int) -> FloatArray:
-            # The sum of p (1 - p) v with p = l / k is l sum v / k - l^2 sum v / k^2.
-            once, twice = sums.scalars[column_index]
-            return np.asarray(np.maximum(caps * once[segment] - caps**2.0 * twice[segment], 0.0))
+            return _sampling_variance(sums, column_index, segment, caps)[:, 0]
 
         # An equal weight of all groups is applied last, so that the tables of sizes and groups need no multiplication.
-        equal_weight, base_slopes = self.even or 1.0, [x[1] for x in sums.missing]
-        if self.even is None:
+        equal_weight, base_slopes = self.even_weight or 1.0, [x[1] for x in sums.missing]
+        if self.even_weight is None:
             base, base_slopes = [b * self.root for b in base], [x * self.root for x in base_slopes]
         squares = np.maximum(product(base[0], base_slopes[0], base[0], base_slopes[0]), 0.0)
         noise = self.noise_weight * self.parameters.pair_noise(caps, 1.0)
         if low == high:
             sampling_variance, noise_variance = sampling(0), (noise * high) ** 2
             errors = np.sqrt(squares + sampling_variance + noise_variance)
-            self._record_parts(caps, sampling_variance / errors, noise_variance / errors)
+            if self.error_parts is not None:
+                self.error_parts[:, caps - 1] = sampling_variance / errors, noise_variance / errors
             return errors, np.full(caps.shape, high)
         rises = base_slopes[1]
         cross = np.maximum(product(base[0], base_slopes[0], base[1], rises), 0.0)
@@ -383,14 +362,10 @@ class Passes:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the bounds and their C from arrays of shape (L0, groups), each group evaluated separately."""
         w, f, (low, high) = self.weights, offsets[:, None], interval
-        cap_column = caps[:, None].astype(np.float64)
         noise = self.parameters.pair_noise(caps, 1.0)[:, None] ** 2
 
         def sampling(column_index: int) -> FloatArray:
-            once, twice = sums.varying[column_index]
-            return np.asarray(
-                np.maximum(cap_column * once[segment] - cap_column * cap_column * twice[segment], 0.0)
-            )
+            return _sampling_variance(sums, column_index, segment, caps)
 
         def objective(mean: FloatArray) -> FloatArray:
             return np.asarray(np.sqrt(mean) @ w if self.rooted else np.sqrt(mean @ w))
@@ -402,8 +377,7 @@ class Passes:
             if self.error_parts is not None:
                 # The error is sum w s / d, with d the root of each group's s, or of all of them together.
                 root_weights = np.sqrt(mean) if self.rooted else objective(mean)[:, None]
-                self._record_parts(
-                    caps,
+                self.error_parts[:, caps - 1] = (
                     (sampling_variance / root_weights) @ w,
                     (noise_variance / root_weights * np.ones(mean.shape)) @ w,
                 )
@@ -435,6 +409,13 @@ class Passes:
         return np.maximum(value, 0.0), high - turn
 
 
+def _sampling_variance(sums: _Sums, column_index: int, segment: IntArray, caps: IntArray) -> FloatArray:
+    """Return the sum of p (1 - p) v with p = l / k, which is l sum v / k - l^2 sum v / k^2, shape (L0, groups)."""
+    once, twice = sums.varying[column_index]
+    l0 = caps[:, None].astype(np.float64)
+    return np.asarray(np.maximum(l0 * once[segment] - l0 * l0 * twice[segment], 0.0))
+
+
 def errors_by_groups(
     problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None = None
 ) -> FloatArray:
@@ -448,41 +429,28 @@ def errors_by_groups(
     Raises:
         InvalidInput: L-infinity is out of its range.
     """
-    require.positive(max_amount=max_amount)
-    passes = Passes(
-        problem.parameters, problem.weights, SortedPairs.from_problem(problem) if facet is None else facet
-    )
-    return passes.bounds(float(max_amount), float(max_amount), 1, passes.most_groups)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class PartsByGroups:
-    """The error at every L0 for one L-infinity and its parts; each array of shape (largest L0,).
-
-    Attributes:
-        errors: The problem's objective.
-        sampling: Part from the random choice of groups, as in `moments.ErrorParts`.
-        noise: Part from the noise.
-    """
-
-    errors: FloatArray
-    sampling: FloatArray
-    noise: FloatArray
-
-    @property
-    def bias(self) -> FloatArray:
-        """Return the part of the bias, from clipping and leaving out groups; the parts add up to the error."""
-        return np.maximum(self.errors - self.sampling - self.noise, 0.0)
+    return _run_pass(problem, max_amount, facet, has_parts=False)[0]
 
 
 def parts_by_groups(
     problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None = None
-) -> PartsByGroups:
-    """Return the error at every L0 with its parts; arguments as `errors_by_groups`."""
+) -> FloatArray:
+    """Return the error at every L0 and its parts from sampling and noise; arguments as `errors_by_groups`.
+
+    Returns:
+        Errors, and the parts as in `moments.ErrorParts`, shape (3, largest L0). The rest of the error is bias.
+    """
+    errors, parts = _run_pass(problem, max_amount, facet, has_parts=True)
+    assert parts is not None
+    return np.vstack((errors, parts))
+
+
+def _run_pass(
+    problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None, has_parts: bool
+) -> tuple[FloatArray, FloatArray | None]:
     require.positive(max_amount=max_amount)
-    passes = Passes(
-        problem.parameters, problem.weights, SortedPairs.from_problem(problem) if facet is None else facet
-    )
-    passes.error_parts = np.zeros((2, passes.most_groups))
-    errors = passes.bounds(float(max_amount), float(max_amount), 1, passes.most_groups)[0]
-    return PartsByGroups(errors, *passes.error_parts)
+    facet = SortedPairs.from_problem(problem) if facet is None else facet
+    passes = Passes(problem.parameters, problem.weights, facet)
+    passes.error_parts = np.zeros((2, passes.most_groups)) if has_parts else None
+    errors, _ = passes.bounds(float(max_amount), float(max_amount), 1, passes.most_groups)
+    return errors, passes.error_parts

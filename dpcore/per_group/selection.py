@@ -24,7 +24,9 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
@@ -34,7 +36,9 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.per_group.moments import moments
 from dpcore.per_group.pair_of_bounds import PairChoice
+from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from dpcore.per_group.private_pair import candidates
 from dpcore.per_group.selection_rules import keep_probabilities
@@ -46,8 +50,8 @@ TOLERANCE = 1e-3
 MAX_EVALUATIONS = 1_500
 GRID = 7
 """Points along each bound of the first grid of the search."""
-NORMS = 24
-"""Norms that are evaluated for bounded vectors."""
+NORMS, NORM_RANGE = 24, 1e4
+"""Norms that are evaluated for bounded vectors, and the ratio of the largest to the smallest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +143,21 @@ class Selection:
         return self._split_errors(moments, noise)
 
     def _split_errors(self, moments: KeptMoments, noise: float) -> SelectedGroups:
-        totals = self.problem.totals
-        return SelectedGroups(
-            moments.keep_probability,
-            moments.square + moments.keep_probability * noise,
-            (1.0 - moments.keep_probability) * totals**2,
+        share = moments.keep_probability
+        lost = (1.0 - share) * self.problem.totals**2
+        return SelectedGroups(share, moments.square + share * noise, lost)
+
+    def bound_vectors(self, missing: FloatArray, max_norm: float, max_groups: int) -> SelectedGroups:
+        """Return the release probability and error of every group if only the selection uses a sample.
+
+        Args:
+            missing: Amount of every group that the bound on vectors cuts away, shape (num_entries,).
+            max_norm: T, on which the noise depends.
+            max_groups: L0 of the selection.
+        """
+        share = self.keep_probability(max_groups)
+        return self._split_errors(
+            KeptMoments(share, share * missing**2), float(self.parameters.norm_noise(max_norm)) ** 2
         )
 
     def _moments(self, sample: int, rule_of: int, max_amount: float) -> KeptMoments:
@@ -275,7 +289,7 @@ class _Search:
     """Branch and bound over boxes of both bounds, in a heap by their lower bound."""
 
     def __init__(self, selection: Selection) -> None:
-        self.selection, self.is_integer = selection, selection.problem.whole
+        self.selection, self.is_integer = selection, selection.problem.is_integer
         self.value, self.best = selection.problem.error_of_nothing, (0, 0.0)
         self.heap: list[_Box] = []
         self.closed = math.inf
@@ -303,11 +317,11 @@ class _Search:
         if s.largest == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
         low = 1.0 if self.is_integer else s.largest / 1e3
-        for amount in np.unique(np.geomspace(low, s.largest, GRID)):
-            for groups in np.unique(np.rint(np.geomspace(1, s.most_groups, GRID)).astype(int)):
-                if is_over():
-                    break
-                self.evaluate(int(groups), float(amount))
+        amounts = np.unique(np.geomspace(low, s.largest, GRID)).tolist()
+        for amount, groups in product(amounts, space_evenly(s.most_groups, GRID)):
+            if is_over():
+                break
+            self.evaluate(groups, amount)
         step = 2.0
         while step > 1.05 and self.best[0] and not is_over():
             (g, c), previous = self.best, self.value
@@ -357,7 +371,6 @@ def selected_tuner_pick(selection: Selection) -> tuple[int, int]:
     It minimises sum P(kept) RMSE / sum P(kept) over its candidates, with the RMSE that the group would have if it were
     always released (analysis/parameter_tuning.py, read 2026-11-22): dropped groups cost nothing.
     """
-    from dpcore.per_group.moments import moments
 
     def objective(pair: tuple[int, int]) -> float:
         kept_share = selection.keep_probability(pair[0])
@@ -396,43 +409,37 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
     Returns:
         None if releasing nothing is better, or if it was stopped before the first evaluation.
     """
-    problem, p = selection.problem, selection.parameters
-    totals2 = problem.totals**2
-    squared = p.noise is NoiseKind.GAUSSIAN
-    powers = problem.amounts**2 if squared else problem.amounts
-    norms = np.add.reduceat(powers, problem.pairs.user_starts)
-    largest = float(np.sqrt(norms.max()) if squared else norms.max())
+    problem = selection.problem
+    is_gaussian = selection.parameters.noise is NoiseKind.GAUSSIAN
+    powers = problem.amounts**2 if is_gaussian else problem.amounts
+    largest_power = float(np.add.reduceat(powers, problem.pairs.user_starts).max())
+    largest = math.sqrt(largest_power) if is_gaussian else largest_power
     if largest == 0.0:
         return None
     best: SelectedVector | None = None
     num_evaluated = 0
 
-    def evaluate(rule: VectorRule, norm: float, group_bounds: list[int]) -> None:
+    def evaluate(rules: Iterable[VectorRule], norms: FloatArray, group_bounds: list[int]) -> None:
         nonlocal best, num_evaluated
-        missing = problem.per_group(problem.amounts - keep_amounts(problem, rule, norm))
-        squares = missing**2 + float(p.norm_noise(norm)) ** 2
-        for groups in group_bounds:
-            share = selection.keep_probability(groups)
-            error = problem.error(share * squares + (1.0 - share) * totals2)
-            num_evaluated += 1
-            if error < (problem.error_of_nothing if best is None else best.error):
-                best = SelectedVector(groups, norm, rule, error, num_evaluated)
-
-    sizes = np.unique(np.rint(np.geomspace(1, selection.most_groups, 2 * GRID)).astype(int)).tolist()
-    plan = [
-        (rule, float(t), sizes) for rule in VectorRule for t in np.geomspace(largest / 1e4, largest, NORMS)
-    ]
-    for is_refinement in (False, True):
-        if is_refinement and best is not None:
-            # Between the neighbours of the best norm, at L0 next to the best one.
-            near = [
-                x for x in range(best.max_groups - 2, best.max_groups + 3) if 1 <= x <= selection.most_groups
-            ]
-            wide = 1e4 ** (1.0 / (NORMS - 1))
-            steps = np.geomspace(best.max_norm / wide, best.max_norm * wide, NORMS)
-            plan = [(best.rule, float(t), near) for t in steps]
-        for rule, norm, group_bounds in plan if not is_refinement or best is not None else []:
+        for rule, norm in product(rules, norms.tolist()):
             if should_stop():
-                break
-            evaluate(rule, norm, group_bounds)
-    return None if best is None else replace(best, evaluations=num_evaluated)
+                return
+            missing = problem.per_group(problem.amounts - keep_amounts(problem, rule, norm))
+            for groups in group_bounds:
+                error = problem.error(selection.bound_vectors(missing, norm, groups).mean_squares)
+                num_evaluated += 1
+                if error < (problem.error_of_nothing if best is None else best.error):
+                    best = SelectedVector(groups, norm, rule, error, num_evaluated)
+
+    evaluate(
+        VectorRule,
+        np.geomspace(largest / NORM_RANGE, largest, NORMS),
+        space_evenly(selection.most_groups, 2 * GRID),
+    )
+    if best is None:
+        return None
+    # Between the neighbours of the best norm, at L0 next to the best one.
+    step = NORM_RANGE ** (1.0 / (NORMS - 1))
+    near = [x for x in range(best.max_groups - 2, best.max_groups + 3) if 1 <= x <= selection.most_groups]
+    evaluate([best.rule], np.geomspace(best.max_norm / step, best.max_norm * step, NORMS), near)
+    return replace(best, evaluations=num_evaluated)

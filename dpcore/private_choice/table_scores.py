@@ -26,7 +26,7 @@ users each, the best bound by this condition has at most 1.28 times the error of
 independent up to 4.4 times. The costs of draws, and other reaches, are in `benchmarks/private.py`.
 
 Smooth weights are the plain ones, min(h, s) / n_h. The best weights of all have a constant beside the threshold, which
-is as private as it is; see `dpcore.mean.models.CountsOnly.growth`.
+is as private as it is; see `dpcore.mean.models.CountsOnly.coefficients`.
 
 Source: ours, from the model of `dpcore.mean.models`.
 """
@@ -42,8 +42,7 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
-from dpcore.mean.curves import BoundCurve, Pieces
-from dpcore.mean.models import CountsOnly
+from dpcore.mean.models import BoundCurve, CountsOnly, Pieces
 from dpcore.private_choice.scores import RESOLUTION, CountCondition, OfMean, SumsOverUsers, in_steps
 
 REACH = 2
@@ -119,11 +118,11 @@ class TableCap(_OfTable):
         self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
     ) -> FloatArray:
         """Root of the expected squared error with every user ``scale`` times there, up to a factor."""
-        return np.sqrt(self._model(histogram, scale).capped(candidates).error(1.0))
+        return np.sqrt(self._model(histogram, scale).capped(candidates).variance)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the whole cap of least error, chosen in the clear."""
-        return self._model(histogram, scale).best_cap().bound
+        return self._model(histogram, scale).cap_curve.minimise(is_integer=True).bound
 
 
 @dataclass(frozen=True)
@@ -157,9 +156,9 @@ class TableSmooth(_OfTable):
         def error(h: FloatArray, sums: SizeIndex) -> FloatArray:
             smooth = weights.smooth_losses(histogram, h).squared_weights
             noise_weight = 1.0 / histogram.kept_rows(h)
-            return np.asarray(model.capped(h, sums).error(1.0) + weight * (smooth - noise_weight))
+            return np.asarray(model.capped(h, sums).variance + weight * (smooth - noise_weight))
 
-        pieces, pieces_at_sizes = model.cap_curve().pieces, histogram.pieces_at_sizes()
+        pieces, pieces_at_sizes = model.cap_curve.pieces, histogram.pieces_at_sizes()
         users_above, inverse = pieces_at_sizes.users_above[:-1], pieces_at_sizes.inverse_above[:-1]
         turned = Pieces(
             pieces.constant, pieces.linear - weight * users_above, pieces.square + weight * inverse

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -59,7 +61,7 @@ class LinearEstimate:
         certificate: Total variance beside a lower bound for every C, both recomputed from the data.
         method: How C was found, a few words.
         stop_reason: How the search ended, a sentence.
-        steps: The search in time; empty for closed forms.
+        steps: The search in time, which grows while it goes on; empty for closed forms.
     """
 
     matrix: FloatArray
@@ -72,7 +74,7 @@ class LinearEstimate:
     certificate: Certificate
     method: str
     stop_reason: str
-    steps: tuple[Step, ...] = field(default=(), repr=False)
+    steps: Sequence[Step] = field(default=(), repr=False)
 
     @property
     def variance(self) -> float:
@@ -83,6 +85,13 @@ class LinearEstimate:
     def non_zero(self) -> int:
         """Return the entries of C that are not 0."""
         return int(np.count_nonzero(self.matrix))
+
+
+class ErrorTarget(enum.Enum):
+    """The quantity whose errors are shown."""
+
+    COEFFICIENTS = "coefficients"
+    PREDICTIONS = "predictions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +130,7 @@ def evaluate(
     dual: FloatArray | None,
     method: str,
     stop_reason: str,
-    steps: tuple[Step, ...] = (),
+    steps: Sequence[Step] = (),
 ) -> LinearEstimate:
     """Compute the variances, the noise and the certificate of a matrix C from the data.
 

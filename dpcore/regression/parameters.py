@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -187,3 +188,11 @@ class RegressionGenerator:
 def rows_of(table: LabelledRows) -> RegressionProblem:
     """Check and sort features and owners, under a question that `RegressionProblem.with_settings` replaces."""
     return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
+
+
+def round_outwards(low: float, high: float) -> tuple[float, float]:
+    """Return an interval that contains [low, high], with ends of two significant digits and a positive length."""
+    largest = max(abs(low), abs(high))
+    unit = 10.0 ** (math.floor(math.log10(largest)) - 1) if largest > 0.0 else 1.0
+    lower, upper = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
+    return float(f"{lower:.6g}"), float(f"{upper if upper > lower else lower + unit:.6g}")

@@ -73,10 +73,9 @@ class CapDraws:
         return int(self.squares.shape[0])
 
 
-def no_draws() -> CapDraws:
-    """Return the draws of a study that has not begun: none."""
-    empty = np.empty((0, 0))
-    return CapDraws(np.empty(0, dtype=np.int64), empty, empty, empty, "Nothing was drawn.")
+_EMPTY = np.empty((0, 0))
+NO_DRAWS = CapDraws(np.empty(0, dtype=np.int64), _EMPTY, _EMPTY, _EMPTY, "Nothing was drawn.")
+"""The draws of a study that has not begun."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +108,13 @@ class CapCurve:
         """Return the mean total variance."""
         return np.asarray(self.sampling_variance + self.privacy_variance)
 
+    @property
+    def has_estimate(self) -> npt.NDArray[np.bool_]:
+        """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
+        return np.asarray((self.rank_deficient == 0) & (self.num_used > 0))
+
     def _lowest(self, costs: FloatArray) -> int:
-        allowed = np.where((self.rank_deficient == 0) & (self.num_used > 0), costs, np.inf)
+        allowed = np.where(self.has_estimate, costs, np.inf)
         return int(np.argmin(np.where(np.isnan(allowed), np.inf, allowed)))
 
     @property

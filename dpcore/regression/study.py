@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.answer.plot import Axis, Style, linear_axis
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray
 from dpcore.data.samples import RegressionRows, simulate_drugs, simulate_news
 from dpcore.regression import examples, sample_limiting, working_set
 from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
@@ -21,7 +21,7 @@ from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
 
 EPSILONS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
-ROWS = (600, 1200, 1800, 2400, 3000)
+ROWS = (600.0, 1200.0, 1800.0, 2400.0, 3000.0)
 """The paper's range of figure 1."""
 EXPONENTS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0)
 """The paper's range of figure 2, 1 < alpha <= 2."""
@@ -33,73 +33,73 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Ours, the best cap and no cap at several values; squared errors.
+    """Errors at several values of one quantity.
 
     Attributes:
-        values: What was varied, those values that were finished, shape (k,).
-        best_weights: Total variance of the coefficients, (label unit / feature unit)^2, and expected squared error of
-            the prediction, label unit squared, computed from the labels; shape (2, k).
-        cap: The same of sample limiting, each error at the cap that is best for it, in expectation over draws.
-        no_cap: The same of ordinary least squares on all rows.
-        max_contributions: The cap of least variance; of the last repeat where there are several.
-        worst_gap: Largest relative gap that was left to the lower bound.
-        stop_reason: How it ended, a sentence.
+        values: The values that were finished, shape (k,).
+        columns: What was computed at each of them, by name, each of shape (k,).
+        num_values: How many values were asked for.
     """
 
     values: FloatArray
-    best_weights: FloatArray
-    cap: FloatArray
-    no_cap: FloatArray
-    max_contributions: IntArray
-    worst_gap: float
-    stop_reason: str
+    columns: Mapping[str, FloatArray]
+    num_values: int
+
+    @property
+    def stop_reason(self) -> str:
+        """Return a sentence on how it ended."""
+        done = self.values.size
+        if done == self.num_values:
+            return f"All {done} points."
+        return f"Stopped after {done} of {self.num_values} points."
+
+    @property
+    def is_complete(self) -> bool:
+        """Return True if no value is missing."""
+        return self.values.size == self.num_values
 
 
-@dataclass(frozen=True, eq=False)
-class ExampleSweep:
-    """An example of an unbounded gap at several sizes g; total variances, all of shape (k,).
-
-    Attributes:
-        g: The sizes that were finished.
-        optimum: The optimum found.
-        lower_bound: What no unbiased linear estimator goes below there.
-        reference: Example 1: the optimum in closed form; example 3: the paper's upper bound on it, 6 / g.
-        cap: The best cap, in expectation over draws.
-        claimed_cap: What the paper proves of every cap: 1 / (4 g^3), and g / 9.
-        max_contributions: The best cap.
-        stop_reason: How it ended, a sentence.
-    """
-
-    g: IntArray
-    optimum: FloatArray
-    lower_bound: FloatArray
-    reference: FloatArray
-    cap: FloatArray
-    claimed_cap: FloatArray
-    max_contributions: IntArray
-    stop_reason: str
-
-
-_Point = tuple[FloatArray, int, float]
-"""Errors of ours, of the best cap and of no cap, shape (3, 2), as in `Sweep`; the cap of least variance; the gap."""
+def _sweep(
+    values: Sequence[float], solve_at: Callable[[float], dict[str, float] | None], progress: Progress
+) -> Sweep:
+    """Solve at each value until ``solve_at`` returns None, as it was stopped."""
+    results: list[dict[str, float]] = []
+    for value in values:
+        result = solve_at(value)
+        if result is None:
+            break
+        results.append(result)
+        progress(len(results) / len(values))
+    columns = {name: np.array([result[name] for result in results]) for name in results[0]} if results else {}
+    return Sweep(np.array(values[: len(results)], dtype=np.float64), columns, len(values))
 
 
 def _solve_point(
     problem: RegressionProblem, draws: Callable[[], CapDraws], labels: FloatArray, should_stop: ShouldStop
-) -> _Point | None:
-    """Solve one question by all three methods; None if that was stopped."""
-    solution = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
+) -> dict[str, float] | None:
+    """Solve one problem by all three methods; None if that was stopped.
+
+    Returns:
+        For ``ours``, ``best_cap`` and ``no_cap`` the total variance of the coefficients, (label unit / feature unit)^2,
+        and the expected squared error of the prediction, label unit squared: ``ours_coefficients``. The error of a cap
+        is that of the cap that is best for it, in expectation over draws; ``best_cap`` has the least variance. ``gap``
+        is the relative gap of the best weights to the lower bound.
+    """
+    estimate = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
     cap_draws = draws()
     if should_stop():
         return None
-    curve = sample_limiting.curve(problem, cap_draws)
-    best, predicting = curve.best, curve.best_prediction
-    errors = (
-        (solution.variance, prediction_error(problem, solution, labels).total),
-        (curve.variance[best], curve.prediction_error[predicting]),
-        (curve.variance[-1], curve.prediction_error[-1]),
-    )
-    return np.array(errors), int(curve.caps[best]), solution.certificate.relative_gap
+    caps = sample_limiting.curve(problem, cap_draws)
+    return {
+        "ours_coefficients": estimate.variance,
+        "ours_predictions": prediction_error(problem, estimate, labels).total,
+        "best_cap_coefficients": float(caps.variance[caps.best]),
+        "best_cap_predictions": float(caps.prediction_error[caps.best_prediction]),
+        "no_cap_coefficients": float(caps.variance[-1]),
+        "no_cap_predictions": float(caps.prediction_error[-1]),
+        "best_cap": caps.max_contributions,
+        "gap": estimate.certificate.relative_gap,
+    }
 
 
 def over_epsilon(
@@ -111,15 +111,18 @@ def over_epsilon(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Sweep:
-    """Solve the same question at several epsilons.
+    """Solve the same problem at several epsilons.
 
     Args:
-        problem: The question; its epsilon is not used.
+        problem: The problem; its epsilon is not used.
         draws: At least one draw of caps on the same features and owners, with prediction errors.
         labels: y, shape (num_rows,), as they enter the release.
         epsilons: To solve at.
         progress: Told the share done.
         should_stop: Asked often; the values finished by then are returned.
+
+    Returns:
+        The errors, with the columns of `_solve_point`.
 
     Raises:
         InvalidInput: An epsilon is out of range.
@@ -128,7 +131,7 @@ def over_epsilon(
         for epsilon in epsilons:
             problems.between(*EPSILON_RANGE, epsilon=epsilon)
 
-    def solve_at(epsilon: float) -> _Point | None:
+    def solve_at(epsilon: float) -> dict[str, float] | None:
         problem_there = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
         return _solve_point(problem_there, lambda: draws, labels, should_stop)
 
@@ -136,25 +139,26 @@ def over_epsilon(
 
 
 def over_generated(
-    generators: Sequence[RegressionGenerator],
-    values: Sequence[float],
+    generators: Mapping[float, RegressionGenerator],
     epsilon: float,
     repeats: int = 3,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> Sweep:
-    """Solve the question on generated data of several kinds, each averaged over a few seeds.
+    """Solve the problem on generated data of several kinds, each averaged over a few seeds.
 
     sigma^2 is the generator's own and B the range of the generated labels.
 
     Args:
-        generators: One for each value.
-        values: What stands on the axis for each.
+        generators: By the value that stands on the axis.
         epsilon: Privacy budget.
         repeats: Seeds to average over, from each generator's own on, 1 to 100.
         progress: Told the share done.
         should_stop: Asked often; the values finished by then are returned.
+
+    Returns:
+        The errors, with the columns of `_solve_point`; cap and gap are the largest of the repeats.
 
     Raises:
         InvalidInput: ``epsilon`` or ``repeats`` is out of range.
@@ -165,16 +169,18 @@ def over_generated(
     with Problems() as problems:
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
         problems.whole(1, 100, repeats=repeats)
-    by_value = dict(zip(values, generators, strict=True))
 
-    def solve_at(value: float) -> _Point | None:
+    def solve_at(value: float) -> dict[str, float] | None:
         points = []
         for repeat in range(repeats):
-            generator = replace(by_value[value], seed=by_value[value].seed + repeat)
+            generator = replace(generators[value], seed=generators[value].seed + repeat)
             generated = generator.generate()
-            bound = float(np.ptp(generated.labels))
             problem = RegressionProblem(
-                generated.features, generated.user_codes, epsilon, bound, generator.label_noise**2
+                generated.features,
+                generated.user_codes,
+                epsilon,
+                float(np.ptp(generated.labels)),
+                generator.label_noise**2,
             )
             draws = functools.partial(
                 sample_limiting.study, problem, labels=generated.labels, should_stop=should_stop
@@ -183,21 +189,25 @@ def over_generated(
             if point is None:
                 return None
             points.append(point)
-        errors, caps, gaps = zip(*points, strict=True)
-        return np.mean(errors, axis=0), caps[-1], max(gaps)
+        means = {name: float(np.mean([point[name] for point in points])) for name in points[0]}
+        return means | {name: max(point[name] for point in points) for name in ("best_cap", "gap")}
 
-    return _sweep(values, solve_at, progress)
+    return _sweep(tuple(generators), solve_at, progress)
 
 
-def over_examples(
-    example: int, *, progress: Progress = silent, should_stop: ShouldStop = never
-) -> ExampleSweep:
-    """Solve example 1 or 3 at the sizes of `EXAMPLE_G`.
+def over_examples(example: int, *, progress: Progress = silent, should_stop: ShouldStop = never) -> Sweep:
+    """Solve example 1 or 3 at the sizes g of `EXAMPLE_G`.
 
     Args:
         example: 1 or 3.
         progress: Told the share done.
         should_stop: Asked often; the sizes finished by then are returned.
+
+    Returns:
+        Total variances: ``ours_variance`` is the optimum that was found, ``ours_lower_bound`` a number that no
+        unbiased linear estimator goes below, ``known`` the optimum in closed form (example 1) or the paper's upper
+        bound on it (example 3), ``best_cap_variance`` that of ``best_cap``, in expectation over draws, and
+        ``claimed_of_caps`` what the paper proves of every cap.
 
     Raises:
         InvalidInput: Another example.
@@ -206,55 +216,24 @@ def over_examples(
     """
     if example not in EXAMPLE_G:
         raise refuse(f"example must be 1 or 3; got {example!r}")
-    make, sizes, rows = (examples.example_1 if example == 1 else examples.example_3), EXAMPLE_G[example], []
-    for g in sizes:
-        problem = make(g)
+
+    def solve_at(g: float) -> dict[str, float] | None:
+        problem = (examples.example_1 if example == 1 else examples.example_3)(int(g))
         best = working_set.solve(problem, should_stop=should_stop)
-        curve = sample_limiting.solve(
-            problem, sample_limiting.CapOptions(caps=tuple(range(1, g + 1))), should_stop=should_stop
-        )
+        options = sample_limiting.CapOptions(caps=tuple(range(1, int(g) + 1)))
+        caps = sample_limiting.solve(problem, options, should_stop=should_stop)
         if should_stop():
-            break
-        cost, cap = float(curve.variance[curve.best]), curve.max_contributions
-        rows.append((g, best.variance, best.certificate.lower_bound, cost, cap))
-        progress(len(rows) / len(sizes))
-    g_of, optimum, bound, cost_of, cap_of = np.array(rows, dtype=np.float64).reshape(len(rows), 5).T
-    return ExampleSweep(
-        g=g_of.astype(np.int64),
-        optimum=optimum,
-        lower_bound=bound,
-        reference=1.0 / (g_of**2 + 1.0) ** 2 if example == 1 else 6.0 / g_of,
-        cap=cost_of,
-        claimed_cap=1.0 / (4.0 * g_of**3) if example == 1 else g_of / 9.0,
-        max_contributions=cap_of.astype(np.int64),
-        stop_reason=_describe_stop(len(rows), len(sizes), "sizes"),
-    )
+            return None
+        return {
+            "ours_variance": best.variance,
+            "ours_lower_bound": best.certificate.lower_bound,
+            "known": 1.0 / (g**2 + 1.0) ** 2 if example == 1 else 6.0 / g,
+            "best_cap_variance": float(caps.variance[caps.best]),
+            "best_cap": caps.max_contributions,
+            "claimed_of_caps": 1.0 / (4.0 * g**3) if example == 1 else g / 9.0,
+        }
 
-
-def _sweep(values: Sequence[float], solve_at: Callable[[float], _Point | None], progress: Progress) -> Sweep:
-    done: list[_Point] = []
-    for value in values:
-        point = solve_at(value)
-        if point is None:
-            break
-        done.append(point)
-        progress(len(done) / len(values))
-    best_weights, cap, no_cap = (
-        np.array([errors for errors, _, _ in done]).reshape(len(done), 3, 2).transpose(1, 2, 0)
-    )
-    return Sweep(
-        values=np.array(values[: len(done)], dtype=np.float64),
-        best_weights=best_weights,
-        cap=cap,
-        no_cap=no_cap,
-        max_contributions=np.array([best for _, best, _ in done], dtype=np.int64),
-        worst_gap=max((gap for _, _, gap in done), default=0.0),
-        stop_reason=_describe_stop(len(done), len(values), "points"),
-    )
-
-
-def _describe_stop(done: int, total: int, noun: str) -> str:
-    return f"All {total} {noun}." if done == total else f"Stopped after {done} of {total} {noun}."
+    return _sweep(EXAMPLE_G[example], solve_at, progress)
 
 
 PAPER = "Epasto et al. 2020"
@@ -278,26 +257,23 @@ METHODS = (
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
 DATA = (
-    "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by "
-    "Zipf's law. "
-    "σ² is the generator's, and B the range of its labels. 10 data sets; over noise the expectation is exact."
+    "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
+    "law. σ² is the generator's, and B the range of its labels. 10 data sets; over noise the expectation is exact."
 )
 STAND_IN = (
     "These are made-up rows with the paper's numbers of rows and users, and its largest user; 10 data sets."
 )
 OPEN = (
-    "The paper draws bars and prints no numbers. It says that weights have always less error, by orders of "
-    "magnitude where "
-    "no bound is set; so have ours. How many of the 10 features have a coefficient, and B, it leaves open."
+    "The paper draws bars and prints no numbers. It says that weights always have less error, by orders of magnitude "
+    "where no bound is set; so have ours. It leaves open how many of the 10 features have a coefficient, and B."
 )
 
 
 @functools.lru_cache(maxsize=64)
-def errors(rows: int, exponent: float, epsilon: float, seed: int) -> tuple[float, float, float]:
-    """Return the expected squared error of the prediction, label unit squared: no bound, best bound, best weights."""
+def compute_errors(rows: int, exponent: float, epsilon: float, seed: int) -> dict[str, float]:
+    """Return the expected squared error of the prediction by each method, label unit squared."""
     generator = RegressionGenerator(num_rows=rows, exponent=exponent, seed=seed + 1)
-    sweep = over_generated([generator], [0.0], epsilon, 1)
-    return float(sweep.no_cap[1][0]), float(sweep.cap[1][0]), float(sweep.best_weights[1][0])
+    return _select_errors(over_generated({rows: generator}, epsilon, 1))
 
 
 def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -312,24 +288,25 @@ def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
     value_bound = float(np.abs(rows.labels).max())
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
     draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=DRAWS), rows.labels)
-    sweep = over_epsilon(problem, draws, rows.labels, (epsilon,))
-    return _name_errors((float(sweep.no_cap[1, 0]), float(sweep.cap[1, 0]), float(sweep.best_weights[1, 0])))
+    return _select_errors(over_epsilon(problem, draws, rows.labels, (epsilon,)))
 
 
-def _name_errors(errors: tuple[float, float, float]) -> dict[str, float]:
-    return {key: error for (key, *_), error in zip(METHODS, errors, strict=True)}
+def _select_errors(sweep: Sweep) -> dict[str, float]:
+    """Return the errors of prediction at the first value, by the keys of `METHODS`."""
+    names = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
+    return {key: float(sweep.columns[f"{name}_predictions"][0]) for key, name in names.items()}
 
 
-def _by_epsilon(rows: float, seed: int) -> dict[str, float]:
+def _compute_at_epsilons(rows: float, seed: int) -> dict[str, float]:
     return {
         f"{key}_{epsilon:g}": error
         for epsilon in PAPER_EPSILONS
-        for key, error in _name_errors(errors(int(rows), EXPONENT, epsilon, seed)).items()
+        for key, error in compute_errors(int(rows), EXPONENT, epsilon, seed).items()
     }
 
 
 ERROR = Axis("average squared error of the prediction", "label unit squared", number_format=".3g")
-ROW_TICKS = tuple((float(n), f"{n:,}") for n in ROWS)
+ROW_TICKS = tuple((n, f"{n:,.0f}") for n in ROWS)
 OVER_ROWS = linear_axis("rows n", (500.0, 3100.0), number_format=",", named_ticks=ROW_TICKS)
 EXPONENT_TITLE = "Exponent α of rows per user (smaller: more uneven)"
 OVER_EXPONENTS = linear_axis("exponent α of rows per user", (1.05, 2.05), title=EXPONENT_TITLE)
@@ -339,90 +316,80 @@ OVER_EPSILON = Axis(
 LINES = tuple(Line(*method) for method in METHODS)
 DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
+build_figure = functools.partial(
+    PaperFigure, paper=PAPER, page="Regression", tab="Figures 1 and 2", y=ERROR, lines=LINES, num_runs=ROUNDS
+)
+
+
+def _build_table(
+    data_name: str,
+    description: str,
+    paper_errors: Mapping[str, tuple[float, ...]],
+    simulate: Callable[[int], RegressionRows],
+    factor: str,
+) -> PaperFigure:
+    return build_figure(
+        f"epasto-table-1-{data_name}",
+        item=f"Table 1, {data_name}",
+        title=f"errors on {data_name}",
+        setting=f"{description} {STAND_IN}",
+        x=OVER_EPSILON,
+        values=PAPER_EPSILONS,
+        lines=tuple(Line(*method, paper_values=paper_errors[method[0]]) for method in METHODS),
+        run_once=lambda epsilon, seed: errors_on_rows(simulate(seed), epsilon),
+        difference_note="Other data, so that only directions can be compared: weights err least, "
+        f"by {factor} where no bound is set.",
+    )
+
+
 FIGURES = (
-    PaperFigure(
+    build_figure(
         "epasto-figure-1",
-        PAPER,
-        "Figure 1",
-        "error over the number of rows",
-        f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA}",
-        "Regression",
-        "Figures 1 and 2",
-        OVER_ROWS,
-        ERROR,
-        tuple(map(float, ROWS)),
-        LINES,
-        lambda rows, seed: _name_errors(errors(int(rows), EXPONENT, EPSILON, seed)),
-        ROUNDS,
-        OPEN,
+        item="Figure 1",
+        title="error over the number of rows",
+        setting=f"α = {EXPONENT}, ε = {EPSILON:g}. {DATA}",
+        x=OVER_ROWS,
+        values=ROWS,
+        run_once=lambda rows, seed: compute_errors(int(rows), EXPONENT, EPSILON, seed),
+        difference_note=OPEN,
     ),
-    PaperFigure(
+    build_figure(
         "epasto-figure-2",
-        PAPER,
-        "Figure 2",
-        "error over the inequality of users",
-        f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA}",
-        "Regression",
-        "Figures 1 and 2",
-        OVER_EXPONENTS,
-        ERROR,
-        EXPONENTS,
-        LINES,
-        lambda exponent, seed: _name_errors(errors(PAPER_ROWS, exponent, EPSILON, seed)),
-        ROUNDS,
-        f"{OPEN} Its caption names α = 1.5, which is what it varies.",
+        item="Figure 2",
+        title="error over the inequality of users",
+        setting=f"n = {PAPER_ROWS:,}, ε = {EPSILON:g}. {DATA}",
+        x=OVER_EXPONENTS,
+        values=EXPONENTS,
+        run_once=lambda exponent, seed: compute_errors(PAPER_ROWS, exponent, EPSILON, seed),
+        difference_note=f"{OPEN} Its caption names α = 1.5, which is what it varies.",
     ),
-    PaperFigure(
+    build_figure(
         "epasto-figure-3",
-        PAPER,
-        "Figure 3",
-        "figure 1 at three ε",
-        f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA}",
-        "Regression",
-        "Figures 1 and 2",
-        OVER_ROWS,
-        ERROR,
-        tuple(map(float, ROWS)),
-        tuple(
+        item="Figure 3",
+        title="figure 1 at three ε",
+        setting=f"α = {EXPONENT}, ε = 1, 2 and 3. {DATA}",
+        x=OVER_ROWS,
+        values=ROWS,
+        lines=tuple(
             Line(f"{key}_{epsilon:g}", f"{name}, ε = {epsilon:g}", style, symbol, DASHES[epsilon])
             for key, name, style, symbol in METHODS
             for epsilon in PAPER_EPSILONS
         ),
-        _by_epsilon,
-        ROUNDS,
-        OPEN,
+        run_once=_compute_at_epsilons,
+        difference_note=OPEN,
     ),
-    PaperFigure(
-        "epasto-table-1-drugs",
-        PAPER,
-        "Table 1, drugs",
-        "errors on drugs",
-        f"The paper takes 3,107 reviews of 502 drugs, which may not be passed on. {STAND_IN}",
-        "Regression",
-        "Figures 1 and 2",
-        OVER_EPSILON,
-        ERROR,
-        PAPER_EPSILONS,
-        tuple(Line(*method, paper_values=DRUGS[method[0]]) for method in METHODS),
-        lambda epsilon, seed: errors_on_rows(simulate_drugs(seed), epsilon),
-        ROUNDS,
-        "Other data, so that only directions can be compared: weights err least, and by far where no bound is set.",
+    _build_table(
+        "drugs",
+        "The paper takes 3,107 reviews of 502 drugs, which may not be passed on.",
+        DRUGS,
+        simulate_drugs,
+        "far",
     ),
-    PaperFigure(
-        "epasto-table-1-news",
-        PAPER,
-        "Table 1, news",
-        "errors on news",
-        f"The paper takes 3,452 posts of 297 news sources, which do not come with the app. {STAND_IN}",
-        "Regression",
-        "Figures 1 and 2",
-        OVER_EPSILON,
-        ERROR,
-        PAPER_EPSILONS,
-        tuple(Line(*method, paper_values=NEWS[method[0]]) for method in METHODS),
-        lambda epsilon, seed: errors_on_rows(simulate_news(seed), epsilon),
-        ROUNDS,
-        "Other data, so that only directions can be compared: weights err least, by a factor of more than a thousand "
-        "where no bound is set.",
+    _build_table(
+        "news",
+        "The paper takes 3,452 posts of 297 news sources, which do not come with the app.",
+        NEWS,
+        simulate_news,
+        "a factor of more than a thousand",
     ),
 )

@@ -164,13 +164,11 @@ class _Search:
         options: SolverOptions,
         progress: Progress,
         should_stop: ShouldStop,
-        on_step: Callable[[Step], None] | None,
         on_first: Callable[[LinearEstimate], None] | None,
     ) -> None:
         self.problem, self.options = problem, options
         self.whitened, self.trade_off = problem.whitened, problem.trade_off
-        self.progress, self.should_stop, self.on_step = progress, should_stop, on_step
-        self.on_first = on_first
+        self.progress, self.should_stop, self.on_first = progress, should_stop, on_first
         self.began = time.perf_counter()
         self.steps: list[Step] = []
         self.entries = 0
@@ -214,8 +212,6 @@ class _Search:
         seconds = time.perf_counter() - self.began
         self.entries = entries
         self.steps.append(Step(seconds, unit * self.value, unit * self.bound, entries))
-        if self.on_step is not None:
-            self.on_step(self.steps[-1])
         self.progress(measure_progress(self.gap, self.options.tolerance))
         if self.on_first is not None and self.gap <= FIRST_GAP and not self.proved:
             on_first, self.on_first = self.on_first, None
@@ -224,7 +220,7 @@ class _Search:
     def answer(self, stop_reason: str) -> LinearEstimate:
         """Return the best C so far, with what is proved of it."""
         c = self.whitened.original(self.best_w)
-        return evaluate(self.problem, c, self.best_dual, METHOD, stop_reason, tuple(self.steps))
+        return evaluate(self.problem, c, self.best_dual, METHOD, stop_reason, self.steps)
 
 
 def solve(
@@ -233,7 +229,6 @@ def solve(
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    on_step: Callable[[Step], None] | None = None,
     on_first: Callable[[LinearEstimate], None] | None = None,
 ) -> LinearEstimate:
     """Find the linear unbiased estimator of least total variance under epsilon-DP, with a certificate.
@@ -243,16 +238,15 @@ def solve(
         options: Tolerance and limits.
         progress: Told the share of the way to the tolerance, on a logarithmic scale, from 0 to 1.
         should_stop: Asked often; once it returns True the best C so far is returned.
-        on_step: Told every `Step`, for a curve of the gap while it closes.
-        on_first: Told the first C that is proved within `FIRST_GAP` of the best, as a whole answer; not where the
-            search ends at once.
+        on_first: Told the first C that is proved within `FIRST_GAP` of the best, as a whole answer whose steps go on
+            to grow; not told if the search ends at once.
 
     Returns:
         `LinearEstimate`; `stop_reason` says whether the gap closed, and the certificate how far.
 
     Source: Epasto et al. 2020, theorem 6, for the objective.
     """
-    search = _Search(problem, options or SolverOptions(), progress, should_stop, on_step, on_first)
+    search = _Search(problem, options or SolverOptions(), progress, should_stop, on_first)
     search.record(search.best_w.size)
     keys = _newton(search)
     if search.proved:

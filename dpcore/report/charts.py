@@ -53,10 +53,6 @@ LINE_STYLES: Mapping[Style, Mapping[str, Any]] = {
 COLOR_ORDER = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY, Style.ENTERED)
 BAND_COLOR = "rgba(44, 127, 184, 0.13)"
 NEUTRAL = "#7F7F7F"
-# A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
-NUMBER = ",.12~g"
-# Share of a log axis left free at either end, so that a marker at the end is seen whole.
-AXIS_MARGIN = 0.02
 
 pio.templates[TEMPLATE] = go.layout.Template(
     layout={
@@ -78,42 +74,6 @@ pio.templates[TEMPLATE] = go.layout.Template(
 )
 
 
-def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
-    """Build a log axis with fixed limits, so that it does not move with a slider; both ends have a margin."""
-    low, high = limits
-    decades = math.log10(high / low)
-    margin = AXIS_MARGIN * decades
-    # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
-    # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
-    dtick = 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1"
-    return {
-        "title": {"text": title},
-        "type": "log",
-        "range": [math.log10(low) - margin, math.log10(high) + margin],
-        "dtick": dtick,
-        **_format_ticks(dtick == 1, high <= 1e7 and low >= 1e-4),
-        "minor": {"ticks": "inside", "ticklen": 3},
-    }
-
-
-def _format_ticks(whole_decades: bool, is_short: bool) -> dict[str, object]:
-    """Format the numbers of a log axis: in full if they are short, else as powers of ten."""
-    if is_short:
-        return {"tickformat": NUMBER}
-    return {"exponentformat": "power"} if whole_decades else {"tickformat": ".0e"}
-
-
-def build_linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
-    """Build a linear axis with fixed limits; shares of 1 are shown in per cent."""
-    # On a short axis, several ticks would read the same without a decimal.
-    percent_format = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    return {
-        "title": {"text": title},
-        "range": list(limits),
-        "tickformat": percent_format if percent else NUMBER,
-    }
-
-
 class Sketch:
     """A figure under construction, its traces and shapes as data.
 
@@ -127,42 +87,22 @@ class Sketch:
     """
 
     def __init__(self, x: Mapping[str, object], y: Mapping[str, object], height: int = MAIN_HEIGHT) -> None:
-        self.layout = _build_layout(x, y, height)
+        # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
+        # Streamlit's theme overrides the margins of a template.
+        self.layout: dict[str, Any] = {"height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
         self.data: list[dict[str, Any]] = []
         self.shapes: list[dict[str, Any]] = []
         self.annotations: list[dict[str, Any]] = []
 
-    def add_trace(self, trace: dict[str, Any] | go.Figure) -> None:
-        """Draw above all others."""
-        self.data.append(trace if isinstance(trace, dict) else trace.to_plotly_json())
-
-    def add_shape(self, **shape: Any) -> None:
-        """Draw a line or a rectangle."""
-        self.shapes.append(shape)
-
-    def add_annotation(self, **annotation: Any) -> None:
-        """Write a text."""
-        self.annotations.append(annotation)
-
     def to_figure(self) -> go.Figure:
         """Return the Plotly figure."""
-        _use_template()
+        # Plotly checks a template anew in every figure that names it, which took half of the time here; that of figures
+        # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
+        if pio.templates.default != TEMPLATE:
+            pio.templates.default = TEMPLATE
         layers = {"shapes": self.shapes, "annotations": self.annotations}
         layout = self.layout | {name: items for name, items in layers.items() if items}
         return go.Figure({"data": self.data, "layout": layout}, _validate=False)
-
-
-def _build_layout(x: Mapping[str, object], y: Mapping[str, object], height: int) -> dict[str, object]:
-    # On the right there is room for half of the last tick label: Plotly hides labels that would be cut, and
-    # Streamlit's theme overrides the margins of a template.
-    return {"height": height, "xaxis": x, "yaxis": y, "margin": {"r": 28}}
-
-
-def _use_template() -> None:
-    # Plotly checks a template anew in every figure that names it, which took half of the time here; that of figures
-    # that name none it takes as it is. Streamlit sets its own as that one when it is imported.
-    if pio.templates.default != TEMPLATE:
-        pio.templates.default = TEMPLATE
 
 
 LABEL_WIDTH = 34
@@ -206,17 +146,6 @@ EMPTY_TRACE: dict[str, Any] = {"type": "scatter", "x": [None], "y": [None], "hov
 """A trace that stands in the legend only."""
 
 
-def build_trace(
-    name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover_text: str, **options: Any
-) -> dict[str, Any]:
-    """Build a line or points as trace data.
-
-    ``hover_text`` is a Plotly hover template; ``options`` are further properties of the trace, as Plotly has them.
-    """
-    hover_text += "<extra></extra>"
-    return {"type": "scatter", "x": x, "y": y, "name": name, "hovertemplate": hover_text, **options}
-
-
 def add_area(
     fig: Sketch, x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, color: str, **trace_options: Any
 ) -> None:
@@ -226,7 +155,7 @@ def add_area(
         "x": np.concatenate((x_values, x_values[::-1])),
         "y": np.concatenate((high_values, low_values[::-1])),
     }
-    fig.add_trace(
+    fig.data.append(
         {
             "type": "scatter",
             **outline,
@@ -244,26 +173,19 @@ def add_horizontal_line(fig: Sketch, y: float, name: str, dash: str) -> None:
     """Draw a level over the whole width; its name stands in the legend."""
     # Not `add_hline`, which looks through all axes of the figure and takes as long as three curves.
     line = {"color": NEUTRAL, "width": 1, "dash": dash}
-    fig.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y", y0=y, y1=y, line=line)
-    fig.add_trace({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line, "legendgroup": name})
+    ends = {"xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": y, "y1": y}
+    fig.shapes.append({"type": "line", **ends, "line": line})
+    fig.data.append({**EMPTY_TRACE, "name": name, "mode": "lines", "line": line, "legendgroup": name})
 
 
 def add_band(fig: Sketch, low: float, high: float, text: str) -> None:
     """Shade an interval of the horizontal axis; its name stands in the legend."""
     # Not `add_vrect`, which looks through all axes of the figure and takes as long as three curves.
-    fig.add_shape(
-        type="rect",
-        x0=low,
-        x1=high,
-        yref="paper",
-        y0=0,
-        y1=1,
-        fillcolor=BAND_COLOR,
-        line={"width": 0},
-        layer="below",
-    )
+    ends = {"x0": low, "x1": high, "yref": "paper", "y0": 0, "y1": 1}
+    color = {"fillcolor": BAND_COLOR, "line": {"width": 0}, "layer": "below"}
+    fig.shapes.append({"type": "rect", **ends, **color})
     swatch = {"color": BAND_COLOR, "size": 14, "symbol": "square", "line": {"width": 0}}
-    fig.add_trace({**EMPTY_TRACE, "name": text, "mode": "markers", "marker": swatch})
+    fig.data.append({**EMPTY_TRACE, "name": text, "mode": "markers", "marker": swatch})
 
 
 REGION_OPACITY = 0.45
@@ -292,7 +214,7 @@ def add_regions(
     """
     x, y = np.asarray(item.x), np.asarray(item.y)
     num_regions = len(region_styles)
-    fig.add_trace(
+    fig.data.append(
         {
             "type": "heatmap",
             "x": x,
@@ -323,10 +245,11 @@ def add_regions(
             row, column = label_cell
             # On a log axis Plotly takes the place of a text as a logarithm, unlike that of a point.
             position = {"x": math.log10(x[column]), "y": math.log10(y[row])}
-            fig.add_annotation(**position, text=f"<b>{name.replace(': ', ':<br>')}</b>", showarrow=False)
+            region_name = f"<b>{name.replace(': ', ':<br>')}</b>"
+            fig.annotations.append({**position, "text": region_name, "showarrow": False})
         elif np.any(region_mask):
             swatch = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
-            fig.add_trace(
+            fig.data.append(
                 {
                     "type": "scatter",
                     "x": [None],
@@ -356,7 +279,7 @@ def add_hatching(fig: Sketch, item: Hatching) -> None:
         "solidity": 0.22,
         "fillmode": "overlay",
     }
-    fig.add_trace(
+    fig.data.append(
         {
             "type": "scatter",
             # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
@@ -377,7 +300,7 @@ def add_border(fig: Sketch, item: Border, line: Mapping[str, Any]) -> None:
     """Draw a line where the values pass through 0."""
     if np.nanmin(item.values) >= 0.0 or np.nanmax(item.values) <= 0.0:
         return
-    fig.add_trace(
+    fig.data.append(
         {
             "type": "contour",
             "x": np.asarray(item.x),

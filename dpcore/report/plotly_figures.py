@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import math
 from typing import Any
 
 import numpy as np
@@ -39,15 +40,18 @@ HANDLE_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
 TYPED_ARRAY_NAMES = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
 """Each NumPy type with its name in Plotly's script."""
+# A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
+NUMBER = ",.12~g"
+# Share of a log axis left free at either end, so that a marker at the end is seen whole.
+AXIS_MARGIN = 0.02
 
 
 def draw(plot: Plot) -> go.Figure:
     """Draw the picture; the same plot gives the same picture."""
     fig = _draw_items(plot)
     if plot.note:
-        fig.add_annotation(
-            text=plot.note, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.62, font={"size": 12}
-        )
+        place = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.62}
+        fig.annotations.append({"text": plot.note, "showarrow": False, **place, "font": {"size": 12}})
     if plot.lower_plot is not None:
         lower_share, lower_fig = plot.lower_share, _draw_items(plot.lower_plot)
         lower_axis = {"domain": [0.0, lower_share], "nticks": 4, "automargin": True, "zeroline": False}
@@ -62,9 +66,9 @@ def draw(plot: Plot) -> go.Figure:
             if group in traces_by_name:
                 traces_by_name[group]["legendgroup"] = trace["legendgroup"] = group
             is_level = trace["x"] is charts.EMPTY_TRACE["x"]  # Its entry in the legend; the line is a shape.
-            fig.add_trace(trace | {"yaxis": "y2"} | ({} if is_level else {"showlegend": False}))
+            fig.data.append(trace | {"yaxis": "y2"} | ({} if is_level else {"showlegend": False}))
         for shape in lower_fig.shapes:
-            fig.add_shape(**(shape | {"yref": "y2"} if shape.get("yref") == "y" else shape))
+            fig.shapes.append(shape | {"yref": "y2"} if shape.get("yref") == "y" else shape)
     return fig.to_figure()
 
 
@@ -82,7 +86,7 @@ def _draw_items(plot: Plot) -> charts.Sketch:
             case Curve():
                 if item.is_shaded:
                     _add_shading(fig, item)
-                fig.add_trace(_build_curve(plot, item))
+                fig.data.append(_build_curve(plot, item))
                 if item.legend:
                     dash = {"dash": item.dash} if item.dash else {}
                     shared_entries[item.legend] = {
@@ -90,15 +94,14 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                         "line": {**LINE_STYLES[item.style], **dash, "color": charts.NEUTRAL},
                     }
             case Points():
-                fig.add_trace(_build_points(plot, item))
+                fig.data.append(_build_points(plot, item))
             case Bars():
-                fig.add_trace(_build_bars(plot, item))
+                fig.data.append(_build_bars(plot, item))
                 fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
             case Cells():
-                for trace in _build_cells(plot, item):
-                    fig.add_trace(trace)
+                fig.data += [trace.to_plotly_json() for trace in _build_cells(plot, item)]
             case Shares():
-                fig.add_trace(_build_shares(plot, item))
+                fig.data.append(_build_shares(plot, item))
             case Regions():
                 _add_regions(fig, plot, item)
             case Hatching():
@@ -107,7 +110,7 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 2.5}
                 charts.add_border(fig, item, line)
             case Mark():
-                fig.add_trace(_build_mark(plot, item))
+                fig.data.append(_build_mark(plot, item))
             case Band():
                 charts.add_band(fig, item.low, item.high, item.name)
             case Level(is_vertical=True):
@@ -116,7 +119,7 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 group_options = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
                 options = {"line": line, "opacity": 1.0, "mode": "lines", **group_options}
                 ends = [item.value, item.value]
-                fig.add_trace(charts.build_trace(item.name, ends, plot.y.limits, hover_text, **options))
+                fig.data.append(build_trace(item.name, ends, plot.y.limits, hover_text, **options))
                 if item.legend:
                     shared_entries[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
             case Level():
@@ -183,7 +186,7 @@ def _to_json_value(value: Any) -> Any:
 def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
     """Add legend entries that several items share, in a neutral colour."""
     for name, style in shared_entries.items():
-        fig.add_trace({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **style})
+        fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **style})
     shared_entries.clear()
 
 
@@ -204,18 +207,63 @@ def _build_axis(axis: Axis) -> dict[str, object]:
     if axis.scale is Scale.NAMES:
         return {"title": {"text": axis.heading}, "type": "category", "tickangle": 0, "tickfont": {"size": 11}}
     if axis.scale is Scale.LOG:
-        axis_options = charts.build_log_axis(axis.heading, axis.limits)
+        axis_options = build_log_axis(axis.heading, axis.limits)
         if axis.number_format.endswith("%"):
             axis_options["tickformat"] = "~%"
     else:
-        axis_options = charts.build_linear_axis(
-            axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT
-        )
+        axis_options = build_linear_axis(axis.heading, axis.limits, percent=axis.scale is Scale.PERCENT)
     if axis.named_ticks:
         tick_values, tick_texts = zip(*axis.named_ticks, strict=True)
         axis_options.pop("minor", None)
         axis_options |= {"tickvals": tick_values, "ticktext": tick_texts}
     return axis_options
+
+
+def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]:
+    """Build a log axis with fixed limits, so that it does not move with a slider; both ends have a margin."""
+    low, high = limits
+    decades = math.log10(high / low)
+    margin = AXIS_MARGIN * decades
+    # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
+    # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
+    dtick = 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1"
+    return {
+        "title": {"text": title},
+        "type": "log",
+        "range": [math.log10(low) - margin, math.log10(high) + margin],
+        "dtick": dtick,
+        **_format_ticks(dtick == 1, high <= 1e7 and low >= 1e-4),
+        "minor": {"ticks": "inside", "ticklen": 3},
+    }
+
+
+def _format_ticks(whole_decades: bool, is_short: bool) -> dict[str, object]:
+    """Format the numbers of a log axis: in full if they are short, else as powers of ten."""
+    if is_short:
+        return {"tickformat": NUMBER}
+    return {"exponentformat": "power"} if whole_decades else {"tickformat": ".0e"}
+
+
+def build_linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
+    """Build a linear axis with fixed limits; shares of 1 are shown in per cent."""
+    # On a short axis, several ticks would read the same without a decimal.
+    percent_format = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
+    return {
+        "title": {"text": title},
+        "range": list(limits),
+        "tickformat": percent_format if percent else NUMBER,
+    }
+
+
+def build_trace(
+    name: str, x: npt.ArrayLike, y: npt.ArrayLike, hover_text: str, **options: Any
+) -> dict[str, Any]:
+    """Build a line or points as trace data.
+
+    ``hover_text`` is a Plotly hover template; ``options`` are further properties of the trace, as Plotly has them.
+    """
+    hover_text += "<extra></extra>"
+    return {"type": "scatter", "x": x, "y": y, "name": name, "hovertemplate": hover_text, **options}
 
 
 def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
@@ -246,7 +294,7 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         options |= _build_error_bars(curve, y_values, "y")
     if curve.symbol:
         options |= {"mode": "lines+markers", "marker": {"size": 8, "symbol": curve.symbol}}
-    return charts.build_trace(
+    return build_trace(
         curve.name, np.asarray(curve.x), y_values, hover_text, **{"line": line, "mode": "lines", **options}
     )
 
@@ -383,7 +431,7 @@ def _build_points(plot: Plot, points: Points) -> dict[str, Any]:
         marker["opacity"] = points.opacity
     options |= {"mode": "markers", "marker": marker, **_build_error_bars(points, y_values, "y")}
     hover_text = write_hover(plot, points.name)
-    return charts.build_trace(points.name, np.asarray(points.x), y_values, hover_text, **options)
+    return build_trace(points.name, np.asarray(points.x), y_values, hover_text, **options)
 
 
 def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:
@@ -391,4 +439,4 @@ def _build_mark(plot: Plot, mark: Mark) -> dict[str, Any]:
     marker = {"color": color, "size": 13, "symbol": mark.symbol, "line": outline}
     options = {"mode": "markers", "marker": marker, **({"showlegend": False} if mark.is_unnamed else {})}
     hover_text = write_hover(plot, mark.name) + (f"<br>{mark.hover_text}" if mark.hover_text else "")
-    return charts.build_trace(mark.name, [mark.x], [mark.y], hover_text, **options)
+    return build_trace(mark.name, [mark.x], [mark.y], hover_text, **options)

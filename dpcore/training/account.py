@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from dpcore.common.checks import Problems
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import GaussianNoise, Neighbours, bound_sampled_epsilon
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.training.mechanism import Mechanism
 from dpcore.training.rows import ClassifierRows
 
 
@@ -83,13 +85,11 @@ def compute_smooth_weights(sizes: IntArray, bound: float) -> FloatArray:
     """Compute the weight of each row of a user, by user: min(h, s) / s, so that a user weighs min(h, s).
 
     Source: Epasto et al. 2020, claim 1 and appendix E.2, before the division by the sum of all.
-
-    Source: Epasto et al. 2020, claim 1 and appendix E.2, before the division by the sum of all.
     """
     return np.asarray(np.minimum(bound, sizes) / sizes)
 
 
-def draw_ranks(rows: ClassifierRows, seed: int, runs: range) -> IntArray:
+def draw_ranks(rows: ClassifierRows, seed: int, runs: Sequence[int]) -> IntArray:
     """Rank each user's rows 0, 1, 2 … in a random order, anew for every run, shape (num_rows, runs).
 
     A cap of h keeps ranks below h. The order of a run depends on seed and number of the run alone, and a user's
@@ -138,41 +138,18 @@ class NoisePlan:
     Attributes:
         gradient: Standard deviation of the noise on each coordinate of a step's summed gradient (rows × clip).
         weight: Of that on the sum of weights, in rows; 0 where the sum is public.
-        steps: T.
-        gradient_sensitivity: L2 sensitivity of a step's summed gradient that it rests on.
-        weight_sensitivity: That of the sum of weights.
-        sampling_probability: Probability with which a user takes part in a step.
     """
 
     gradient: float
     weight: float
-    steps: int
-    gradient_sensitivity: float
-    weight_sensitivity: float
-    sampling_probability: float = 1.0
 
 
-def plan_noise(
-    epsilon: float,
-    delta: float,
-    neighbours: Neighbours,
-    bound: float,
-    steps: int,
-    clip: float = 1.0,
-    sampling_probability: float = 1.0,
-) -> NoisePlan:
-    """Compute the least noise at which ``steps`` steps and the sum of weights are (ε, δ)-DP together.
+def plan_noise(mechanism: Mechanism, bound: float) -> NoisePlan:
+    """Compute the least noise at which all steps and the sum of weights are (ε, δ)-DP together.
 
     Args:
-        epsilon: Of the whole training.
-        delta: Likewise, strictly between 0 and 1.
-        neighbours: Add or remove a user; replace a user (their number is public); or change one user's values (all
-            counts are public).
+        mechanism: With the steps as they are entered.
         bound: h, what a user weighs at most, in rows.
-        steps: T, at least 1.
-        clip: Norm to which a row's gradient is clipped.
-        sampling_probability: Probability with which each user takes part in a step; below 1 only to add or remove a
-            user.
 
     Returns:
         Standard deviations that are never too small: what is rounded is rounded upwards.
@@ -183,25 +160,41 @@ def plan_noise(
     Source: Dong, Roth and Su 2022, corollary 3.3, for the steps together; Balle and Wang 2018, theorem 8, for the one
         Gaussian; Doroshenko et al. 2022, by dp-accounting, where users are sampled.
     """
-    unit_noise = GaussianNoise.for_release(1.0, epsilon, delta).scale
-    sensitivity = gradient_sensitivity(neighbours) * bound * clip
-    weight = weight_sensitivity(neighbours, bound)
+    unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
+    sensitivity = gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
+    weight = weight_sensitivity(mechanism.neighbours, bound)
     share = WEIGHT_SHARE if weight else 0.0
     # The whole (Δ/σ)² is 1 / unit_noise²: the steps take 1 - share of it, and the sum of weights the rest.
-    multiplier = unit_noise * math.sqrt(steps / (1.0 - share))
-    if sampling_probability < 1.0:
+    multiplier = unit_noise * math.sqrt(mechanism.steps / (1.0 - share))
+    if mechanism.sampled < 1.0:
         weight_multiplier = unit_noise / math.sqrt(share) if weight else 0.0
-        multiplier = _find_sampled_multiplier(
-            epsilon, delta, sampling_probability, steps, weight_multiplier, multiplier
-        )
+        multiplier = _find_sampled_multiplier(mechanism, weight_multiplier, multiplier)
+    # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
     return NoisePlan(
-        gradient=multiplier * sensitivity,
-        weight=unit_noise * weight / math.sqrt(share) if weight else 0.0,
-        steps=steps,
-        gradient_sensitivity=sensitivity,
-        weight_sensitivity=weight,
-        sampling_probability=sampling_probability,
+        gradient=mechanism.user_share * (multiplier * sensitivity),
+        weight=mechanism.user_share * (unit_noise * weight / math.sqrt(share)) if weight else 0.0,
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _find_sampled_multiplier(
+    mechanism: Mechanism, weight_multiplier: float, multiplier_without_sampling: float
+) -> float:
+    """Compute the least noise multiplier of a step, to 0.1 % and from above."""
+    # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
+    grid_step = min(1e-3, max(mechanism.epsilon / 1000.0, 1e-4))
+
+    def compute_epsilon(multiplier: float) -> float:
+        return bound_sampled_epsilon(
+            multiplier, mechanism.sampled, mechanism.steps, weight_multiplier, mechanism.delta, grid_step
+        )
+
+    # By the grid's rounding, if nearly everybody is sampled, or if ε is tiny.
+    if compute_epsilon(multiplier_without_sampling) > mechanism.epsilon:
+        return multiplier_without_sampling
+    # Many steps that each sample a share spend about as much as steps whose sensitivity is that share.
+    start = max(mechanism.sampled, 0.05) * multiplier_without_sampling
+    return min(find_least_noise(compute_epsilon, mechanism.epsilon, start, 1e-3), multiplier_without_sampling)
 
 
 NUMBER_SHARE = 0.03
@@ -219,20 +212,12 @@ class RulePlan:
         gradient: Standard deviation of the noise of a step's summed gradient over the bound.
         count: Of that on how many users are within the bound, less half of all; 0 where it is not asked.
         number: Of that on the number of users; 0 where it is public.
-        steps: T.
-        gradient_sensitivity: L2 sensitivity of a step's summed gradient over the bound.
-        count_sensitivity: Of the count: a user is within or not, half a user more or less.
-        number_sensitivity: Of the number of users.
     """
 
     unit_noise: float
     gradient: float
     count: float
     number: float
-    steps: int
-    gradient_sensitivity: float
-    count_sensitivity: float
-    number_sensitivity: float
 
 
 def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, float, float]:
@@ -242,71 +227,26 @@ def split_budget(neighbours: Neighbours, bound_follows: bool) -> tuple[float, fl
     return 1.0 - count - number, count, number
 
 
-def plan_rule_noise(
-    epsilon: float,
-    delta: float,
-    neighbours: Neighbours,
-    steps: int,
-    bound_follows: bool,
-    user_share: float = 1.0,
-) -> RulePlan:
+def plan_rule_noise(mechanism: Mechanism, bound_follows: bool) -> RulePlan:
     """Compute the least noise at which all gradients, all counts and the number of users are (ε, δ)-DP together.
 
     The bound of a step may depend on everything that was released before: the account rests on the ratio of a
-    user's effect on a sum to its noise, which is the same at every bound.
+    user's effect on a sum to its noise, which is the same at every bound. A user within the bound or beyond it moves
+    a count, less half of all, by half of what a user moves a sum over the bound; and the number of users by one.
 
     Args:
-        epsilon: Of the whole training.
-        delta: Likewise, strictly between 0 and 1.
-        neighbours: Add or remove a user; or replace a user, or values, where the number of users is public.
-        steps: T.
+        mechanism: Of a first look at a share of the users, the noise is that share of it, and no privacy.
         bound_follows: Whether the bound follows a private count.
-        user_share: Share of the users in a simulation: below 1 the noise is no privacy, see `Mechanism.look`.
 
     Source: Dong, Roth and Su 2022, corollary 3.3 (each mechanism may be chosen in the light of those before); Balle and
         Wang 2018, theorem 8.
     """
-    sensitivity = gradient_sensitivity(neighbours)
-    unit_noise = sensitivity * user_share * GaussianNoise.for_release(1.0, epsilon, delta).scale
-    gradients, counts, number = split_budget(neighbours, bound_follows)
+    scale = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
+    unit_noise = gradient_sensitivity(mechanism.neighbours) * mechanism.user_share * scale
+    gradients, counts, number = split_budget(mechanism.neighbours, bound_follows)
     return RulePlan(
         unit_noise=unit_noise,
-        gradient=unit_noise * math.sqrt(steps / gradients),
-        count=0.5 * unit_noise * math.sqrt(steps / counts) if counts else 0.0,
+        gradient=unit_noise * math.sqrt(mechanism.steps / gradients),
+        count=0.5 * unit_noise * math.sqrt(mechanism.steps / counts) if counts else 0.0,
         number=unit_noise / math.sqrt(number) if number else 0.0,
-        steps=steps,
-        gradient_sensitivity=sensitivity,
-        count_sensitivity=0.5 * sensitivity,
-        number_sensitivity=1.0 if number else 0.0,
-    )
-
-
-@functools.lru_cache(maxsize=256)
-def _find_sampled_multiplier(
-    epsilon: float,
-    delta: float,
-    sampling_probability: float,
-    steps: int,
-    weight_multiplier: float,
-    multiplier_without_sampling: float,
-) -> float:
-    """Compute the least noise multiplier of a step, to 0.1 % and from above."""
-    # A grid of a thousandth of a small ε would take minutes; the rounding is upwards, so it only costs noise.
-    grid_step = min(1e-3, max(epsilon / 1000.0, 1e-4))
-
-    def compute_epsilon(multiplier: float) -> float:
-        return bound_sampled_epsilon(
-            multiplier, sampling_probability, steps, weight_multiplier, delta, grid_step
-        )
-
-    if (
-        compute_epsilon(multiplier_without_sampling) > epsilon
-    ):  # By the grid's rounding, if nearly everybody is sampled, or if ε is tiny.
-        return multiplier_without_sampling
-    # Many steps that each sample a share spend about as much as steps whose sensitivity is that share.
-    return min(
-        find_least_noise(
-            compute_epsilon, epsilon, max(sampling_probability, 0.05) * multiplier_without_sampling, 1e-3
-        ),
-        multiplier_without_sampling,
     )

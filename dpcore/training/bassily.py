@@ -179,10 +179,14 @@ class PaperTable:
     """Losses of the last iterate on the training rows, averaged over rows.
 
     Attributes:
+        epsilon: ε.
+        reading: What the paper leaves open.
         cells: Methods and bounds.
         losses: Shape (cells, runs); NaN where a cell is not done.
     """
 
+    epsilon: float
+    reading: Reading
     cells: tuple[Cell, ...]
     losses: FloatArray
 
@@ -239,8 +243,8 @@ def fill_paper_table(
             break
         losses[cell_index] = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
         if on_more is not None:
-            on_more(PaperTable(paper_cells, losses.copy()))
-    return PaperTable(paper_cells, losses)
+            on_more(PaperTable(epsilon, reading, paper_cells, losses.copy()))
+    return PaperTable(epsilon, reading, paper_cells, losses)
 
 
 PAPER = "Epasto et al. 2020"

@@ -14,19 +14,15 @@ import numpy as np
 
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.training import account, followed
-from dpcore.training.account import FIRST_BOUND, Cell, Method, compute_smooth_weights, draw_ranks
-from dpcore.training.followed import BLOCK, UserSums
+from dpcore.training import account, adaptive_bound
+from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
+from dpcore.training.adaptive_bound import BLOCK, Gradient, RuleNoise, UserSums, make_clipped_sums
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows
 
-Gradient = Callable[[FloatArray, FloatArray | None], FloatArray]
-"""From θ, shape (num_features, runs), and which users take part, 1 or 0, shape (num_users, runs), to the summed
-gradients, shape of θ. None for all users."""
-
 
 def draw_noise(
-    mechanism: Mechanism, num_features: int, seed: int, runs: range
+    mechanism: Mechanism, num_features: int, seed: int, runs: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
     """Draw standard normal noise for every run: (steps, num_features, runs) and (runs,).
 
@@ -67,7 +63,9 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
         weights: Of each row, shape (num_rows, 1), or (num_rows, runs) where runs differ.
     """
 
-    def gradient(theta: FloatArray, is_chosen: FloatArray | None = None) -> FloatArray:
+    def gradient(
+        theta: FloatArray, bounds: FloatArray, is_chosen: FloatArray | None = None
+    ) -> tuple[FloatArray, None]:
         total = np.zeros_like(theta)
         block = max(BLOCK // theta.shape[1], 1)
         for start in range(0, rows.num_rows, block):
@@ -77,37 +75,38 @@ def make_weighted_gradient(rows: ClassifierRows, mechanism: Mechanism, weights: 
             if is_chosen is not None:
                 slopes *= is_chosen[rows.users[row_slice]]
             total += rows.signed[row_slice].T @ slopes
-        return total
+        return total, None
 
     return gradient
 
 
-def make_clipped_gradient(rows: ClassifierRows, mechanism: Mechanism, bound: float, runs: int) -> Gradient:
-    """Make the function that sums each user's gradient (rows clipped, weight 1), clipped to ``bound`` × clip."""
-    sums = UserSums(rows, runs)
+def make_bounded_gradient(
+    rows: ClassifierRows,
+    mechanism: Mechanism,
+    cells: Sequence[Cell],
+    seed: int,
+    runs: Sequence[int],
+    ranks: IntArray | None = None,
+) -> Gradient:
+    """Make the gradient of a method; ``mechanism`` includes the cells' clip.
 
-    def gradient(theta: FloatArray, is_chosen: FloatArray | None = None) -> FloatArray:
-        total = np.zeros_like(theta)
-        for block in sums.iterate_blocks():
-            slopes = clip_slopes(rows, mechanism, rows.signed[block.rows] @ theta, block.rows)
-            norms = sums.compute_norms(block, slopes)
-            # 1 for a user within the bound, so that a sum of 0 is divided by no 0.
-            factors = bound * mechanism.clip / np.maximum(norms, bound * mechanism.clip)
-            if is_chosen is not None:
-                factors *= is_chosen[block.users]
-            total += rows.signed[block.rows].T @ (slopes * factors[block.owners])
-        return total
-
-    return gradient
-
-
-def _draw_users(
-    rngs: list[np.random.Generator], num_users: int, sampling_probability: float
-) -> FloatArray | None:
-    """Draw the users who take part in a step, 1 or 0, shape (num_users, runs); None for everybody."""
-    if not rngs:
-        return None
-    return np.stack([rng.random(num_users) < sampling_probability for rng in rngs], axis=1).astype(np.float64)
+    Its columns are the runs at each bound in turn. Clipped sums alone read the bounds that it is called with.
+    """
+    method = cells[0].method
+    if method in (Method.FOLLOWED, Method.CLIPPED_SUM):
+        return make_clipped_sums(
+            UserSums(rows, len(cells) * len(runs)),
+            rows.signed,
+            lambda margins, row_slice: clip_slopes(rows, mechanism, margins, row_slice),
+        )
+    if method is Method.CAP:
+        row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks
+        weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
+    else:
+        cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.users] for cell in cells]
+        # With a single bound, one column serves all runs.
+        weights = np.repeat(np.stack(cell_weights, axis=1), 1 if len(cells) == 1 else len(runs), axis=1)
+    return make_weighted_gradient(rows, mechanism, weights)
 
 
 def descend_without_noise(
@@ -120,78 +119,28 @@ def descend_without_noise(
     Returns:
         θ, shape (num_features, 1); None where it was stopped.
     """
-    mechanism = apply_rule(mechanism)
-    bounded_gradient = make_bounded_gradient(rows, mechanism, [Cell(Method.FOLLOWED)], 0, range(1))
+    mechanism, cell = apply_rule(mechanism), Cell(Method.FOLLOWED)
+    bounded_gradient = make_bounded_gradient(rows, mechanism, [cell], 0, range(1))
     weighted_gradient = make_weighted_gradient(rows, mechanism, np.ones((rows.num_rows, 1)))
 
-    def gradient(theta: FloatArray, bounds: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-        total, num_within = bounded_gradient(theta, bounds)
-        return total if has_clipping else weighted_gradient(theta, None), num_within
+    def gradient(
+        theta: FloatArray, bounds: FloatArray, is_chosen: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        total, num_within = bounded_gradient(theta, bounds, is_chosen)
+        return total if has_clipping else weighted_gradient(theta, bounds, is_chosen)[0], num_within
 
-    plan = account.plan_rule_noise(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, True
-    )
-    no_noise = followed.RuleNoise(
-        np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
-    )
-    result = followed.descend(
+    steps, num_features = mechanism.steps, rows.num_features
+    result = adaptive_bound.simulate(
         gradient,
         mechanism,
         rows.num_users,
-        np.array([FIRST_BOUND]),
-        no_noise,
+        np.array([cell.bound]),
+        RuleNoise(np.zeros((steps, num_features, 1)), np.zeros((steps, 1)), np.zeros(1)),
         bound_follows=True,
-        plan=plan,
+        plan=account.plan_rule_noise(replace(mechanism, user_share=1.0), True),
         should_stop=should_stop,
     )
     return None if result is None else result[0]
-
-
-def make_bounded_gradient(
-    rows: ClassifierRows,
-    mechanism: Mechanism,
-    cells: Sequence[Cell],
-    seed: int,
-    runs: range,
-    ranks: IntArray | None = None,
-) -> followed.Gradient:
-    """Make the gradient of a method for a descent by the rule; ``mechanism`` includes the cells' clip.
-
-    Its columns are the runs at each bound in turn.
-    """
-    method = cells[0].method
-    if method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-        return followed.make_clipped_sums(
-            UserSums(rows, len(cells) * len(runs)),
-            rows.signed,
-            lambda margins, row_slice: clip_slopes(rows, mechanism, margins, row_slice),
-        )
-    if method is Method.CAP:
-        row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks
-        weights = np.concatenate([row_ranks < cell.bound for cell in cells], axis=1).astype(np.float64)
-    else:
-        cell_weights = [compute_smooth_weights(rows.sizes, cell.bound)[rows.users] for cell in cells]
-        # With a single bound, one column serves all runs.
-        weights = np.repeat(np.stack(cell_weights, axis=1), 1 if len(cells) == 1 else len(runs), axis=1)
-    weighted_gradient = make_weighted_gradient(rows, mechanism, weights)
-    return lambda theta, _: (weighted_gradient(theta, None), None)
-
-
-def plan_noise(mechanism: Mechanism, bound: float) -> account.NoisePlan:
-    """Plan the noise of this training at a bound."""
-    plan = account.plan_noise(
-        mechanism.epsilon,
-        mechanism.delta,
-        mechanism.neighbours,
-        bound,
-        mechanism.steps,
-        mechanism.clip,
-        mechanism.sampled,
-    )
-    # With a share of the users, the same share of the noise makes a mean gradient as noisy as with all of them.
-    return replace(
-        plan, gradient=mechanism.user_share * plan.gradient, weight=mechanism.user_share * plan.weight
-    )
 
 
 def compute_total_weight(rows: ClassifierRows, cell: Cell) -> float:
@@ -199,20 +148,49 @@ def compute_total_weight(rows: ClassifierRows, cell: Cell) -> float:
     return float(rows.histogram.kept_rows(cell.bound))
 
 
+def descend_as_entered(
+    take_gradient: Callable[[FloatArray, int], FloatArray],
+    mechanism: Mechanism,
+    num_features: int,
+    divisor: FloatArray,
+    should_stop: ShouldStop = never,
+) -> FloatArray | None:
+    """Descend with the steps and the step size that were entered, in one or several runs.
+
+    Args:
+        take_gradient: From θ and the number of the step to the noisy sum of gradients, shape of θ.
+        mechanism: With the steps as entered.
+        num_features: d.
+        divisor: The sum of weights, public or noisy, shape (runs,).
+        should_stop: Asked between steps.
+
+    Returns:
+        The average of the iterates, shape (num_features, runs); None where it was stopped.
+    """
+    theta = np.zeros((num_features, divisor.size))
+    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.first_step(mechanism.steps)
+    for step in range(1, mechanism.steps + 1):
+        if should_stop():
+            return None
+        theta = mechanism.project(theta - mechanism.learning_rate / divisor * take_gradient(theta, step))
+        if step >= first_averaged:
+            iterate_sum += theta
+    return np.asarray(iterate_sum / (mechanism.steps - first_averaged + 1))
+
+
 def train_cell(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cell: Cell,
     seed: int,
-    runs: range,
+    runs: Sequence[int],
     *,
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
     """Train models of several runs, all of the same mechanism at the same bound.
 
-    With the pace of the rule this is `followed.descend`, for all methods alike; followed clipped sums have that
-    pace, whatever was entered.
+    With the pace of the rule all methods descend by it; followed clipped sums do, whatever was entered.
 
     Args:
         rows: Users to train on.
@@ -229,34 +207,21 @@ def train_cell(
     if mechanism.pace is Pace.RULE or cell.method is Method.FOLLOWED:
         return train_cells(rows, mechanism, [cell], seed, runs, ranks=ranks, should_stop=should_stop)
     mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    if cell.method is Method.CAP:
-        row_ranks = draw_ranks(rows, seed, runs) if ranks is None else ranks
-        gradient = make_weighted_gradient(rows, mechanism, (row_ranks < cell.bound).astype(np.float64))
-    elif cell.method is Method.SMOOTH:
-        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
-        gradient = make_weighted_gradient(rows, mechanism, weights[:, None])
-    else:
-        gradient = make_clipped_gradient(rows, mechanism, cell.bound, len(runs))
-    noise = plan_noise(mechanism, cell.bound)
+    gradient = make_bounded_gradient(rows, mechanism, [cell], seed, runs, ranks)
+    noise, bounds = account.plan_noise(mechanism, cell.bound), np.full(len(runs), cell.bound * mechanism.clip)
     steps_noise, weight_noise = draw_noise(mechanism, rows.num_features, seed, runs)
     # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
     divisor = np.maximum(compute_total_weight(rows, cell) + noise.weight * weight_noise, cell.bound)
     divisor *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
     rngs = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
-    theta = np.zeros((rows.num_features, len(runs)))
-    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.first_step(mechanism.steps)
-    for step in range(1, mechanism.steps + 1):
-        if should_stop():
-            return None
-        is_chosen = _draw_users(rngs, rows.num_users, mechanism.sampled)
-        theta = theta - mechanism.learning_rate / divisor * (
-            gradient(theta, is_chosen) + noise.gradient * steps_noise[step - 1]
-        )
-        # The projection into the ball and the average below read noisy numbers alone: they cost no privacy.
-        theta /= np.maximum(np.sqrt(np.einsum("kr,kr->r", theta, theta)) / mechanism.radius, 1.0)
-        if step >= first_averaged:
-            iterate_sum += theta
-    return iterate_sum / (mechanism.steps - first_averaged + 1)
+
+    def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+        # The users who take part in this step, 1 or 0, shape (num_users, runs).
+        chosen = [rng.random(rows.num_users) < mechanism.sampled for rng in rngs]
+        is_chosen = np.stack(chosen, axis=1).astype(np.float64) if chosen else None
+        return np.asarray(gradient(theta, bounds, is_chosen)[0] + noise.gradient * steps_noise[step - 1])
+
+    return descend_as_entered(take_gradient, mechanism, rows.num_features, divisor, should_stop)
 
 
 def are_trained_together(cell: Cell, other_cell: Cell, mechanism: Mechanism) -> bool:
@@ -274,7 +239,7 @@ def train_cells(
     mechanism: Mechanism,
     cells: Sequence[Cell],
     seed: int,
-    runs: range,
+    runs: Sequence[int],
     *,
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
@@ -301,24 +266,16 @@ def train_cells(
     if bound_follows:
         mechanism = apply_rule(mechanism)
     gradient = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
-    plan = account.plan_rule_noise(
-        mechanism.epsilon,
-        mechanism.delta,
-        mechanism.neighbours,
-        mechanism.steps,
-        bound_follows,
-        mechanism.user_share,
-    )
     steps_noise, number_noise = draw_noise(mechanism, rows.num_features, seed, runs)
     count_noise = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
-    result = followed.descend(
+    result = adaptive_bound.simulate(
         gradient,
         mechanism,
         rows.num_users,
         np.array([cell.bound for cell in cells]),
-        followed.RuleNoise(steps_noise, np.stack(count_noise, axis=1), number_noise),
+        RuleNoise(steps_noise, np.stack(count_noise, axis=1), number_noise),
         bound_follows=bound_follows,
-        plan=plan,
+        plan=account.plan_rule_noise(mechanism, bound_follows),
         should_stop=should_stop,
     )
     return None if result is None else result[0]

@@ -23,8 +23,7 @@ import numpy as np
 from dpcore.common import weights
 from dpcore.common.privacy import GaussianNoise
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.training.account import gradient_sensitivity
-from dpcore.training.descent import plan_noise
+from dpcore.training.account import gradient_sensitivity, plan_noise
 from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows
 

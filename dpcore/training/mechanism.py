@@ -61,9 +61,6 @@ class LossKind(Option):
 
         Source: Epasto et al. 2020, appendix E.2, for the logistic one; Shalev-Shwartz, Zhang 2013, equation 4,
         for the smoothed hinge.
-
-        Source: Epasto et al. 2020, appendix E.2, for the logistic one; Shalev-Shwartz, Zhang 2013, equation 4, for the
-        smoothed hinge.
         """
         if self is LossKind.LOGISTIC:
             return np.asarray(np.logaddexp(0.0, -margins))
@@ -179,6 +176,11 @@ class Mechanism:
     def learning_rate(self) -> float:
         """Return η, the factor of a mean gradient."""
         return self.step_size / self.loss.smoothness
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Project models onto the ball, shape (d, runs); of noisy models this costs no privacy."""
+        lengths = np.sqrt(np.einsum("kr,kr->r", theta, theta))
+        return np.asarray(theta / np.maximum(lengths / self.radius, 1.0))
 
 
 STEPS = 200

@@ -13,6 +13,7 @@ two rows has a loss of two margins.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.training import account
 from dpcore.training.account import Cell, compute_smooth_weights
-from dpcore.training.descent import compute_total_weight, draw_noise, plan_noise
+from dpcore.training.descent import compute_total_weight, draw_noise
 from dpcore.training.mechanism import LossKind, Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
 
@@ -260,30 +261,12 @@ def choose_penalty(unit_noise: float, num_features: int, bound: float) -> float:
     return PENALTY * unit_noise * math.sqrt(num_features) * bound
 
 
-def _perturb_by_rule(
-    rows: ClassifierRows, mechanism: Mechanism, cell: Cell, seed: int, runs: range
-) -> FloatArray:
-    """Perturb the minimiser with the penalty by the rule."""
-    unit_noise = account.plan_rule_noise(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False, mechanism.user_share
-    ).unit_noise
-    penalty = choose_penalty(unit_noise, rows.num_features, cell.bound)
-    weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
-    # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
-    theta = fit_model(
-        rows, mechanism.loss, weights, math.inf, penalty / compute_total_weight(rows, cell)
-    ).theta
-    gradient_noise, _ = draw_noise(replace(mechanism, steps=1), rows.num_features, seed, runs)
-    # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
-    return np.asarray(theta[:, None] + unit_noise * cell.bound / penalty * gradient_noise[0])
-
-
 def perturb_minimiser(
     rows: ClassifierRows,
     mechanism: Mechanism,
     cell: Cell,
     seed: int,
-    runs: range,
+    runs: Sequence[int],
     *,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
@@ -297,30 +280,30 @@ def perturb_minimiser(
     """
     if not mechanism.loss.has_bounded_slope:
         raise ValueError("output perturbation needs a loss of bounded slope")
-    if mechanism.pace is Pace.RULE:
-        if should_stop():
-            return None
-        models = _perturb_by_rule(rows, mechanism, cell, seed, runs)
-        return np.asarray(
-            models / np.maximum(np.sqrt(np.einsum("kr,kr->r", models, models)) / mechanism.radius, 1.0)
-        )
-    # One step whose gradient sensitivity is h: the same split of the budget, the rest for the minimiser.
-    noise = plan_noise(replace(mechanism, steps=1, sampled=1.0, clip=1.0), cell.bound)
     gradient_noise, weight_noise = draw_noise(mechanism, rows.num_features, seed, runs)
     weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
     weight_sum = compute_total_weight(rows, cell)
+    if mechanism.pace is Pace.RULE:
+        if should_stop():
+            return None
+        unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
+        penalty = choose_penalty(unit_noise, rows.num_features, cell.bound)
+        # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
+        theta = fit_model(rows, mechanism.loss, weights, math.inf, penalty / weight_sum).theta
+        # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
+        return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * gradient_noise[0])
+    # One step whose gradient sensitivity is h: the same split of the budget, the rest for the minimiser.
+    noise = account.plan_noise(replace(mechanism, steps=1, sampled=1.0, clip=1.0), cell.bound)
     models = np.empty((rows.num_features, len(runs)))
-    theta = None
+    start = None
     for run_index in range(len(runs)):
         if should_stop():
             return None
         divisor = max(weight_sum + noise.weight * weight_noise[run_index], cell.bound)
-        # The sum of losses over N, plus Λ/2 |θ|²: `fit_model` divides by the true sum of weights instead.
-        penalty = REGULARISATION * divisor / weight_sum
-        if theta is None or noise.weight:
-            theta = fit_model(rows, mechanism.loss, weights, math.inf, penalty, theta).theta
-        models[:, run_index] = (
-            theta + noise.gradient / (divisor * REGULARISATION) * gradient_noise[0, :, run_index]
-        )
-    models /= np.maximum(np.sqrt(np.einsum("kr,kr->r", models, models)) / mechanism.radius, 1.0)
-    return models
+        if start is None or noise.weight:
+            # The sum of losses over N, plus Λ/2 |θ|²: `fit_model` divides by the true sum of weights instead.
+            penalty = REGULARISATION * divisor / weight_sum
+            start = fit_model(rows, mechanism.loss, weights, math.inf, penalty, start).theta
+        deviation = noise.gradient / (divisor * REGULARISATION)
+        models[:, run_index] = start + deviation * gradient_noise[0, :, run_index]
+    return mechanism.project(models)

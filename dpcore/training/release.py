@@ -1,7 +1,7 @@
 """One DP release of a model, with OpenDP's noise; everything else in this question simulates.
 
-Sums of integers are exact, and discrete Gaussian noise on them has the account of the continuous one (`followed`): a
-release has the noise of the curves.
+Sums of integers are exact, and discrete Gaussian noise on them has the account of the continuous one
+(`integer_sums`): a release has the noise of the curves.
 
 Under a cap the rows are drawn once, before the first step, at most h of each user, each user's from random bits
 of its own. Whatever bits the others had, a user then moves every sum by at most as much as rows of weight 1
@@ -22,7 +22,7 @@ from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.training import account, followed, optimum
+from dpcore.training import account, optimum
 from dpcore.training.account import (
     WEIGHT_SHARE,
     Cell,
@@ -32,18 +32,16 @@ from dpcore.training.account import (
     rank_within_users,
     weight_sensitivity,
 )
-from dpcore.training.followed import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
-from dpcore.training.mechanism import (
-    MOMENTUM,
-    Mechanism,
-    Pace,
-    apply_rule,
-    average_iterate,
-    choose_step_length,
-    fade_mean,
-    grow_steps,
-    measure_agreement,
+from dpcore.training.adaptive_bound import descend_by_rule
+from dpcore.training.descent import descend_as_entered
+from dpcore.training.integer_sums import (
+    CELLS,
+    USER_NORM,
+    account_exactly,
+    round_gradients,
+    round_user_sums,
 )
+from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows
 
 MECHANISM = "discrete Gaussian gradient descent"
@@ -289,52 +287,46 @@ def _release_by_rule(
     facts: ReleaseFacts,
     watcher: _Watcher,
 ) -> Model:
-    """Release as `followed.descend` does for one run, in integers."""
-    bound_follows, num_features, steps = cell.method is Method.FOLLOWED, rows.num_features, mechanism.steps
+    """Release as `adaptive_bound.simulate` does for one run, in integers."""
+    bound_follows = cell.method is Method.FOLLOWED
     grid = choose_rule_grid(mechanism, bound_follows)
-    unit_noise = gradient_sensitivity(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
     if cell.method is Method.CAP:
         rows = draw_rows(rows, cell.bound)
-    noisy_users = float(rows.num_users)
+    unit_noise = gradient_sensitivity(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
+    # The number of users is public, or released with noise.
+    num_users = float(rows.num_users)
     if grid.number:
         noisy_value = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
-        noisy_users = max(float(noisy_value) / grid.number, unit_noise)
-    # The number of users is public, or released with noise. From here on, step lengths, bounds and averages are
-    # post-processing of released numbers.
-    num_users = np.array([noisy_users])
-    bound = (
-        followed.choose_first_bound(cell.bound, unit_noise, num_features, num_users)
-        if bound_follows
-        else np.array([cell.bound])
-    )
-    target = followed.choose_quantile(unit_noise, num_features, num_users)
-    stable_share = 1.0 if bound_follows else min(cell.bound * mechanism.clip, 1.0)
-    step_factors, fading_mean = np.ones(1), np.zeros((num_features, 1))
-    theta = previous = np.zeros(num_features)
-    model, weight, bound_in_use = np.zeros((num_features, 1)), np.zeros(1), cell.bound
-    for step in range(1, steps + 1):
+        num_users = max(float(noisy_value) / grid.number, unit_noise)
+
+    def take_direction(
+        theta: FloatArray, bounds: FloatArray, step: int
+    ) -> tuple[FloatArray, FloatArray | None]:
         # Before the first step noise was drawn for the number of users only, where that is released.
-        watcher.report((step - 1) / steps, was_drawn=step > 1 or grid.number > 0)
-        extrapolated, bound_in_use = theta + MOMENTUM * (theta - previous), float(bound[0])
-        gradient_sum, num_within = _sum_gradients(rows, mechanism, cell, bound_in_use, extrapolated)
-        direction = noise.release(gradient_sum, grid.squared_gradient) / CELLS
-        fading_mean = fade_mean(fading_mean, direction[:, None])
-        agreements = measure_agreement(fading_mean, noise.scale / CELLS, step)
-        step_factors = grow_steps(step_factors, agreements, step, steps)
-        length = float(
-            choose_step_length(unit_noise, num_features, num_users, mechanism, stable_share, step_factors)[0]
-        )
-        previous, theta = theta, extrapolated - length * direction
-        theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
-        if bound_follows:
-            balance = np.array([grid.count * (2 * num_within - rows.num_users)])
-            noisy_value = noise.release(balance, grid.squared_counts)[0]
-            # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
-            share_within = np.array([float(noisy_value) / (2.0 * grid.count * noisy_users) + 0.5])
-            bound = followed.update_bound(bound, share_within, target, steps)
-        model, weight = average_iterate(model, weight, theta[:, None], agreements, step)
-    unit = bound_in_use * mechanism.clip / CELLS
-    return Model(model[:, 0], facts, cell, noise.scale * unit, bound_in_use)
+        watcher.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.number > 0)
+        gradient_sum, num_within = _sum_gradients(rows, mechanism, cell, float(bounds[0]), theta[:, 0])
+        direction = np.asarray(noise.release(gradient_sum, grid.squared_gradient) / CELLS)[:, None]
+        if not bound_follows:
+            return direction, None
+        balance = np.array([grid.count * (2 * num_within - rows.num_users)])
+        noisy_balance = float(noise.release(balance, grid.squared_counts)[0])
+        # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
+        return direction, np.array([noisy_balance / (2.0 * grid.count * num_users) + 0.5])
+
+    result = descend_by_rule(
+        take_direction,
+        mechanism,
+        rows.num_features,
+        np.array([num_users]),
+        np.array([cell.bound]),
+        unit_noise=unit_noise,
+        step_noise=noise.scale / CELLS,
+        bound_follows=bound_follows,
+    )
+    assert result is not None  # `take_direction` raises where it is stopped.
+    last_bound = float(result[1][0])
+    deviation = noise.scale * last_bound * mechanism.clip / CELLS
+    return Model(result[0][:, 0], facts, cell, deviation, last_bound)
 
 
 def _release_as_entered(
@@ -351,20 +343,17 @@ def _release_as_entered(
     if cell.method is Method.CAP:
         # min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
         rows = draw_rows(rows, bound)
-    divisor = _release_weight_sum(rows, bound, grid, noise)
+    divisor = np.array([_release_weight_sum(rows, bound, grid, noise)])
     unit = bound * mechanism.clip / CELLS
-    theta = np.zeros(rows.num_features)
-    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.first_step(mechanism.steps)
-    for step in range(1, mechanism.steps + 1):
+
+    def take_gradient(theta: FloatArray, step: int) -> FloatArray:
         watcher.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.squared > 0)
-        gradient_sum, _ = _sum_gradients(rows, mechanism, cell, bound, theta)
-        theta = theta - mechanism.learning_rate / divisor * unit * noise.release(
-            gradient_sum, squared_gradient
-        )
-        theta = theta / max(float(np.linalg.norm(theta)) / mechanism.radius, 1.0)
-        if step >= first_averaged:
-            iterate_sum += theta
-    return Model(iterate_sum / (mechanism.steps - first_averaged + 1), facts, cell, noise.scale * unit, bound)
+        gradient_sum, _ = _sum_gradients(rows, mechanism, cell, bound, theta[:, 0])
+        return np.asarray(unit * noise.release(gradient_sum, squared_gradient))[:, None]
+
+    theta = descend_as_entered(take_gradient, mechanism, rows.num_features, divisor)
+    assert theta is not None  # `take_gradient` raises where it is stopped.
+    return Model(theta[:, 0], facts, cell, noise.scale * unit, bound)
 
 
 def _release_weight_sum(rows: ClassifierRows, bound: float, grid: _WeightGrid, noise: GaussianSteps) -> float:
@@ -406,9 +395,7 @@ def _release_minimiser(
     the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
     """
     num_features, sensitivity_in_steps = rows.num_features, _output_sensitivity(mechanism, rows.num_features)
-    unit_noise = account.plan_rule_noise(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, 1, False
-    ).unit_noise
+    unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
     penalty = optimum.choose_penalty(unit_noise, num_features, cell.bound)
     weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
     theta = optimum.fit_to_gradient(
@@ -417,6 +404,5 @@ def _release_minimiser(
     watcher.report(0.9, was_drawn=False)
     step = cell.bound / penalty / _OUTPUT_CELLS
     noisy = noise.release(np.rint(theta / step).astype(np.int64), sensitivity_in_steps**2)
-    model = np.asarray(step * noisy, dtype=np.float64)
-    model /= max(float(np.linalg.norm(model)) / mechanism.radius, 1.0)
-    return Model(model, facts, cell, noise.scale * step, cell.bound)
+    model = mechanism.project(np.asarray(step * noisy, dtype=np.float64)[:, None])
+    return Model(model[:, 0], facts, cell, noise.scale * step, cell.bound)

@@ -1,62 +1,147 @@
 """Factorisation: who gets a user's budget when a recommender is learned, and whether that beats item means."""
 
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
 import streamlit as st
 
-from dpcore.factorisation.answer import FactorisationSolution, build_answer, words
-from dpcore.factorisation.parameters import FactorisationParameters
-from pages.factorisation import contents, implicit
-from pages.factorisation.question import QUESTION
-from pages.shared.base import keys
-from pages.shared.screen import layout, plots
+from dpcore.answer import Answer
+from dpcore.common.checks import Problems
+from dpcore.dataset import Dataset
+from dpcore.factorisation.answer import build_answer, words
+from dpcore.factorisation.answer.sections import show_training, solve_beside_page
+from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
+from dpcore.report.content import Line
+from dpcore.report.script import Code, Source
+from pages.factorisation.question import QUESTION, RANGE
+from pages.shared.base import demo
+from pages.shared.fields import fields
+from pages.shared.render.question_page import Page, Renderer
+from pages.shared.report import report_content
+from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 
-data = session.dataset()
+SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
+"""What a public demo trains at most, about the defaults."""
+NOT_ANSWERED = ("item", "chosen_from", "unobserved")
+"""Fields that only a tab uses, and no report says."""
+PAIRS = (
+    ("steps", "gradient_bound"),
+    RANGE,
+    ("num_users", "num_items"),
+    ("ratings_per_user", "rank"),
+    ("dimension", "sweeps"),
+    ("user_ridge", "ridge_to_noise"),
+    ("count_share", "delta"),
+)
+"""Fields that stand beside each other."""
 
 
-def body(slots: layout.PageSlots) -> None:
-    """Read the inputs and show the answer."""
-    parameters = contents.read_inputs(data, slots)
-    if parameters is None:
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
-    solution = load(parameters)
-    answer = build_answer(data, parameters, solution)
-    with slots.figure:  # First, so that the browser draws it while the rest is on its way.
-        plots.draw(next(iter(answer.plots.values()))())
-    with slots.answer:
-        running = contents.show_progress(solution.table, parameters)
-    budget = {"Who gets the budget": lambda: contents.budget(answer)} if solution.verdict is not None else {}
-    tabs: dict[str, layout.Content] = {
-        "Items": {
-            **budget,
-            "Rare and popular items": lambda: contents.popularity(answer),
-            "Nearest items": lambda: contents.likeness(solution, data),
-            "Implicit feedback": lambda: implicit.show(solution),
-        },
-        "Size": {
-            "Large size": lambda: contents.large(parameters),
-            "The paper's figures": contents.paper_figures,
-        },
-    }
-    layout.show_answer(
-        slots,
-        QUESTION,
-        answer,
-        tabs,
-        lambda: contents.show_files(answer, data),
-        describe_basis=lambda: words.describe_ratings(solution.table),
-    )
-    if not running:
+def has_ratings(data: Dataset) -> bool:
+    """Return True if the data hold a value for pairs of users and items."""
+    return data.pairs is not None and data.pairs.sums is not None
+
+
+def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
+    """Write the cell of the script on generated ratings."""
+    return "data = None  # Ratings are generated, as the settings say."
+
+
+class FactorisationPage(Page):
+    """The page."""
+
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> FactorisationParameters | None:
+        """Draw the inputs; ratings of one's own need their range first."""
+        ends = {QUESTION.key("lowest"): "the lowest rating", QUESTION.key("highest"): "the highest rating"}
+        sources = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
+
+        def list_empty() -> list[str]:
+            return [name for key, name in ends.items() if st.session_state[key] is None]
+
+        def draw_source() -> None:
+            fields.draw(QUESTION, "source", options=sources)
+            if not has_ratings(data):
+                st.caption("The data in use hold no ratings of items, so these are generated.")
+                session.draw_data_link("Bring ratings")
+
+        def draw_training() -> None:
+            fields.draw(QUESTION, "train_epsilons")
+            fields.columns(QUESTION, (1, 1), "repeats", "train_seed")
+
+        def ask_range(unused: Collection[str]) -> bool:
+            if data.pairs is not None and not has_ratings(data):
+                st.markdown(
+                    ":small[The data in use have groups but no ratings of them: **these are generated**.]"
+                )
+            if RANGE[0] in unused:
+                return False
+            session.explain_cleared(ends)
+            if not list_empty():
+                return False
+            # Below the line, where they are seen; once both are filled they stand under *More settings*.
+            fields.draw_row(QUESTION, *RANGE)
+            st.info(
+                f"**What range can a rating have?** Enter {' and '.join(list_empty())}, from what a rating is by "
+                "design. Do not read it off private data. The answer follows.",
+                icon=":material/straighten:",
+            )
+            return True
+
+        in_pairs = {pair[0]: functools.partial(fields.columns, QUESTION, (1, 1), *pair) for pair in PAIRS}
+        parameters: FactorisationParameters | None = inputs.read_inputs(
+            QUESTION,
+            slots,
+            options={"source": sources},
+            hidden=lambda name: name in RANGE and bool(list_empty()),
+            widgets={"source": draw_source, **in_pairs, **{pair[1]: lambda: None for pair in PAIRS}},
+            draw_more=draw_training,
+            ask_first=ask_range,
+        )
+        return parameters
+
+    def refuse(self, slots: layout.PageSlots, data: Dataset, parameters: FactorisationParameters) -> bool:
+        """Refuse in a public demo what trains for too long."""
+        if not demo.is_served():
+            return False
+        problems, generator = Problems(), parameters.generator
+        if generator is not None and generator.num_users * generator.ratings_per_user > SERVED_RATINGS:
+            problems.add(
+                f"this public demo generates at most {SERVED_RATINGS:,} ratings",
+                remedy="Take fewer users or fewer ratings per user, or run the app on your own computer",
+            )
+        if parameters.repeats > SERVED_REPEATS:
+            problems.add(f"this public demo trains at most {SERVED_REPEATS} seeds", remedy="Take fewer")
+        if problems.entries:
+            with slots.notes:
+                fields.show_problems(problems.entries)
+        return bool(problems.entries)
+
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
+        """Offer the training below the card."""
         with slots.answer:
-            contents.show_button(solution.table, parameters, solution.result is not None)
+            Renderer(QUESTION, answer, session.dataset()).show(show_training)
+
+    def build_source(self, answer: Answer, data: Any) -> Source:
+        """Build the source of the script: the rows, or none where ratings are generated."""
+        source = report_content.source(needs_rows=True, disclosure=answer.disclosure)
+        if answer.parameters.source is RatingSource.DATA:
+            return source
+        return replace(source, needs_rows=False, write_cell=write_data_cell)
+
+    def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...]:
+        """Summarise the ratings for the report."""
+        return words.summarise_ratings(
+            answer.solution, data if answer.parameters.source is RatingSource.DATA else None
+        )
+
+    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+        """Leave out the fields that do not apply, and those of tabs."""
+        unused = {*answer.parameters.unused, *NOT_ANSWERED}
+        return [name for name in QUESTION.fields if name not in unused]
 
 
-def load(parameters: FactorisationParameters) -> FactorisationSolution:
-    """Ratings, shares of the budget, and what was trained."""
-    table = contents.table(parameters, data)
-    assert table is not None  # Inputs offer the data's ratings only where they hold some.
-    result, finished = contents.get_training(table, parameters)
-    return FactorisationSolution(parameters, table, contents.shares(table, parameters), result, finished)
-
-
-layout.show(QUESTION, body)
+FactorisationPage(QUESTION, solve_beside_page, build_answer, has_axis_controls=False).show()

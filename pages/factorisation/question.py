@@ -10,10 +10,9 @@ from dpcore.factorisation.parameters import FactorisationParameters, RatingSourc
 from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
-GENERATOR = ("num_users", "num_items", "ratings_per_user", "rank", "data_seed")
-"""Fields that only generated ratings use."""
 RANGE = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
+JOBS = ("train_job", "large_job", "implicit_job")
 
 
 def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +41,7 @@ QUESTION = Question(
     parameters=FactorisationParameters,
     also=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "measure", "paper_figure")
-    | FieldOrigin.DATA.each("train_job", "large_job", "implicit_job", "earlier"),
+    | FieldOrigin.DATA.each(*JOBS, *(f"{job}_earlier" for job in JOBS)),
     propose=propose,
     proposed_fields=("source", "lowest", "highest"),
 )

@@ -8,7 +8,6 @@ import streamlit as st
 
 from dpcore import mean
 from dpcore.dataset import Dataset
-from dpcore.mean.answer import words
 from pages.mean.question import QUESTION, WITHOUT_VALUES
 from pages.shared.fields import fields
 from pages.shared.screen import inputs, layout
@@ -48,7 +47,7 @@ def read_inputs(data: Dataset, slots: layout.PageSlots) -> mean.MeanParameters |
         ),
         ask_first=ask_range,
     )
-    if parameters is not None and data.values is None and words.reads_values(parameters):
+    if parameters is not None and data.values is None and parameters.reads_values:
         with slots.notes:
             st.caption(
                 "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpcore.common.parameters import LINE, MORE, OWN
 from dpcore.dataset import Dataset
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from pages.shared.base.question import Facet, FieldOrigin, Question
@@ -32,7 +33,19 @@ QUESTION = Question(
     parameters=MultitaskParameters,
     also=uploads.ENTRIES
     | FieldOrigin.PUBLIC.each("tabs", "relative")
-    | FieldOrigin.DATA.each("optimum_job", "cvxpy_job", "experiment_job", "download"),
+    | FieldOrigin.DATA.each(
+        *(
+            f"{name}_job{suffix}"
+            for name in ("optimum", "cvxpy", "experiment")
+            for suffix in ("", "_earlier")
+        ),
+        "download",
+    ),
     propose=propose,
     proposed_fields=("source",),
 )
+
+
+def list_answer_fields(parameters: MultitaskParameters) -> list[str]:
+    """List the fields that the answer depends on: not those of tabs, nor those that do not go with the choices."""
+    return [name for name in QUESTION.list_fields(LINE, MORE, OWN) if name not in parameters.unused]

@@ -228,7 +228,7 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
 
 
 def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
-    run, request = page_run.get_run(), SelectionRequest.from_parameters(parameters)
+    run, request = page_run.CURRENT_RUN.get(), SelectionRequest.from_parameters(parameters)
     is_sum_hidden = (
         run is not None
         and run.shown_card is not run.card

@@ -125,7 +125,7 @@ class BoundSelection:
 
 def build_selection(card: Answer) -> BoundSelection | None:
     """Return how the bound of a card is selected on the data in use; None if it cannot be, or need not."""
-    data, run = session.dataset(), page_run.get_run()
+    data, run = session.dataset(), page_run.CURRENT_RUN.get()
     if not data.is_private:
         return None
     public_fields: Fields = NO_FIELDS
@@ -164,7 +164,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
 
 
 def _missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
-    run, is_pair = page_run.get_run(), isinstance(card.parameters, PerGroupParameters)
+    run, is_pair = page_run.CURRENT_RUN.get(), isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
     question, names = public_fields

@@ -109,7 +109,8 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
 def show_costs(parameters: PrivateParameters, areas: layout.PageSlots) -> None:
     """Draw the figure of costs, the card, and the tabs."""
     exact = work.solve(data.digest, parameters, data)
-    solution = replace(exact, copies=work.copies_over_epsilon(data, parameters))
+    copies, run = work.copies_over_epsilon(data, parameters)
+    solution = replace(exact, copies=copies)
     answer = build_answer(data, parameters, solution)
     smooth = parameters.wanted is Wanted.SMOOTH
     difference = elsewhere.differing(data, answer.setting, solution.best, smooth)
@@ -117,7 +118,7 @@ def show_costs(parameters: PrivateParameters, areas: layout.PageSlots) -> None:
         areas.bottom.caption(difference)
     with areas.figure:
         plots.draw(answer.plots["private-cost-epsilon"]())
-        tabs.show_progress(work.CURVES.key, solution.copies)
+        tabs.show_progress(run, copies)
     contents: dict[str, layout.Content] = {
         "Leak and size": {
             "Why the number leaks": lambda: tabs.leak(solution),

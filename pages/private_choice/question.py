@@ -111,7 +111,7 @@ QUESTION = Question(
     also=FieldOrigin.PUBLIC.each(
         "tabs", "choices", "empty_copy", "drew", "variance_followed", "users_followed"
     )
-    | FieldOrigin.DATA.each("curves_job", "curves_job_earlier", "users_job", "refused"),
+    | FieldOrigin.DATA.each("curves_job", "users_job", "refused"),
     draws=True,
     range_on=lambda parameters: "Mean" if parameters.wanted in OF_MEAN else "",
 )

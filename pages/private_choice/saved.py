@@ -5,21 +5,18 @@ A selection comes back only beside what it cost: its release must stand on the f
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from operator import attrgetter
 from typing import Any
 
 from dpcore.common.checks import Problems
-from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Ledger, ReleaseFacts
-from dpcore.common.strict_json import JsonValue, Reader, read_enum, read_integer, read_optional, read_text
+from dpcore.common.strict_json import JsonValue, Reader
+from dpcore.common.text_fields import list_field_types
 from dpcore.contributions import MAX_SIZE
-from dpcore.data.saved_dataset import FACTS, NAME, build_facts, facts_to_json
-from dpcore.per_group import private_pair
-from dpcore.per_group.pairs import MAX_GROUPS
-from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.data.saved_dataset import CODEC, FACTS, build_facts
+from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer.words import Selection
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
@@ -29,7 +26,6 @@ from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SizeQu
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
 from pages.private_choice.actions import Choices
 
-ENTRY = "choices"
 MAX_ENTRIES, MAX_DIGEST = 1_000, 64
 """Selections of one set of data, and sets of data, and characters of the digest of a set, at most."""
 _CONDITIONS: dict[NumberKind, type[Any]] = {
@@ -50,44 +46,51 @@ SMALL_FIRST = "small_first"
 UNIT, COLUMN = "unit", "column"
 """Of the bound on a total; a bound on rows has neither."""
 _NUMBERS: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *Several)}
-_number, _optional, _name = JsonValue.get_number, read_optional(JsonValue.get_number), read_text(NAME)
-_size = read_integer(1, MAX_SIZE)
-_MEMBERS: dict[type[Any], dict[str, tuple[Reader, str]]] = {
-    PrivateChoice: {
-        "value": (_number, "value"),
-        "asked_epsilon": (_number, "problem.epsilon"),
-        "largest": (_size, "problem.largest"),
-    },
+_PATHS: dict[type[Any], dict[str, str]] = {
+    PrivateChoice: {"value": "value", "asked_epsilon": "problem.epsilon", "largest": "problem.largest"},
     PrivatePair: {
-        "epsilon_release": (_number, "problem.parameters.epsilon"),
-        "statistic": (read_enum(Statistic), "problem.parameters.statistic"),
-        "noise": (read_enum(NoiseKind), "problem.parameters.noise"),
-        "release_delta": (_optional, "problem.parameters.delta"),
-        "num_groups": (read_integer(1, MAX_GROUPS), "problem.parameters.num_groups"),
-        "asked_epsilon": (_number, "problem.epsilon"),
-        "largest": (read_integer(1, private_pair.MAX_AMOUNT), "problem.largest"),
-        "unit": (_number, "problem.unit"),
-        "max_groups": (read_integer(1, MAX_GROUPS), "max_groups"),
-        "max_amount": (_number, "max_amount"),
-        "column": (_name, "column"),
+        "epsilon_release": "problem.parameters.epsilon",
+        "statistic": "problem.parameters.statistic",
+        "noise": "problem.parameters.noise",
+        "release_delta": "problem.parameters.delta",
+        "num_groups": "problem.parameters.num_groups",
+        "asked_epsilon": "problem.epsilon",
+        "largest": "problem.largest",
+        "unit": "problem.unit",
+        "max_groups": "max_groups",
+        "max_amount": "max_amount",
+        "column": "column",
     },
     PrivateRange: {
-        "epsilon_release": (_number, "problem.epsilon_release"),
-        "asked_epsilon": (_number, "problem.epsilon"),
-        "unit": (_number, "problem.unit"),
-        "largest": (_number, "problem.largest"),
-        "centre": (_optional, "problem.centre"),
-        "known_lower": (_optional, "problem.lower"),
-        "users": (_optional, "problem.users"),
-        "max_contributions": (_size, "problem.max_contributions"),
-        "lower": (_number, "lower"),
-        "upper": (_number, "upper"),
-        "column": (_name, "column"),
+        "epsilon_release": "problem.epsilon_release",
+        "asked_epsilon": "problem.epsilon",
+        "unit": "problem.unit",
+        "largest": "problem.largest",
+        "centre": "problem.centre",
+        "known_lower": "problem.lower",
+        "users": "problem.users",
+        "max_contributions": "problem.max_contributions",
+        "lower": "lower",
+        "upper": "upper",
+        "column": "column",
     },
 }
-"""How each member is read, and the attribute that it is written from."""
-_OF_CHOICE: dict[str, Reader] = {"condition": lambda node: node, "guess": _optional, "factor": _optional}
-_SOMETIMES: dict[str, Reader] = {SMALL_FIRST: _number, UNIT: _number, COLUMN: _name}
+"""The attribute that each member holds; its type says how the member is read."""
+_CODEC = replace(CODEC, integers=(1, MAX_SIZE))
+_read_number = _CODEC.reader(float)
+_read_optional = _CODEC.reader(float | None)
+_SOMETIMES: dict[str, Reader] = {SMALL_FIRST: _read_number, UNIT: _read_number, COLUMN: _CODEC.reader(str)}
+
+
+def _list_readers(selection_type: type[Any]) -> dict[str, Reader]:
+    """Return the readers of the members of a selection, by name."""
+    readers = {}
+    for name, path in _PATHS[selection_type].items():
+        attribute_type: Any = selection_type
+        for attribute in path.split("."):
+            attribute_type = list_field_types(attribute_type)[attribute]
+        readers[name] = _CODEC.reader(attribute_type)
+    return readers
 
 
 def to_json(choices: Mapping[str, Choices]) -> dict[str, Any]:
@@ -103,7 +106,7 @@ def to_json(choices: Mapping[str, Choices]) -> dict[str, Any]:
 
 
 def _write(number: NumberKind, selection: Selection) -> dict[str, Any]:
-    values = {name: attrgetter(path)(selection) for name, (_, path) in _MEMBERS[type(selection)].items()}
+    values = {name: attrgetter(path)(selection) for name, path in _PATHS[type(selection)].items()}
     if isinstance(selection, PrivateChoice):
         prior = selection.problem.prior
         guess = (prior.guess, prior.factor) if isinstance(prior, Prior) else (None, None)
@@ -112,10 +115,8 @@ def _write(number: NumberKind, selection: Selection) -> dict[str, Any]:
             values[SMALL_FIRST] = prior.power
         if selection.column:
             values |= {UNIT: selection.problem.unit, COLUMN: selection.column}
-    json_values = {
-        name: value.value if isinstance(value, enum.Enum) else value for name, value in values.items()
-    }
-    return {"number": number.value, **json_values, **facts_to_json(selection.facts)}
+    json_values = {name: _CODEC.write(value) for name, value in values.items()}
+    return {"number": number.value, **json_values, **_CODEC.write(selection.facts)}
 
 
 def from_json(node: JsonValue, accounts: Mapping[str, Ledger]) -> dict[str, Choices]:
@@ -153,9 +154,16 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
         selection_type, build = PrivatePair, _build_pair
     elif name == Several.RANGE.value:
         selection_type, build = PrivateRange, _build_range
-    readers = {name: reader for name, (reader, _) in _MEMBERS[selection_type].items()}
-    of_choice, sometimes = (_OF_CHOICE, _SOMETIMES) if selection_type is PrivateChoice else ({}, {})
-    members = node.read_members({"number": _read_number, **readers, **of_choice, **FACTS}, sometimes)
+    readers, sometimes = _list_readers(selection_type), {}
+    if selection_type is PrivateChoice:
+        readers |= {
+            "condition": lambda condition: condition,
+            "guess": _read_optional,
+            "factor": _read_optional,
+        }
+        sometimes = _SOMETIMES
+    kind_reader = {"number": lambda number: number.choose(_NUMBERS)}
+    members = node.read_members({**kind_reader, **readers, **FACTS}, sometimes)
     facts = build_facts(node, members)
     if members is None or facts is None:
         return None
@@ -172,10 +180,6 @@ def _read_entry(node: JsonValue) -> tuple[NumberKind, Selection] | None:
     return members["number"], selection
 
 
-def _read_number(node: JsonValue) -> NumberKind | None:
-    return node.choose(_NUMBERS)
-
-
 def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice | None:
     number, column, value = members["number"], members.get(COLUMN, ""), members["value"]
     guess, factor, power = members["guess"], members["factor"], members.get(SMALL_FIRST)
@@ -186,18 +190,18 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
             problems.add("a guess goes with a factor that says how good it is")
         if guess is not None and power is not None:
             problems.add("where there is a guess, small bounds do not weigh more")
-    condition_type, optional = _CONDITIONS[number], {USER_SHARE: _number} if number in _OF_TABLE else {}
-    settings = members["condition"].read_members({f.name: _number for f in fields(condition_type)}, optional)
-    if settings is None:
+    condition_type, settings = _CONDITIONS[number], members["condition"]
+    if isinstance(settings.value, dict) and USER_SHARE in settings.value:
+        condition_type = _OF_TABLE.get(number, condition_type)
+    condition = _CODEC.read(settings, condition_type)
+    if condition is None:
         return None
-    if USER_SHARE in settings:
-        condition_type = _OF_TABLE[number]
     prior: Prior | SmallFirst | None = None if power is None else SmallFirst(power)
     if guess is not None:
         prior = Prior(guess, factor)
     unit = members.get(UNIT, 1.0)
     epsilon, largest = members["asked_epsilon"], members["largest"]
-    problem = ChoiceProblem(condition_type(**settings), epsilon, largest, facts.neighbours, prior, unit)
+    problem = ChoiceProblem(condition, epsilon, largest, facts.neighbours, prior, unit)
     return PrivateChoice(value, facts, problem, column) if value in problem.bounds else None
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
@@ -27,7 +28,7 @@ from pages.private_choice.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
-from pages.shared.fields import fields, jobs, setting
+from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.report import report_content
 from pages.shared.screen import plots as screen
 from pages.shared.session import session
@@ -59,17 +60,17 @@ def over_users(solution: PrivateSolution) -> None:
     """Draw what either way would cost with fewer users or more."""
     st.markdown("Every user is taken so many times: shares stay, noise matters less.")
     data, parameters = solution.data, solution.parameters
-    copies = work.copies_over_users(data, parameters)
+    copies, run = work.copies_over_users(data, parameters)
     screen.draw(plots.over_users(solution, work.direct_over_users(data.digest, parameters, data), copies))
-    show_progress(work.USERS.key, copies)
+    show_progress(run, copies)
     cards.label(data.provenance)
 
 
-def show_progress(key: str, copies: Copies) -> None:
+def show_progress(run: runner.Run, copies: Copies) -> None:
     """Draw how far the simulation is, in one line that is always there."""
     with st.container(height=PROGRESS_HEIGHT, border=False):
-        doing = "Simulating private copies" + ("; pale: settings before" if copies.earlier else "")
-        if not jobs.watch(key, doing) and copies.cancelled:
+        doing = run.search.doing_at[Stage.EARLIER] if copies.earlier else run.search.doing
+        if not jobs.watch(run.key, doing) and copies.cancelled:
             st.caption("The simulation of private copies was stopped early.")
 
 

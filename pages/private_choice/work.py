@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from dpcore.answer.section import Search
 from dpcore.answer.stage import Stage
 from dpcore.common.progress import ShouldStop
 from dpcore.data.totals_per_user import amounts_of
@@ -18,11 +19,10 @@ from dpcore.private_choice.comparison import Copies, Leak
 from dpcore.private_choice.parameters import PrivateParameters
 from pages.private_choice.question import QUESTION
 from pages.shared.base.cache import cached
-from pages.shared.fields import jobs
-from pages.shared.fields.search import Search
+from pages.shared.fields import jobs, runner
 from pages.shared.session import session
 
-CURVES, USERS = Search[Copies](QUESTION.key("curves_job")), Search[Copies](QUESTION.key("users_job"))
+DOING = "Simulating private copies"
 
 forecasts = cached(max_entries=16)(choice.forecast)
 range_costs = cached(max_entries=16)(release_bounds.compare_ways)
@@ -58,50 +58,55 @@ def dropped_cells(digest: str, _dataset: Dataset) -> dict[str, int]:
     return amounts_of(_dataset).dropped
 
 
-def copies_over_epsilon(data: Dataset, parameters: PrivateParameters) -> Copies:
-    """Return the costs of copies over budgets of the choice, as far as they are known."""
-    histogram, (key, previous) = data.histogram, CURVES.get_last_result() or (None, Copies())
-    same = (
-        key is not None and _curve_key(*key) == _curve_key(data.digest, parameters) and not previous.cancelled
+def copies_over_epsilon(data: Dataset, parameters: PrivateParameters) -> tuple[Copies, runner.Run]:
+    """Return the costs of copies over budgets of the choice, as far as they are known, and their simulation."""
+    histogram, curve_parameters = data.histogram, comparison.without_budget(parameters)
+
+    def simulate(curve: Copies, progress: jobs.Progress, stop: ShouldStop) -> Copies:
+        copies = comparison.simulate(histogram, parameters, curve.over_epsilon, progress, stop)
+        return replace(copies, cancelled=copies.cancelled or curve.cancelled)
+
+    curve = _search(
+        "curve",
+        curve_parameters,
+        lambda progress, stop: comparison.copy_curves(curve_parameters, histogram, progress, stop, scales=()),
     )
-    curve = previous.over_epsilon if same else ()
-    _simulate(
-        CURVES,
+    search = replace(_search("curves_job", parameters, simulate), before=curve, first=lambda known: known)
+    return _simulate(search, data)
+
+
+def copies_over_users(data: Dataset, parameters: PrivateParameters) -> tuple[Copies, runner.Run]:
+    """Return the costs of copies over numbers of users, as far as they are known, and their simulation."""
+    return _simulate(
+        _search(
+            "users_job",
+            parameters,
+            lambda progress, stop: comparison.copy_curves(
+                parameters, data.histogram, progress, stop, epsilons=()
+            ),
+        ),
         data,
+    )
+
+
+def _search(key: str, parameters: PrivateParameters, work: Callable[..., Copies]) -> Search:
+    return Search(
+        key,
         parameters,
-        lambda progress, stop: comparison.simulate(histogram, parameters, curve, progress, stop),
+        work,
+        DOING,
+        doing_at={Stage.EARLIER: f"{DOING}; pale: settings before"},
+        is_complete=lambda copies: not copies.cancelled,
+        kept=32,
+        seconds=0.0,
+        soon=0.0,
+        light=True,
     )
-    result = CURVES.get_state(lambda key: bool(key[0] == data.digest))
-    if result.value is None:
-        return Copies()
-    return (
-        result.value
-        if result.stage is Stage.FINAL
-        else replace(result.value, at_budget=None, earlier=not same)
-    )
 
 
-def copies_over_users(data: Dataset, parameters: PrivateParameters) -> Copies:
-    """Return the costs of copies over numbers of users."""
-    histogram = data.histogram
-
-    def simulate(progress: jobs.Progress, stop: ShouldStop) -> Copies:
-        return comparison.copy_curves(parameters, histogram, progress, stop, epsilons=())
-
-    _simulate(USERS, data, parameters, simulate)
-    return USERS.get_state().value or Copies()
-
-
-def _simulate(
-    search: Search[Copies],
-    data: Dataset,
-    parameters: PrivateParameters,
-    simulate: Callable[[jobs.Progress, ShouldStop], Copies],
-) -> None:
-    """Simulate beside the page, unless it was done before."""
-    key, for_all = (data.digest, parameters), session.is_same_for_all()
-    search.ask(key, simulate, lambda curves: not curves.cancelled, for_all, light=True)
-
-
-def _curve_key(digest: str, parameters: PrivateParameters) -> tuple[str, PrivateParameters]:
-    return digest, comparison.without_budget(parameters)
+def _simulate(search: Search, data: Dataset) -> tuple[Copies, runner.Run]:
+    run = runner.Run(QUESTION, search, data, session.is_same_for_all())
+    run.ask()
+    state = run.get_state()
+    copies = Copies() if state.value is None else state.value
+    return replace(copies, at_budget=None, earlier=True) if state.stage is Stage.EARLIER else copies, run

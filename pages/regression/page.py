@@ -1,65 +1,154 @@
 """Regression: the best linear estimator under label privacy, and what caps cost beside it."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
 import streamlit as st
 
-from dpcore.regression.answer import build_answer
-from dpcore.regression.answer.solution import ErrorOf
-from pages.regression import contents, work
-from pages.regression.question import QUESTION
-from pages.shared.base import keys, page_run
+from dpcore.answer import Answer
+from dpcore.answer.section import Cached, Found
+from dpcore.answer.stage import Stage
+from dpcore.common import wording
+from dpcore.dataset import Dataset
+from dpcore.regression.answer import RegressionSolution, build_answer, words
+from dpcore.regression.answer.solution import count_clipped, solve_beside_page, table_of
+from dpcore.regression.estimate import ErrorTarget
+from dpcore.regression.parameters import (
+    DataSource,
+    RegressionGenerator,
+    RegressionParameters,
+    round_outwards,
+)
+from dpcore.report.content import Line
+from dpcore.report.script import Code, Source, write_table_cell
+from pages.regression import release
+from pages.regression.question import GENERATOR_FIELDS, QUESTION
+from pages.regression.upload import UPLOAD, RegressionData
+from pages.shared.card import cards
 from pages.shared.data import table_upload
-from pages.shared.fields import fields
-from pages.shared.screen import layout, plots
+from pages.shared.fields import fields, runner
+from pages.shared.render.question_page import Page
+from pages.shared.screen import inputs, layout
 
-MAIN_PLOTS = {ErrorOf.COEFFICIENTS: "regression-errors", ErrorOf.PREDICTIONS: "regression-errors-predictions"}
-BOUND_PLOTS = {ErrorOf.COEFFICIENTS: "regression-caps", ErrorOf.PREDICTIONS: "regression-predictions"}
-"""The main figure, and that against the bound, by the error that they are to show."""
+TARGETS = {ErrorTarget.COEFFICIENTS: "Coefficients", ErrorTarget.PREDICTIONS: "Predictions"}
 
 
-def body(slots: layout.PageSlots) -> None:
-    """Read data and inputs, and draw the answer."""
-    fields.start(QUESTION)
-    with slots.notes:
-        loaded_data = work.read_data()
-    if loaded_data is None:
+def build_shown_answer(
+    data: Dataset, parameters: RegressionParameters, solution: RegressionSolution
+) -> Answer:
+    """Build the answer whose figures show the chosen error."""
+    target: ErrorTarget = st.session_state[QUESTION.key("error")]
+    return build_answer(data, parameters, replace(solution, target=target))
+
+
+def generate() -> RegressionData | None:
+    """Return generated data; None, with the sentences on the page, if the settings are refused."""
+    values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
+    labels = {name: QUESTION.field(name).name for name in GENERATOR_FIELDS}
+    generator, problems = fields.build_parameters(RegressionGenerator, values, labels)
+    if generator is None:
+        fields.show_problems(problems)
+        return None
+    data, _ = runner.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
+    return RegressionData(data, data.digest)
+
+
+def propose_range(data: Dataset) -> None:
+    """Propose the range of public labels, rounded out, and none for private labels. A range that was entered stays."""
+    state, lower, upper = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
+    previous_range = state.get(QUESTION.key("proposed"))
+    if (state[lower], state[upper]) not in (previous_range or (None, None), (None, None)):
         return
-    parameters, error = work.read_inputs(loaded_data, slots)
-    if parameters is None:
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
-    page_run.compares(loaded_data.dataset)
-    with slots.notes:
-        data_and_solution = work.find(loaded_data, parameters)
-    answer = None
-    if data_and_solution is not None:
-        loaded_data, solution = data_and_solution
-        answer = build_answer(solution.data, solution.parameters, solution)
-        page_run.answers(answer.parameters)
-        with slots.figure:  # First: its message goes ahead of all others.
-            plots.show(answer.plots[MAIN_PLOTS[error]]())
-    with table_upload.state_line(slots.bottom, QUESTION):
-        work.show_state(None if answer is None else answer.solution)
-    if answer is None:
-        return
-    tabs_of: dict[str, layout.Content] = {
-        "Release": lambda: contents.show(loaded_data, solution),
-        "Studies": {
-            "Against the bound": lambda: plots.show(answer.plots[BOUND_PLOTS[error]]()),
-            "Weights": lambda: contents.show_weights(answer),
-            "Against ε": lambda: contents.show_over_epsilon(solution, error),
-            "Figures 1 and 2": lambda: contents.show_paper_figures(parameters, error),
-            "Search": lambda: contents.show_search(solution),
-            "Examples": contents.show_examples,
-        },
-    }
-    layout.show_answer(
-        slots,
-        QUESTION,
-        answer,
-        tabs_of,
-        lambda: contents.show_files(answer, loaded_data),
-        draw_behind=contents.show_behind,
-    )
+    labels = table_of(data).labels
+    label_range = (None, None) if data.is_private else round_outwards(labels.min(), labels.max())
+    # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
+    # person has cleared what was proposed, the page says so instead of filling it in again.
+    if previous_range != label_range:
+        state[lower], state[upper] = state[QUESTION.key("proposed")] = label_range
 
 
-layout.show(QUESTION, body)
+class RegressionPage(Page):
+    """The page, which has data of its own, and draws coefficients on request."""
+
+    def read_own_data(self) -> Dataset | None:
+        """Show which data are used and offer others; return them, or None if there are none."""
+        loaded: RegressionData | None = table_upload.choose_data(
+            UPLOAD,
+            {DataSource.GENERATED: generate, DataSource.UPLOAD: lambda: table_upload.show_upload(UPLOAD)},
+            DataSource.GENERATED,
+            "The data are generated as in the paper, appendix E.1.1: normal features and a linear model with noise.",
+            GENERATOR_FIELDS,
+            lambda data: wording.counted(data.histogram.num_users, "user"),
+        )
+        return None if loaded is None else loaded.dataset
+
+    def is_same_for_all(self, data: Dataset, parameters: RegressionParameters) -> bool:
+        """Return True for generated data."""
+        return parameters.source is DataSource.GENERATED
+
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> RegressionParameters | None:
+        """Draw the inputs, and warn of many clipped labels."""
+        propose_range(data)
+        key = QUESTION.key
+        st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
+        variance_label = f"σ² ({wording.plain(table_of(data).label, 20)}, squared)"
+        parameters: RegressionParameters | None = inputs.read_inputs(
+            QUESTION,
+            slots,
+            # Empty fields of the generator are named where the data are made, and matter to no upload.
+            hidden=GENERATOR_FIELDS.__contains__,
+            widgets={"residual_variance": lambda: fields.draw(QUESTION, "residual_variance", variance_label)},
+            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), words.FIT),
+            ask_first=lambda unused: inputs.ask(data, {key("lower"): "L", key("upper"): "U"}, "label"),
+        )
+        if parameters is not None and (text := words.warn_of_clipping(count_clipped(data, parameters))):
+            slots.notes.warning(text, icon=":material/warning:")
+            if data.is_private:
+                with slots.notes:
+                    cards.label(data.provenance)
+        return parameters
+
+    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
+        """Draw how far the searches are, or how sure the answer is."""
+        super().draw_progress(state, runs)
+        if state.value is not None and state.stage is Stage.FINAL and not any(run.failed for run in runs):
+            st.caption(words.describe_end(state.value))
+
+    def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
+        """Return the release."""
+        return {"Release": lambda: release.show(answer)}
+
+    def file_label(self, name: str) -> str:
+        """Return the text of the button of C."""
+        return "C (Parquet)"
+
+    def describe_files(self, answer: Answer) -> str:
+        """Return Markdown on the content of the files."""
+        return words.describe_files(answer.solution)
+
+    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+        """Leave out the settings of the generator for other data."""
+        is_generated = answer.parameters.source is DataSource.GENERATED
+        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+
+    def build_source(self, answer: Answer, data: Dataset) -> Source:
+        """Build the source of the script: a file of one's own, or the settings alone."""
+        loaded = release.find_loaded(answer)
+
+        def write_cell(code: Code, source: Source, public_only: bool) -> str:
+            if answer.parameters.source is DataSource.GENERATED:
+                return "data = None  # Features, labels and owners are generated, as the settings say."
+            return write_table_cell(code, source, public_only, loaded.design, "dpcore.regression.problem")
+
+        return Source(data, needs_rows=True, write_cell=write_cell)
+
+    def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
+        """List the latest draw and all that was spent."""
+        store = release.find_releases(answer)
+        return release.list_lines(store.draws, store.ledger)
+
+
+RegressionPage(QUESTION, solve_beside_page, build_shown_answer, progress_below=True).show()

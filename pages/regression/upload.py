@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpcore.contributions import FloatArray
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.regression import problem
@@ -19,18 +18,12 @@ class RegressionData:
     Attributes:
         dataset: With the facet `table`.
         account: Digest of the labels' source: draws from the same labels share one ledger, whatever was made of them.
-        coefficients: The true ones, if the data were generated.
         design: Roles of the file's columns, if the data come from a file.
     """
 
     dataset: Dataset
     account: str
-    coefficients: FloatArray | None = None
     design: Design | None = None
-
-
-def _build_entry(data: Dataset, account: str, design: Design | None) -> RegressionData:
-    return RegressionData(data, account, design=design)
 
 
 UPLOAD = TableUpload(
@@ -39,6 +32,6 @@ UPLOAD = TableUpload(
     label="Label: what is predicted (private)",
     public_help="The method takes features and owners as public in any case; this is about the labels.",
     build=problem.build_dataset,
-    build_entry=_build_entry,
+    build_entry=RegressionData,
     check=problem.check,
 )

@@ -1,61 +1,136 @@
 """Training: a private classifier under a bound on what a user brings, trained many times at every bound."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import streamlit as st
 
-from dpcore.common.checks import InvalidInput
-from dpcore.training.answer import build_answer
-from dpcore.training.answer.plots import plot_bounds, plot_methods
-from pages.shared.base import keys, page_run
-from pages.shared.data import table_upload
-from pages.shared.fields import fields
-from pages.shared.screen import layout, plots
-from pages.training import contents, work
-from pages.training.question import QUESTION
+from dpcore.answer import Answer, Plot
+from dpcore.answer.section import Found, Solver
+from dpcore.report.content import Line
+from dpcore.report.script import Code, Source, write_table_cell
+from dpcore.training.answer import TrainingSolution, build_answer, plots, words
+from dpcore.training.answer.sections import list_sections, solve_beside_page
+from dpcore.training.bassily import MAX_USERS
+from dpcore.training.experiment import MAX_RUNS
+from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
+from dpcore.training.rows import Measure, ScoreUnit
+from dpcore.training.training_data import TrainingData
+from pages.shared.base import demo
+from pages.shared.fields import fields, jobs, runner
+from pages.shared.render.question_page import Page
+from pages.shared.screen import inputs, layout
+from pages.shared.screen.plots import draw as draw_plot
+from pages.training import release, upload
+from pages.training.question import MAX_DEMO_PAPER_USERS, MAX_DEMO_RUNS, QUESTION
 
 
-def body(slots: layout.PageSlots) -> None:
-    """Read data and inputs, and draw the answer."""
-    fields.start(QUESTION)
-    with slots.notes:
-        training_data = work.read_data()
-    if training_data is None:
-        return
-    parameters, measure, unit = work.read_inputs(slots)
-    if parameters is None:
-        return
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
-    page_run.compares(training_data)
-    with slots.notes:
-        work.show_label_rule(training_data, parameters.positive_above)
-        try:
-            solution = work.find(training_data, parameters)
-        except InvalidInput as refused:
-            fields.show_problems(refused.problems)
-            solution = None
-    if solution is not None and solution.best is None:
-        solution = None  # Its first runs are being made.
-    contents.collect()  # Whatever tab is open, and before files and methods are made.
-    answer = None if solution is None else build_answer(solution.data, solution.parameters, solution)
-    if answer is not None:
-        page_run.answers(answer.parameters)
-        with slots.figure:  # First: its message goes ahead of all others.
-            plots.draw(plot_methods(answer.solution, measure, unit))
-    with table_upload.state_line(slots.bottom, QUESTION):
-        work.show_state(solution)
-    if answer is None:
-        return
-    tabs: dict[str, layout.Content] = {
-        "Release": lambda: contents.show(answer.solution),
-        "Studies": {
-            "Against the bound": lambda: plots.draw(plot_bounds(answer.solution, measure, unit)),
-            "Rows and users": lambda: contents.show_sides(answer),
-            "Theory": lambda: contents.show_theory(answer.solution),
-            "The paper's learner": lambda: contents.show_paper(answer.solution),
-        },
-    }
-    layout.show_answer(
-        slots, QUESTION, answer, tabs, lambda: contents.show_files(answer), draw_behind=contents.show_behind
+def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
+    """Train beside the page; a public demo makes fewer runs."""
+    found: Found = yield from solve_beside_page(
+        data, parameters, MAX_DEMO_RUNS if demo.is_served() else MAX_RUNS
     )
+    return found
 
 
-layout.show(QUESTION, body)
+def build(data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution) -> Answer:
+    """Build the answer; its methods section is about the model that was released, if there is one."""
+    release.collect()  # Whatever tab is open, and before files and methods are made.
+    answer, model = build_answer(data, parameters, solution), release.find_latest(solution)
+    sections = list_sections(MAX_DEMO_PAPER_USERS if demo.is_served() else MAX_USERS)
+    return replace(answer, make_methods=lambda: words.write_methods(solution, model), sections=sections)
+
+
+def draw_figure_choices() -> None:
+    """Draw the choices of the main figure."""
+    for name, default in (("measure", Measure.LOSS), ("over", ScoreUnit.ROWS)):
+        st.session_state.setdefault(QUESTION.key(name), default)
+    with fields.row():
+        fields.choice("The figure shows", plots.TITLES, QUESTION.key("measure"))
+        fields.choice(
+            "Mean over",
+            {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},
+            QUESTION.key("over"),
+            "Over users, every user counts alike; over rows, heavy users count for more.",
+        )
+
+
+class TrainingPage(Page):
+    """The page."""
+
+    def read_own_data(self) -> TrainingData | None:
+        """Draw which data are used, and offer others."""
+        return upload.read_data()
+
+    def is_same_for_all(self, data: TrainingData, parameters: TrainingParameters) -> bool:
+        """Return True for the sample."""
+        return parameters.source is DataSource.SAMPLE
+
+    def read_inputs(self, slots: layout.PageSlots, data: TrainingData) -> TrainingParameters | None:
+        """Draw the inputs, and say what a label means and what a public demo does not do."""
+        parameters: TrainingParameters | None = inputs.read_inputs(
+            # Empty fields of the generator are named where the data are made, and matter to no other data.
+            QUESTION, slots, hidden=GENERATOR_FIELDS.__contains__, draw_more=draw_figure_choices
+        )  # fmt: skip
+        if parameters is not None:
+            with slots.notes:
+                upload.show_label_rule(data, parameters.positive_above)
+                if demo.is_served() and parameters.runs > MAX_DEMO_RUNS:
+                    st.caption(f":material/cloud_off: A public demo makes {MAX_DEMO_RUNS} runs of each.")
+        return parameters
+
+    def draw_main(self, answer: Answer, label: str) -> Plot:
+        """Draw every method at its best bound, by the score that is chosen."""
+        measure, unit = (st.session_state[QUESTION.key(name)] for name in ("measure", "over"))
+        plot = plots.plot_methods(answer.solution, measure, unit)
+        draw_plot(plot)
+        return plot
+
+    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
+        """Draw how far the runs are, or how many there are."""
+        super().draw_progress(state, runs)
+        if state.value is not None and not jobs.working(runs[0].key):
+            st.caption(words.describe_runs(state.value))
+
+    def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
+        """Return the tab of the release."""
+        return {"Release": lambda: release.show(answer.solution)}
+
+    def build_source(self, answer: Answer, data: TrainingData) -> Source:
+        """Build the source of the script: a table with its ranges, unless the settings say what the data are."""
+
+        def write_cell(code: Code, source: Source, public_only: bool) -> str:
+            if answer.parameters.source is not DataSource.UPLOAD:
+                return "data = None  # The settings name the sample, or say how the data are generated."
+            code.import_name("TrainingData", "dpcore.training.training_data")
+            code.import_name("make_scaling", "dpcore.training.rows")
+            return (
+                f"{write_table_cell(code, source, public_only, data.design)}\n"
+                f"ranges = {dict(data.ranges)!r}\n"
+                "scaling = make_scaling(data, design, ranges)\n"
+                "data = TrainingData(data, design=design, scaling=scaling, ranges=ranges)"
+            )
+
+        return Source(data.dataset, needs_rows=True, write_cell=write_cell)
+
+    def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
+        """List the latest model, and what was spent on these rows."""
+        return release.list_lines(answer.solution)
+
+    def fields_in_report(self, answer: Answer) -> list[str]:
+        """Leave out how data are generated, unless these are."""
+        is_generated = answer.parameters.source is DataSource.GENERATED
+        return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
+
+    def describe_files(self, answer: Answer) -> str:
+        """Name the part of the downloads that has single files."""
+        return "**Parts of it**"
+
+    def file_label(self, name: str) -> str:
+        """Return the text of the button of the runs."""
+        return "Every run (CSV)"
+
+
+TrainingPage(QUESTION, solve, build, progress_below=True).show()

@@ -8,8 +8,11 @@ from dpcore.training.parameters import TrainingParameters
 from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
-# As on Regression, all settings belong to data that this page has for itself.
+MAX_DEMO_USERS, MAX_DEMO_RUNS, MAX_DEMO_PAPER_USERS = 2_000, 20, 200
+"""What a public demo generates and runs at most, and the users for whom it runs the paper's learner: others wait for
+the same two cores."""
 
+# As on Regression, all settings belong to data that this page has for itself.
 QUESTION = Question(
     name="training",
     title="Training",
@@ -27,15 +30,15 @@ QUESTION = Question(
         "range_",
         "proposed",
         "runs_job",
+        "runs_job_earlier",
         "paper_job",
+        "paper_job_earlier",
         "release_job",
-        "found",
-        "shown",
         "draws",
         "spent",
         "refused",
     )
-    | FieldOrigin.PUBLIC.each("measure", "over", "tabs", "paper_epsilon", "paper_steps"),
+    | FieldOrigin.PUBLIC.each("measure", "over", "bounds_score", "tabs", "paper_epsilon", "paper_steps"),
     # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.
     formerly={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
 )

@@ -1,16 +1,36 @@
-"""The Training page's own upload, which also needs the public range of every number."""
+"""The data of the page Training: the sample, generated rows, or a table with the public range of every number."""
 
 from __future__ import annotations
 
-from dpcore.common.checks import Problems, refuse
+from dataclasses import replace
+
+import streamlit as st
+
+from dpcore.answer.section import Cached
+from dpcore.common import wording
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
-from dpcore.training.training_data import TrainingData, check_rows, find_unlisted_levels, find_unnamed_class
+from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
+from dpcore.training.rows import TrainingGenerator, make_scaling
+from dpcore.training.training_data import (
+    TrainingData,
+    check_rows,
+    describe_label_rule,
+    find_unlisted_levels,
+    find_unnamed_class,
+    generate_data,
+    load_sample,
+)
+from pages.shared.base import demo
+from pages.shared.base.question import rounded_out
+from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
-from pages.training.question import QUESTION
+from pages.shared.fields import fields, runner
+from pages.training.question import MAX_DEMO_USERS, QUESTION
 
 
 def _check_levels(design: Design | None) -> None:
@@ -54,3 +74,119 @@ UPLOAD = TableUpload(
     # Else ranges would be proposed once more, in place of those that the file brings.
     list_extra_state=lambda table: {"proposed": table.account},
 )
+
+
+def read_data() -> TrainingData | None:
+    """Show which data are used and offer others; return them, or None if there are none to train on."""
+    data: TrainingData | None = table_upload.choose_data(
+        UPLOAD,
+        {
+            DataSource.SAMPLE: lambda: runner.compute(Cached(load_sample, (), kept=1)),
+            DataSource.GENERATED: _generate,
+            DataSource.UPLOAD: _show_upload,
+        },
+        DataSource.GENERATED,
+        "A logistic model whose best θ is known, and users with a heavy tail of rows.",
+        GENERATOR_FIELDS,
+        lambda data: (
+            f"{wording.counted(data.histogram.num_rows, 'row')} of "
+            f"{wording.counted(data.histogram.num_users, 'user')}"
+        ),
+    )
+    return data
+
+
+def _generate() -> TrainingData | None:
+    names = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
+    values = {name: st.session_state[QUESTION.key(field)] for name, field in names.items()}
+    labels = {name: QUESTION.field(field).name for name, field in names.items()}
+    generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
+    if generator is None:
+        fields.show_problems(problems)
+        return None
+    if demo.is_served() and generator.num_users > MAX_DEMO_USERS:
+        st.info(
+            f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
+            icon=":material/cloud_off:",
+        )
+        return None
+    try:
+        data: TrainingData = runner.compute(Cached(generate_data, (generator,), kept=4))
+    except InvalidInput as refused:
+        fields.show_problems(refused.problems)
+        return None
+    return data
+
+
+def _range_key(end: str, column: str) -> str:
+    return f"{QUESTION.key('range_')}{end}_{column}"
+
+
+def _show_upload() -> TrainingData | None:
+    """Show the upload, then the fields of its ranges; return the scaled data, or None if a range is missing or bad."""
+    table: TrainingData | None = table_upload.show_upload(UPLOAD)
+    if table is None:
+        return None
+    _propose_ranges(table)
+
+    def read_ranges() -> dict[str, tuple[float | None, float | None]]:
+        return {
+            column: (
+                st.session_state.get(_range_key("low", column)),
+                st.session_state.get(_range_key("high", column)),
+            )
+            for column in table.numbers
+        }
+
+    if table.numbers:
+        is_open = any(None in ends for ends in read_ranges().values())
+        with st.expander("Ranges of the features", expanded=is_open, icon=":material/straighten:"):
+            st.caption(
+                "What each column can be, from what the quantity is. Read off private data, ranges are not covered by "
+                "ε. Values outside are clipped."
+            )
+            with st.grid(4, min_column_width=150):
+                for column in table.numbers:
+                    fields.number(f"{wording.plain(column, 20)}, lowest", _range_key("low", column))
+                    fields.number(f"{wording.plain(column, 20)}, highest", _range_key("high", column))
+    ranges, empty_columns = {}, []
+    for column, (low, high) in read_ranges().items():
+        if low is None or high is None:
+            empty_columns.append(column)
+        else:
+            ranges[column] = (float(low), float(high))
+    if empty_columns:
+        st.info(
+            "**What range can these columns have?** Enter the lowest and the highest value of "
+            f"{wording.plain(', '.join(empty_columns), 200)} from what the quantity is. The answer follows.",
+            icon=":material/straighten:",
+        )
+        return None
+    assert table.design is not None
+    try:
+        return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
+    except InvalidInput as refused:
+        fields.show_problems(refused.problems)
+        return None
+
+
+def _propose_ranges(table: TrainingData) -> None:
+    """Set the fields to ranges of public data, rounded out, once for each table; for private data, empty them."""
+    state, key = st.session_state, QUESTION.key("proposed")
+    if state.get(key) == table.account:
+        return
+    state[key] = table.account
+    for column in table.numbers:
+        low, high = (None, None) if table.dataset.is_private else rounded_out(*table.find_extremes(column))
+        state[_range_key("low", column)], state[_range_key("high", column)] = low, high
+
+
+def show_label_rule(table: TrainingData, positive_above: float) -> None:
+    """Show how a threshold splits labels of more than two values, unless one class is named."""
+    has_named_class = table.design is not None and bool(table.design.positive)
+    if (rule_text := describe_label_rule(table, positive_above)) and not has_named_class:
+        st.info(
+            f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again and "
+            "name one class under *Which one is 1?*",
+            icon=":material/label:",
+        )

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
+from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.counting.engines import Recipe
 from dpcore.data import generators, samples
@@ -44,7 +45,7 @@ def _load_sample() -> None:
     sample = st.session_state.get(QUESTION.key("sample"))
     if sample is not None:
         origin = session.Origin(sample)
-        session.use(origin.load(), origin)
+        session.use(session.LoadedData(origin.load(), origin))
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def _generate(name: str) -> None:
     generator, problems = fields.build_parameters(generators.GENERATORS[name], values, labels)
     if generator is not None:
         try:
-            session.use_generator(generator)
+            origin = session.Origin(generator.key, to_fields(generator))
+            session.use(session.LoadedData(generators.dataset(generator), origin))
         except InvalidInput as refused:
             problems += refused.problems
     st.session_state[QUESTION.key("generator_problems")] = tuple(problems)

@@ -261,7 +261,9 @@ def _use_counted(result: counting.CountResult) -> None:
 
 def _use_dataset(dataset: Dataset) -> None:
     is_release = dataset.release is not None
-    session.use(dataset, session.Origin(session.DP_RELEASE if is_release else session.UPLOADED))
+    session.use(
+        session.LoadedData(dataset, session.Origin(session.DP_RELEASE if is_release else session.UPLOADED))
+    )
     _discard()
     st.rerun()
 

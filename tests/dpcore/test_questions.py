@@ -28,7 +28,7 @@ from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.data_owners.parameters import OwnersSource
 from dpcore.factorisation.parameters import RatingSource
-from dpcore.mean.models import Target
+from dpcore.mean import Target
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
 from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective

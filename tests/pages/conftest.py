@@ -50,7 +50,7 @@ FILL, REFERENCES = experiment.fill_table, experiment.compute_references
 
 def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
     """As `experiment.fill`, until there is a first curve."""
-    if not {"on_update", "should_stop"} <= named.keys():
+    if named.get("on_update") is None or "should_stop" not in named:
         return FILL(table, **named)
     told: list[object] = []
     tell, stop = named["on_update"], named["should_stop"]
@@ -93,7 +93,9 @@ def taken():
     found = {}
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
         patch.setattr(
-            report_content, "_files", lambda stem, disclosure, content: found.update({stem: content})
+            report_content,
+            "draw_whole_answer",
+            lambda stem, disclosure, content: found.update({stem: content}),
         )
         yield found
 

@@ -363,5 +363,5 @@ def metrics_of(at: Any) -> list[Metric]:
 def with_data(at: AppTest, brought: Dataset, kind: str = session.UPLOADED) -> AppTest:
     """The session with these data in use, as after an upload, without its widgets. The page is not run."""
     with unittest.mock.patch.object(st, "session_state", at.session_state):
-        session.use(brought, session.Origin(kind))
+        session.use(session.LoadedData(brought, session.Origin(kind)))
     return at

@@ -58,7 +58,7 @@ class Case:
 
 
 SHOP, ONLINE = {"data": "shop-events"}, {"data": "online-retail-lines"}
-TRAINED = ("factorisation_train", "factorisation.train_job")
+TRAINED = ("factorisation_train_job_start", "factorisation.train_job")
 CASES = {
     "mean": Case("Mean", "mean", ("mean.tabs", "Downloads"), ONLINE, "mean_card"),
     "mean of values": Case(
@@ -192,10 +192,10 @@ CASES = {
         "many_tasks",
         ("multitask.tabs", "Downloads"),
         {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
-        "tasks_card",
+        "many_tasks_card",
     ),
     "many tasks of the data": Case(
-        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "tasks_card"
+        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "many_tasks_card"
     ),
     "many tasks, nobody clipped": Case(
         "Many tasks",
@@ -203,7 +203,7 @@ CASES = {
         ("multitask.tabs", "Downloads"),
         {"source": "heavy-tailed", "num_users": "400", "num_tasks": "30", "tasks_per_user": "4",
          "loss": "convex", "fit": "nobody-clipped", "max_tasks": "3", "exponent": "1"},
-        "tasks_card",
+        "many_tasks_card",
     ),
     "factorisation": Case(
         "Factorisation",

@@ -6,6 +6,7 @@ from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.factorisation import files
 from dpcore.factorisation.answer import plots, words
+from dpcore.factorisation.answer.sections import build_sections
 from dpcore.factorisation.answer.solution import FactorisationSolution, solve
 from dpcore.factorisation.answer.words import choose_programs, write_methods
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
@@ -38,7 +39,7 @@ def build_answer(
     Source: Krichene et al. 2023, section 5.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    disclosure, result = solution.table.disclosure, solution.result
+    disclosure, result = solution.disclosure, solution.result
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
@@ -54,6 +55,7 @@ def build_answer(
         files={}
         if result is None
         else {"factorisation_runs.csv": lambda: files.runs_csv(result, disclosure.label)},
+        sections=build_sections(solution),
         bound=lambda: files.budget_table(solution.shares, solution.table.spreads),
         error=None if solution.verdict is None else words.build_numbers(solution)[0].value,
     )

@@ -58,9 +58,7 @@ def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]
     if result is None or solution.epsilon_index is None:
         return makers
     return {
-        "factorisation-errors": lambda: plot_errors(
-            result, solution.table.disclosure, solution.parameters.epsilon
-        ),
+        "factorisation-errors": lambda: plot_errors(result, solution.disclosure, solution.parameters.epsilon),
         **makers,
         "factorisation-buckets-rmse": lambda: plot_buckets(solution),
         "factorisation-buckets-recall": lambda: plot_buckets(solution, recall=True),
@@ -107,7 +105,7 @@ def build_model_curve(
 def plot_shares(solution: FactorisationSolution) -> Plot:
     """Plot the share of the budget, and beneath it noise over signal, by popularity, one series per scheme."""
     adaptive, uniform = solution.find_shares(Scheme.ADAPTIVE), solution.find_shares(Scheme.UNIFORM)
-    disclosure, epsilon = solution.table.disclosure, solution.parameters.epsilon
+    disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
         "fewest_ratings": [low for low, _ in solution.table.spreads],
@@ -237,7 +235,7 @@ def plot_buckets(solution: FactorisationSolution, recall: bool = False) -> Plot:
         _bucket_axis(f" (ε = {wording.entered(result.study.epsilons[epsilon_index])})"),
         linear_axis(f"difference of {measure}", title=title, number_format="+.4f"),
         items,
-        solution.table.disclosure,
+        solution.disclosure,
         columns,
         is_main=True,
     )
@@ -290,7 +288,7 @@ def plot_nearest_items(solution: FactorisationSolution, overlaps: Mapping[ModelK
         _bucket_axis(f" (ε = {wording.entered(result.study.epsilons[epsilon_index])})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
         (*items, Level("Chance", chance, dash="dash")),
-        solution.table.disclosure,
+        solution.disclosure,
         {"bucket": list(BUCKET_NAMES)},
         height=320,
     )

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer.against import BoundComparison, cache_by_epsilon
-from dpcore.common.checks import refuse
+from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divide_budget
 from dpcore.factorisation.measures import BUCKETS, assign_buckets
-from dpcore.factorisation.parameters import FactorisationParameters, RatingSource, load_ratings
+from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import (
     BASELINE,
@@ -28,47 +28,50 @@ from dpcore.factorisation.study import (
     run,
 )
 
+NO_RATINGS = "this needs ratings, and these data have none"
+
 
 @dataclass(frozen=True, eq=False)
 class RatingsInUse:
-    """The table of ratings in use, with its label.
+    """The table of ratings in use.
 
     Attributes:
         ratings: The table.
-        key: Names it in caches.
-        disclosure: Of everything computed from it.
+        digest: Names it in caches.
         spreads: Fewest and most ratings of an item in each bucket, rarest first.
     """
 
     ratings: Ratings
-    key: str
-    disclosure: Provenance
+    digest: str
     spreads: tuple[tuple[int, int], ...]
 
 
-def make_table_key(parameters: FactorisationParameters, dataset: Dataset | None) -> str:
-    """Make a key of the table that the parameters name."""
-    generator = parameters.generator
-    if generator is not None:
-        return repr((generator, parameters.data_seed))
-    return "" if dataset is None else dataset.digest
+def describe_table(parameters: FactorisationParameters, dataset: Dataset | None) -> RatingsInUse:
+    """Load the table that the parameters name.
 
-
-def load_table(parameters: FactorisationParameters, dataset: Dataset | None) -> RatingsInUse | None:
-    """Load the table that the parameters name; None if the data should have ratings and have none."""
-    ratings = load_ratings(parameters, dataset)
+    Raises:
+        InvalidInput: The data hold no ratings.
+    """
+    if (generator := parameters.generator) is not None:
+        ratings: Ratings | None = generator.draw(np.random.default_rng(parameters.data_seed))
+        digest = repr((generator, parameters.data_seed))
+    else:
+        assert dataset is not None
+        ratings = None if dataset.pairs is None else Ratings.from_pairs(dataset.pairs)
+        digest = dataset.digest
     if ratings is None:
-        return None
-    disclosure = (
-        Disclosure.PUBLIC if parameters.generator is not None or dataset is None else dataset.provenance
-    )
-    counts, buckets = ratings.item_counts, assign_buckets(ratings.item_counts)
-    bucket_counts = [counts[buckets == bucket] for bucket in range(BUCKETS)]
-    spreads = tuple(
-        (int(counts_in_bucket.min()), int(counts_in_bucket.max())) if counts_in_bucket.size else (0, 0)
-        for counts_in_bucket in bucket_counts
-    )
-    return RatingsInUse(ratings, make_table_key(parameters, dataset), disclosure, spreads)
+        raise refuse(NO_RATINGS)
+    buckets = assign_buckets(ratings.item_counts)
+    counts_by_bucket = [ratings.item_counts[buckets == bucket] for bucket in range(BUCKETS)]
+    spreads = tuple((int(counts.min(initial=0)), int(counts.max(initial=0))) for counts in counts_by_bucket)
+    return RatingsInUse(ratings, digest, spreads)
+
+
+def find_disclosure(parameters: FactorisationParameters, dataset: Dataset | None) -> Provenance:
+    """Return the disclosure of everything that is computed from the ratings."""
+    if parameters.generator is not None or dataset is None:
+        return Disclosure.PUBLIC
+    return dataset.provenance
 
 
 MIN_SEEDS = 3
@@ -119,6 +122,7 @@ class FactorisationSolution:
     Attributes:
         parameters: The question.
         table: The ratings.
+        disclosure: Of everything that is computed from them.
         shares: Who gets the budget under each scheme.
         result: Of the training for this question, as far as it is; None before.
         finished: Whether that training is not at work any more.
@@ -126,6 +130,7 @@ class FactorisationSolution:
 
     parameters: FactorisationParameters
     table: RatingsInUse
+    disclosure: Provenance
     shares: tuple[BudgetShares, ...]
     result: StudyResult | None = None
     finished: bool = False
@@ -145,9 +150,6 @@ class FactorisationSolution:
         return None if self.result is None else judge(self.result, self.parameters.epsilon)
 
 
-NO_RATINGS = "This needs ratings, and these data have none."
-
-
 def solve(
     dataset: Dataset | None, parameters: FactorisationParameters, should_stop: ShouldStop = never
 ) -> FactorisationSolution:
@@ -165,19 +167,22 @@ def solve(
     if dataset is None and parameters.source is RatingSource.DATA:
         raise refuse("no data were given, and the settings name ratings of one's own")
     parameters_in_use = parameters if dataset is None else replace(parameters, source=RatingSource.DATA)
-    table = load_table(parameters_in_use, dataset)
-    if table is None:
-        raise refuse(NO_RATINGS[:-1])
-    shares = tuple(compute_shares(table, parameters_in_use, scheme) for scheme in Scheme)
-    result = run(table.ratings, parameters_in_use.study, should_stop=should_stop)
-    return FactorisationSolution(parameters_in_use, table, shares, result, finished=True)
-
-
-def compute_shares(table: RatingsInUse, parameters: FactorisationParameters, scheme: Scheme) -> BudgetShares:
-    """Compute the shares of the budget under one scheme."""
-    return replace_noise(
-        divide_budget(table.ratings, scheme, *choose_share_settings(parameters, scheme)), parameters
+    table = describe_table(parameters_in_use, dataset)
+    shares = tuple(
+        replace_noise(
+            compute_shares(table, scheme, *choose_share_settings(parameters_in_use, scheme)),
+            parameters_in_use,
+        )
+        for scheme in Scheme
     )
+    result = run(table.ratings, parameters_in_use.study, should_stop=should_stop)
+    disclosure = find_disclosure(parameters_in_use, dataset)
+    return FactorisationSolution(parameters_in_use, table, disclosure, shares, result, finished=True)
+
+
+def compute_shares(table: RatingsInUse, scheme: Scheme, spending: Spending, exponent: float) -> BudgetShares:
+    """Compute the shares of the budget under one scheme."""
+    return divide_budget(table.ratings, scheme, spending, exponent)
 
 
 def replace_noise(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
@@ -214,9 +219,10 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
     kept: Σ min(k, ratings of a user) over the items. Between two numbers of ratings that users have, the
     quotient first rises and then falls in k, so that the minimum is at one of them.
     """
-    ratings = load_ratings(parameters, dataset)
-    if ratings is None:
-        return NO_RATINGS
+    try:
+        ratings = describe_table(parameters, dataset).ratings
+    except InvalidInput as refused:
+        return refused.problems[0].sentence
     counts = np.diff(ratings.starts)
     histogram = ContributionHistogram.from_counts(counts[counts > 0])
     kept_per_item = histogram.kept_rows(histogram.sizes.astype(np.float64)) / ratings.num_items

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.factorisation.answer.solution import load_table
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.factorisation.study import MODEL_KINDS, StudyResult, run
@@ -45,9 +44,8 @@ def _read_stored() -> StudyResult:
 
 def train_and_store() -> None:
     """Train, and store the result."""
-    table = load_table(STORED_PARAMETERS, None)
-    assert table is not None
-    result = run(table.ratings, STORED_PARAMETERS.study)
+    ratings = STORED_PARAMETERS.population.draw(np.random.default_rng(STORED_PARAMETERS.data_seed))
+    result = run(ratings, STORED_PARAMETERS.study)
     lists = {
         name: [None if np.isnan(value) else round(float(value), DIGITS) for value in values.ravel()]
         for name, values in (("rmse", result.rmse), ("recall", result.recall))

@@ -298,7 +298,7 @@ def describe_ratings(table: RatingsInUse) -> str:
 
 def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) -> tuple[Line, ...]:
     """Summarise the ratings for a report: what they are, and how many."""
-    ratings, disclosure = solution.table.ratings, solution.table.disclosure
+    ratings, disclosure = solution.table.ratings, solution.disclosure
     data_lines_of_report = (
         (Line("Data", "generated ratings", disclosure),) if dataset is None else summarise_dataset(dataset)
     )
@@ -340,7 +340,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         ),
         sentences=text,
         public_sentences=f"{learning_text} It was compared with noisy item means and users' own offsets.",
-        disclosure=solution.table.disclosure,
+        disclosure=solution.disclosure,
         rule="A factorisation with adaptive weights was compared with noisy item means and users' own offsets, on "
         "ratings held out. It was preferred only if the difference is larger than its interval.",
         subject="The choice",
@@ -377,7 +377,7 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
     base = (
         fields_of_data(dataset) if dataset is not None else {"group_column": "item", "value_column": "rating"}
     )
-    base |= {"disclosure": solution.table.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
+    base |= {"disclosure": solution.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     bounds = {
         "max_groups": parameters.max_items,
         "max_rows": 1,

@@ -51,7 +51,7 @@ from dpcore.gap_examples.two_groups import (
     theorem_2_problem,
     whole_cap_limit,
 )
-from dpcore.mean.answer.words import mean_forms
+from dpcore.mean.answer.answer import mean_forms
 
 
 def solve_beside_page(data: Dataset, parameters: GapParameters) -> Solver:

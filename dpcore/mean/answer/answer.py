@@ -6,13 +6,13 @@ It has the expected error, the worst-case error over all values in [L, U], and t
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 
 from dpcore import mean
-from dpcore.answer.answer import Answer, Number, ReleaseSetting, add_choice
+from dpcore.answer import standard
+from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import (
     BEHIND,
@@ -32,24 +32,26 @@ from dpcore.answer.section import (
     Table,
 )
 from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice
+from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
 from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.dataset import Dataset
-from dpcore.mean import private_counts, value_range, worst_values
+from dpcore.mean import private_counts, value_range
 from dpcore.mean.answer import plots, words
-from dpcore.mean.answer.solution import MeanSolution, solve, summarise_values
-from dpcore.mean.answer.words import MEAN_OVER_USERS, UNIT
+from dpcore.mean.answer.solution import MeanSolution, solve
+from dpcore.mean.answer.words import MEAN_OVER_USERS
 from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.table_values import ValueSummary, bounded_mean
+from dpcore.mean.table_values import ValueSummary
 
 NO_VALUES = Missing("values, one per row", "Bring data with values")
 
 
 def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
     """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
-    read = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
+    read = None
+    if data.values is not None:
+        read = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
     solution = yield Cached(solve, (data, parameters.without("own_cap"), read))
     return Found(solution)
 
@@ -184,10 +186,13 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         Keep at most 4 rows of each user. 1.41
 
     Source: Epasto et al. 2020, section 3; where counts are private, `dpcore.mean.private_counts`; where users differ,
-    `dpcore.mean.models`, `dpcore.mean.models` and `dpcore.mean.table_values`.
+    `dpcore.mean.public_counts`, `dpcore.mean.models` and `dpcore.mean.table_values`.
     """
-    solved = solve(data, parameters, summarise_values(data, parameters)) if solution is None else solution
-    clamped, worst_case = solved.clamped, compute_worst_case(solved)
+    if solution is None:
+        solution = solve(
+            data, parameters, ValueSummary.from_dataset(data, parameters.lower, parameters.upper)
+        )
+    solved, clamped = solution, solution.clamped
     figures: dict[str, Callable[[], Plot]] = {
         "mean-error": lambda: plots.plot_errors(solved, data, parameters.own_cap),
         "mean-weights": lambda: plots.plot_weights(solved, data),
@@ -199,22 +204,22 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         figures["mean-range-upper"] = lambda: plots.plot_upper(choose_ranges(), data)
         figures["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), data)
     answer = Answer(
-        headline=words.headline(solved),
+        headline=standard.instruct_to_cap(wording.counted(solved.cap.max_contributions, "row")),
         detail=words.detail(solved, data, parameters),
-        numbers=(*words.numbers(solved), *_worst_case_number(solved, worst_case)),
+        numbers=words.numbers(solved),
         assumptions=assumptions(solved.problem),
         disclosure=data.provenance,
-        facts=words.facts(solved, data, parameters) | _further_facts(solved, worst_case),
+        facts=words.facts(solved, data, parameters),
         proofs=(
             ("Bound", solved.cap.certificate, solved.cap.stop_reason),
             ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
         ),
-        code=CodeChoice(lambda: words.write_mean_forms(solved, data, parameters)),
+        code=CodeChoice(lambda: write_mean_forms(solved, data, parameters)),
         near_optimal=words.describe_near_optimal(solved),
         parameters=parameters,
         solution=solved,
         plots=figures,
-        make_methods=lambda: words.write_methods(solved, data, parameters),
+        make_methods=lambda: write_methods(solved, data, parameters),
         files={"mean_weights.csv": lambda: _weights_csv(solved, data)},
         setting=setting(solved, data, parameters),
         error_parts=words.error_parts(solved),
@@ -271,7 +276,7 @@ def _describe_values(solution: MeanSolution, data: Dataset, parameters: MeanPara
 def setting(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:
     """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
     problem, width = solution.problem, parameters.value_bound
-    uses_values = solution.clamped is not None and words.reads_values(parameters)
+    uses_values = solution.clamped is not None and parameters.reads_values
     around = problem.value_mean if isinstance(problem, private_counts.PrivateCountsProblem) else None
     return ReleaseSetting(
         Quantity.MEAN,
@@ -297,135 +302,111 @@ def _weights_csv(solution: MeanSolution, data: Dataset) -> str:
     return private_counts.weights_csv(solution.problem, *arguments)
 
 
-# --- Further errors ---------------------------------------------------------------------------------------------------
+# --- What a person takes away -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class WorstCaseErrors:
-    """The worst-case error about the mean of this table over all values in [L, U]; root mean square.
+def write_methods(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> Methods:
+    """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
+    private = solution.has_private_counts
+    relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
+    interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
+    sentences = f"Values were clamped to {interval}, which is treated as public, and "
+    if private:
+        sentences += (
+            f"{cite_noise('Laplace')} was added to the sums of the kept values' distances from both ends of that "
+            "interval; the mean is computed from these two noisy sums."
+        )
+    else:
+        sentences += (
+            f"{cite_noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
+        )
+    rows = wording.counted(solution.cap.max_contributions, "row")
+    error = wording.number(solution.cap.standard_error)
+    approximately = " (by the delta method)" if private else ""
+    error_name = "error, as root mean square," if solution.is_about_table else "standard error"
+    verb = wording.agreeing(solution.cap.max_contributions, "was", "were")
+    return Methods(
+        guarantee=write_guarantee("The mean was released", parameters.epsilon, relation),
+        sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected "
+        f"{error_name} of the released mean is {error} in the unit of the values, privacy noise "
+        f"included{approximately}.",
+        public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
+        disclosure=data.provenance,
+        rule="The bound on rows per user minimises the expected squared error of the released mean"
+        f"{_describe_rule(solution)}.",
+    )
 
-    Attributes:
-        cap: Error of the best bound, which keeps rows at random.
-        smooth: Error of the best smooth weights.
-        any_weights: Smallest worst-case error of any weights of users; some smooth weights have it.
-    """
 
-    cap: float
-    smooth: float
-    any_weights: float
-
-
-def compute_worst_case(solution: MeanSolution) -> WorstCaseErrors | None:
-    """Compute the worst-case errors, or return None if the target is not the mean of this table.
-
-    With private counts the ratio is linearised, so these errors are approximations like the expected error.
-    """
-    if not solution.is_about_table:
-        return None
+def _describe_rule(solution: MeanSolution) -> str:
+    """Describe the target of the error, its parts, and the assumptions about users."""
     problem = solution.problem
-    worst = worst_values.WorstProblem(problem.histogram, problem.epsilon, problem.value_bound)
-    sizes = problem.histogram.sizes
-    user_weights = mean.user_weight(problem, solution.smooth.threshold, sizes) * sizes
-    return WorstCaseErrors(
-        float(worst_values.caps_error_bound(worst, float(solution.cap.max_contributions))),
-        worst_values.any_weights_error(worst, user_weights),
-        worst_values.best_weights(worst).error,
-    )
-
-
-def _worst_case_number(solution: MeanSolution, worst_case: WorstCaseErrors | None) -> tuple[Number, ...]:
-    """Return the worst-case error of the best bound as a number of the answer."""
-    if worst_case is None:
-        return ()
-    help_text = (
-        "The root mean square error of the best bound is at most this, whatever the values in [L, U]. "
-        "No forecast."
-    )
-    note = "at most, linearised" if solution.has_private_counts else "at most"
+    if problem.table is not None:
+        return (
+            " about the mean of the rows at hand before clamping: the shift by bounding and clamping, the draw of rows "
+            "and privacy noise together"
+        )
+    error_phrase = ", sampling error and privacy noise together,"
+    share = f"if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+    if solution.is_about_table:
+        condition = f" and {share}" if problem.user_share else ""
+        condition = f" if numbers of rows say nothing about the values{condition}"
+        return f" about the mean of the rows at hand{error_phrase}{condition}"
     return (
-        Number(
-            "Error whatever the values",
-            wording.number(worst_case.cap),
-            note,
-            help_text,
-            worst_case.cap,
-            UNIT,
-            "error_whatever_the_values",
-        ),
+        f"{error_phrase} for rows that are independent draws"
+        if not problem.user_share
+        else f"{error_phrase} {share}"
     )
 
 
-def _further_facts(solution: MeanSolution, worst_case: WorstCaseErrors | None) -> dict[str, str]:
-    """Describe the worst-case errors, the mean at which the noise is computed, and the mean over users."""
-    facts = {}
-    if worst_case is not None:
-        cap, smooth, any_weights = (
-            wording.number(error) for error in (worst_case.cap, worst_case.smooth, worst_case.any_weights)
-        )
-        condition = (
-            " between L and U"
-            if solution.clamped is None or not _is_clamped(solution)
-            else ", once they are clamped"
-        )
-        sentence = (
-            f"the error about the mean of this table is not more than {cap} under the best bound and {smooth} under "
-            f"its smooth weights, whatever the values{condition}. Weights that are made for that reach {any_weights}, "
-            "and no weights of users go below. It is a limit and no forecast: it is met where heavy users have all "
-            "their values at one end."
-        )
-        if isinstance(solution.problem, private_counts.PrivateCountsProblem):
-            share = wording.percent(solution.problem.noise_share(solution.cap.max_contributions))
-            sentence += (
-                " Counts are private: the ratio is linearised here too, and the noise on the sum of weights, "
-                f"{share} of it, adds an error of its own."
-            )
-        facts["Whatever the values"] = sentence
-    facts |= _noise_mean_fact(solution)
-    facts[MEAN_OVER_USERS] = describe_mean_over_users(solution)
-    return facts
+def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
+    """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
+    relation = Neighbours.ADD_OR_REMOVE_USER if solution.has_private_counts else Neighbours.REPLACE_VALUES
+    growth = mean.growth(solution.problem, solution.smooth.threshold)
+    choice = mean_forms(
+        solution.cap.max_contributions,
+        solution.smooth.threshold,
+        relation,
+        dataset,
+        parameters,
+        growth,
+        # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
+        [(MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
+    )
+    assert choice is not None  # The range is not empty, and every bound is at least one row.
+    return choice.forms
 
 
-def _noise_mean_fact(solution: MeanSolution) -> dict[str, str]:
-    """Describe at which mean the noise is computed; empty with public counts, whose noise does not depend on the mean.
+def mean_forms(
+    cap: int,
+    smooth: float,
+    relation: Neighbours,
+    dataset: Dataset,
+    parameters: MeanParameters,
+    growth: mean.Growth | None = None,
+    further_forms: Sequence[Form] = (),
+) -> CodeChoice | None:
+    """Write programs for a cap and for smooth weights, or return None if none can be written.
 
-    The answer takes the mean of all rows for every bound. With one factor for all bounds the error is a quadratic on
-    every piece, so that the best bound is exact.
+    Without a growth, a user's weight grows with the number of their rows.
     """
-    problem, clamped = solution.problem, solution.clamped
-    if not isinstance(problem, private_counts.PrivateCountsProblem):
-        return {}
-    if problem.value_mean is None or clamped is None:
-        return {"At which mean": "the noise is computed for the mean at which it is largest, L or U."}
-    kept_mean = float(bounded_mean(clamped, float(solution.cap.max_contributions)))
-    kept_problem = replace(problem, value_mean=min(max(kept_mean - clamped.lower, 0.0), problem.value_bound))
-    change = wording.change(math.sqrt(kept_problem.privacy_factor), math.sqrt(problem.privacy_factor))
-    return {
-        "At which mean": (
-            f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}, for all bounds alike. At "
-            f"that of the bounded rows, {wording.number(kept_mean)}, it is {change}."
-        )
+    row_weight, user_weight = (1.0, 0.0) if growth is None else growth.coefficients(smooth)
+    weights = {
+        "threshold": smooth,
+        "weight_of_rows": row_weight,
+        "weight_of_users": user_weight,
+        "user_share": 0.0 if growth is None else growth.user_share,
     }
-
-
-def _is_clamped(solution: MeanSolution) -> bool:
-    return solution.clamped is not None and solution.clamped.num_below + solution.clamped.num_above > 0
-
-
-def error_over_users(solution: MeanSolution) -> float:
-    """Return the error of a release of the mean over users, in the values' unit; each user has one value, their mean.
-
-    No rows are left out, so all of the error is noise: sqrt(2) B / (epsilon m) where counts are public. Clamping is not
-    included. Keeping fewer rows of each user would not reduce the noise, as a user's mean may lie anywhere from L to U.
-    """
-    # Every user weighs 1 / m; the unit noise is that for a user who holds all the weight.
-    return math.sqrt(solution.problem._unit_noise) / solution.problem.histogram.num_users
-
-
-def describe_mean_over_users(solution: MeanSolution) -> str:
-    """Describe the release of the mean over users, with its error."""
-    error_text = wording.number(error_over_users(solution))
-    return (
-        f"one value per user, the mean of the user's rows: nothing is left out, and the error is {error_text}, all of "
-        f"it noise{', linearised' if solution.has_private_counts else ''}; clamping comes on top. No bound on rows "
-        f"makes that smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
+    base = fields_of_data(dataset) | {
+        "lower": parameters.lower,
+        "upper": parameters.upper,
+        "neighbours": relation,
+    }
+    return build_forms(
+        parameters.epsilon,
+        base,
+        [
+            (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
+            (smooth_form(smooth), Quantity.MEAN, weights),
+            *further_forms,
+        ],
     )

@@ -32,7 +32,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
 from dpcore.mean.answer.solution import MeanSolution, offered_errors
-from dpcore.mean.answer.words import BOUNDED_ROWS, MAX_LISTED_INTERVALS, UNIT
+from dpcore.mean.answer.words import MAX_LISTED_INTERVALS, UNIT
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import Clamped, bounded_mean
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
@@ -57,12 +57,12 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
     if is_of_table:
         parts = {BIAS: columns["cap_shift"], **parts}
     items: list[Item] = [
-        Curve(f"Total, {BOUNDED_ROWS}", bounds, columns["cap_standard_error"], Style.CAP),
+        Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
         *(Curve(name, bounds, values, STYLES[name]) for name, values in parts.items()),
     ]
     if solution.split_release is not None:
-        name, usual = f"Total, {BOUNDED_ROWS}, usual split of ε", columns["usual_split_standard_error"]
+        name, usual = "Total, bounded rows, usual split of ε", columns["usual_split_standard_error"]
         items.append(Curve(name, bounds, usual, Style.CUSTOMARY))
     items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _list_bands(solution)]
     marks = [

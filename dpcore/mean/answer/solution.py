@@ -15,8 +15,8 @@ from dpcore.answer.against import BoundComparison
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean import private_counts
-from dpcore.mean.curves import interval_around
+from dpcore.mean import private_counts, worst_values
+from dpcore.mean.models import interval_around
 from dpcore.mean.table_values import Clamped, ValueSummary
 
 Limits = tuple[tuple[float, float], tuple[float, float]]
@@ -40,6 +40,23 @@ class SplitRelease:
     centred: mean.CapChoice
 
 
+@dataclass(frozen=True)
+class WorstCaseErrors:
+    """The worst-case error about the mean of this table over all values in [L, U]; root mean square.
+
+    With private counts the ratio is linearised, so these errors are approximations like the expected error.
+
+    Attributes:
+        cap: Error of the best bound, which keeps rows at random.
+        smooth: Error of the best smooth weights.
+        any_weights: Smallest worst-case error of any weights of users; some smooth weights have it.
+    """
+
+    cap: float
+    smooth: float
+    any_weights: float
+
+
 @dataclass(frozen=True, eq=False)
 class MeanSolution:
     """The best cap and the best smooth weights with their error curves; it does not depend on the user's own cap.
@@ -55,6 +72,7 @@ class MeanSolution:
         split_release: The usual release of a numerator and a denominator, if counts are private; None if they are
             public.
         values: Summary of the values, clamped to [L, U]; None if the data have no values.
+        worst_case: The worst-case errors; None if the target is not the mean of this table.
     """
 
     problem: mean.MeanProblem
@@ -66,6 +84,7 @@ class MeanSolution:
     smoothed: mean.MeanError
     split_release: SplitRelease | None = None
     values: ValueSummary | None = None
+    worst_case: WorstCaseErrors | None = None
 
     @cached_property
     def clamped(self) -> Clamped | None:
@@ -93,24 +112,33 @@ class MeanSolution:
         """Return the name of the error within a sentence; a *standard error* includes no bias."""
         return "error" if self.is_about_table else "standard error"
 
+    @property
+    def error_over_users(self) -> float:
+        """Return the error of a release of the mean over users; each user has one value, their mean.
+
+        No rows are left out, so all of the error is noise: sqrt(2) B / (epsilon m) where counts are public. Clamping is
+        not included. Keeping fewer rows of each user would not reduce the noise, as a user's mean may lie anywhere from
+        L to U.
+        """
+        # Every user weighs 1 / m; the unit noise is that for a user who holds all the weight.
+        return math.sqrt(self.problem._unit_noise) / self.problem.histogram.num_users
+
     def standard_errors(self, caps: Sequence[float]) -> list[float]:
         """Return the root mean square error at any caps, in the values' unit."""
         return [math.sqrt(variance) for variance in mean.capped_variance(self.problem, caps).tolist()]
 
 
-def summarise_values(data: Dataset, parameters: mean.MeanParameters) -> ValueSummary | None:
-    """Summarise the values clamped to [L, U], or return None if the data have no values."""
-    return ValueSummary.from_dataset(data, parameters.lower, parameters.upper)
-
-
 def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary | None) -> MeanSolution:
-    """Solve for the best choices and evaluate their curves; ``values`` is from `summarise_values`, without epsilon."""
+    """Solve for the best choices and evaluate their curves.
+
+    Args:
+        data: The data.
+        parameters: The question.
+        values: Summary of the values, which does not depend on epsilon; None if the data have no values.
+    """
     histogram = data.histogram
     problem = parameters.problem(histogram, read=values)
-    if isinstance(problem, private_counts.PrivateCountsProblem):
-        cap, smooth = private_counts.best_cap(problem), private_counts.best_smooth(problem)
-    else:
-        cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
+    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     bounds = np.unique(
         np.concatenate((axes.choose_curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
     )
@@ -124,6 +152,19 @@ def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary |
         smoothed=mean.smooth_error(problem, bounds),
         split_release=_solve_split_release(problem, bounds),
         values=values,
+        worst_case=_find_worst_case(problem, cap, smooth) if problem.target is mean.Target.TABLE else None,
+    )
+
+
+def _find_worst_case(
+    problem: mean.MeanProblem, cap: mean.CapChoice, smooth: mean.SmoothChoice
+) -> WorstCaseErrors:
+    sizes = problem.histogram.sizes
+    user_weights = mean.user_weight(problem, smooth.threshold, sizes) * sizes
+    return WorstCaseErrors(
+        float(worst_values.caps_error_bound(problem, float(cap.max_contributions))),
+        worst_values.any_weights_error(problem, user_weights),
+        worst_values.best_weights(problem).error,
     )
 
 
@@ -134,9 +175,9 @@ def _solve_split_release(problem: mean.MeanProblem, bounds: FloatArray) -> Split
     centred = replace(problem, release=private_counts.Release.CENTRED_SPLIT)
     return SplitRelease(
         problem=split,
-        cap=private_counts.best_cap(split),
+        cap=mean.best_cap(split),
         capped=mean.capped_error(split, bounds),
-        centred=private_counts.best_cap(centred),
+        centred=mean.best_cap(centred),
     )
 
 
@@ -145,17 +186,11 @@ NOT_COMPARED = ("own_cap",)
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
     """Compare the best cap and its error over epsilon."""
-    values = summarise_values(data, parameters)
+    values = ValueSummary.from_dataset(data, parameters.lower, parameters.upper)
     problem = parameters.problem(data.histogram, read=values)
 
-    def choice(epsilon: float) -> mean.CapChoice:
-        rescaled = replace(problem, epsilon=epsilon)
-        if isinstance(rescaled, private_counts.PrivateCountsProblem):
-            return private_counts.best_cap(rescaled)
-        return mean.best_cap(rescaled)
-
     def best(epsilon: float) -> tuple[float, float]:
-        cap = choice(epsilon)
+        cap = mean.best_cap(replace(problem, epsilon=epsilon))
         return float(cap.max_contributions), cap.standard_error
 
     return BoundComparison(

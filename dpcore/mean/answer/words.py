@@ -1,222 +1,162 @@
-"""The solution for a mean in words: sentences, numbers, the methods section."""
+"""The solution for a mean in words: sentences and numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from dpcore import mean
+from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
-from dpcore.answer.methods import Methods, cite_noise, write_guarantee
-from dpcore.code.choice import Quantity
-from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
-from dpcore.mean.answer.solution import MeanSolution, SplitRelease
+from dpcore.mean.answer.solution import MeanSolution
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import ValueSummary, bounded_mean
 
-
-def headline(solution: MeanSolution) -> str:
-    """Return the recommendation: the best bound on rows per user."""
-    return f"Keep at most {wording.counted(solution.cap.max_contributions, 'row')} of each user."
-
-
+UNIT = "unit of the values"
+SMOOTH_BOUND = "Bound of the smooth weights"
+MEAN_OVER_USERS = "Mean over users"
 CLEAR_SLOPE = 3.0
 """Smallest slope, in standard errors, that is reported as a difference of users with more rows."""
+MAX_LISTED_INTERVALS = 4
+"""Most intervals that a sentence lists."""
+_STANDARD_ERROR = (
+    "The square root of the expected squared error. About two thirds of releases fall within one standard error of the "
+    "truth."
+)
+_ERROR_READ = (
+    "The root mean square distance of a release from the mean of the rows in this table, computed from the values: "
+    "shifts by bounding and clamping, the draw of rows, and noise."
+)
+_ERROR_EXPECTED = (
+    "The expected root mean square distance of a release from the mean of the rows in this table, if who has many rows "
+    "says nothing about the values."
+)
+_NOISE_SHARE = " The note is the share of the squared error that is privacy noise."
+_THRESHOLD = (
+    "Every row of a user with at most this many rows weighs the same; the rows of a heavier user together "
+    "weigh as much as this many."
+)
+_WORST_CASE = "The root mean square error is at most this, whatever the values in [L, U]. No forecast."
+COUNTS_TOO = (
+    "choose *Private too* under *Contribution counts are*, and the ε of the release also protects how many rows each "
+    "user has."
+)
+VALUES_LEAK = standard.warn_of_leak(
+    "this bound was",
+    "their values and row counts",
+    "Take σ² and ρ from elsewhere, and choose the bound under *Choose privately*, or without these data.",
+)
+COUNTS_PUBLIC = "**How many rows each user has is assumed to be public**."
 
 
 def numbers(solution: MeanSolution) -> tuple[Number, ...]:
     """Return the numbers of the answer: the best bound and the best smooth weights, each with its error."""
-    cap, smooth, name = solution.cap, solution.smooth, solution.error_name
-    help_text = _STANDARD_ERROR
-    if solution.is_about_table:
-        help_text = _ERROR_READ if solution.problem.table is not None else _ERROR_EXPECTED
-    errors = cap.standard_error, smooth.standard_error
-    noise = cap.privacy_variance / cap.variance, smooth.privacy_variance / smooth.variance
-    rows, threshold_text = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
+    cap, smooth, worst_case = solution.cap, solution.smooth, solution.worst_case
+    if not solution.is_about_table:
+        error_help = _STANDARD_ERROR + _NOISE_SHARE
+    else:
+        error_help = (_ERROR_EXPECTED if solution.problem.table is None else _ERROR_READ) + _NOISE_SHARE
+    label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
+    rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
     per_user = wording.agreeing(smooth.threshold, "row per user", "rows per user")
-    texts = [wording.number(error) for error in errors]
-    notes = [f"({wording.percent(share)} noise)" for share in noise]
-    label, key = wording.capital(name), name.replace(" ", "_")
-    smooth_label = f"{label}, smooth weights"
-    bound = "Upper bound on contributions per user."
-    return (
-        Number("Best bound", rows, "per user", bound, cap.max_contributions, ROWS_UNIT, "max_contributions"),
-        Number(label, texts[0], notes[0], help_text, errors[0], UNIT, key),
-        Number(SMOOTH_BOUND, threshold_text, per_user, _THRESHOLD, smooth.threshold, ROWS_UNIT, "threshold"),
-        Number(smooth_label, texts[1], notes[1], help_text, errors[1], UNIT, f"smooth_{key}"),
-    )
-
-
-SMOOTH_BOUND = "Bound of the smooth weights"
+    cap_text, smooth_text = wording.number(cap.standard_error), wording.number(smooth.standard_error)
+    cap_noise = f"({wording.percent(cap.privacy_variance / cap.variance)} noise)"
+    smooth_noise = f"({wording.percent(smooth.privacy_variance / smooth.variance)} noise)"
+    worst_text = "" if worst_case is None else wording.number(worst_case.cap)
+    bound_help, smooth_label = "Upper bound on contributions per user.", f"{label}, smooth weights"
+    shown = [
+        Number(
+            "Best bound", rows, "per user", bound_help, cap.max_contributions, ROWS_UNIT, "max_contributions"
+        ),
+        Number(label, cap_text, cap_noise, error_help, cap.standard_error, UNIT, key),
+        Number(SMOOTH_BOUND, threshold, per_user, _THRESHOLD, smooth.threshold, ROWS_UNIT, "threshold"),
+        Number(
+            smooth_label, smooth_text, smooth_noise, error_help, smooth.standard_error, UNIT, f"smooth_{key}"
+        ),
+    ]
+    if worst_case is not None:
+        note = "at most, linearised" if solution.has_private_counts else "at most"
+        name, key = "Error whatever the values", "error_whatever_the_values"
+        shown.append(Number(name, worst_text, note, _WORST_CASE, worst_case.cap, UNIT, key))
+    return tuple(shown)
 
 
 def error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best bound; their squares add up to its square."""
     cap = solution.cap
-    sampling, noise = math.sqrt(cap.sampling_variance), math.sqrt(cap.privacy_variance)
     shift = {BIAS: abs(cap.shift)} if solution.problem.table is not None else {}
-    sizes = {**shift, SAMPLING: sampling, NOISE: noise}
-    return tuple([ErrorPart(name, float(size), wording.number(size)) for name, size in sizes.items()])
+    sizes = {**shift, SAMPLING: math.sqrt(cap.sampling_variance), NOISE: math.sqrt(cap.privacy_variance)}
+    return tuple([ErrorPart(name, size, wording.number(size)) for name, size in sizes.items()])
 
 
-def facts(solution: MeanSolution, dataset: Dataset, parameters: mean.MeanParameters) -> dict[str, str]:
-    """Build the facts behind the answer, one sentence each."""
-    cap, histogram = solution.cap, solution.problem.histogram
-    h = cap.max_contributions
-    affected = histogram.users_above(h)
-    lost = histogram.num_rows - float(histogram.kept_rows(h))
-    over_rows = histogram.num_rows - float(histogram.pieces(h).rows_at_or_below)
-    sentences = _describe_users(solution, parameters)
-    sentences |= {
-        "Half or double": _half_or_double(solution),
-        "Who is affected by the bound": (
-            f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
-            f"{wording.percent(over_rows / histogram.num_rows)} of all rows "
-            f"{wording.agreeing(affected, 'lies', 'lie')} over it; "
-            f"{wording.percent(lost / histogram.num_rows)} of all rows would be left out. "
-            "Smooth weights leave none out."
-        ),
-    }
-    if solution.split_release is not None:
-        sentences["Against the usual split"] = _compare_split_release(solution, solution.split_release)
-    if dataset.is_private and not solution.has_private_counts:
-        sentences["Where counts are private"] = COUNTS_TOO
-    if parameters.own_cap is not None:
-        (own_error,) = solution.standard_errors([parameters.own_cap])
-        sentences[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
-            f"{solution.error_name} {wording.number(own_error)}, {wording.change(own_error, cap.standard_error)}"
-            " compared with the best bound."
-        )
-    return sentences
+# --- On the card ------------------------------------------------------------------------------------------------------
 
 
-UNIT = "unit of the values"
-MEAN_OVER_USERS = "Mean over users"
-BOUNDED_ROWS = "bounded rows"
-"""Name of capped rows in a legend, beside smooth weights."""
-_STANDARD_ERROR = (
-    "Standard error: square root of the expected squared error of the released mean, in the values' unit. About two "
-    "thirds of releases fall within one standard error of the truth. The note says how much of the squared error is "
-    "privacy noise."
-)
-_ERROR_READ = (
-    "Root mean square of how far a release lies from the mean of the rows in this table: what leaving rows out and "
-    "clamping shift, what the draw of rows adds, and the noise. Computed from the values themselves. The note says how "
-    "much of the square is privacy noise."
-)
-_ERROR_EXPECTED = (
-    "Root mean square of how far a release is expected to lie from the mean of the rows in this table, where who has "
-    "many rows says nothing about the values. The note says how much of the square is privacy noise."
-)
-_THRESHOLD = (
-    "Every row of a user with at most this many rows weighs the same; the rows of a heavier user together "
-    "weigh as much as this many."
-)
-
-
-LEAKS = (
-    "Your data are private, and so is a bound read off them: **how many rows each user has is assumed to be public**. "
-    "Where it is not, the bound gives some of it away: choose it without these data, or under *Choose privately*."
-)
-COUNTS_TOO = (
-    "choose *Private too* under *Contribution counts are*, and the ε of the release also protects how many rows each "
-    "user has."
-)
-VALUES_LEAK = (
-    "**This is a private look**: the bound was read off the private values, so it leaks too. Take the worst case, or "
-    "numbers from elsewhere."
-)
-LEAKS_COUNTS = "A bound read off private data is private too: draw it, or choose it without these data."
-PRIVATE_COUNTS = "Counts are **private too**."
-
-
-def _noise_share(solution: MeanSolution) -> float:
-    """Return the noise on the sum of weights over that sum, the larger of both choices; requires private counts."""
-    assert isinstance(solution.problem, private_counts.PrivateCountsProblem)
-    return max(
-        solution.problem.noise_share(solution.cap.max_contributions),
-        solution.problem.noise_share(solution.smooth.threshold, smooth=True),
-    )
-
-
-def _compare_split_release(solution: MeanSolution, split_release: SplitRelease) -> str:
-    best = solution.cap.standard_error
-    return (
-        f"numerator and denominator, released with ε/2 each, have {_an(solution.error_name)} of "
-        f"{wording.number(split_release.cap.standard_error)} at their own best bound of "
-        f"{wording.counted(split_release.cap.max_contributions, 'row')}: "
-        f"{wording.change(split_release.cap.standard_error, best)}. With values centred first it is "
-        f"{wording.number(split_release.centred.standard_error)}: "
-        f"{wording.change(split_release.centred.standard_error, best)}."
-    )
-
-
-def detail(solution: MeanSolution, dataset: Dataset, parameters: mean.MeanParameters) -> str:
+def detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> str:
     """Build the sentences that qualify the headline, most important first."""
-    sentences, clamped = [], solution.clamped
+    sentences, clamped, problem = [], solution.clamped, solution.problem
+    smooth_error, cap_error = solution.smooth.standard_error, solution.cap.standard_error
     if clamped is not None:
-        values = OutsideCounts(clamped.num_below, clamped.num_above, solution.problem.histogram.num_rows)
+        values = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
         if values.exceeds_warning:
-            caveat = "" if solution.problem.table is not None else ", and no number here counts that error"
+            caveat = "" if problem.table is not None else ", and no number here counts that error"
             sentences.append(
                 f"**{values.percent} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
             )
     sentences += _describe_target(solution, parameters)
-    sentences.append(_compare_smooth_weights(solution))
-    if solution.has_private_counts:
-        sentences.append(PRIVATE_COUNTS)
-        share = _noise_share(solution)
+    if (change := wording.change(smooth_error, cap_error)) == "the same":
+        sentences.append("Smooth weights would gain nothing.")
+    else:
+        sentences.append(
+            "If your library can weight rows, smooth weights with a bound of "
+            f"{wording.number(solution.smooth.threshold)} err by {wording.number(smooth_error)}: {change}."
+        )
+    if isinstance(problem, private_counts.PrivateCountsProblem):
+        sentences.append("Counts are **private too**.")
+        cap_share = problem.noise_share(solution.cap.max_contributions)
+        share = max(cap_share, problem.noise_share(solution.smooth.threshold, smooth=True))
         if share > private_counts.ROUGH_NOISE:
             sentences.append(
                 f"**The noise is {wording.percent(share)} of the sum of weights**: the delta method is rough here. "
                 "Take a larger ε, or do not rely on this error."
             )
     if dataset.is_private:
-        sentences.append(LEAKS_COUNTS if solution.has_private_counts else LEAKS)
-        if clamped is not None and reads_values(parameters):
-            sentences.append(VALUES_LEAK)
-        sentences += _describe_private_bound(solution, parameters)
-    if solution.problem.histogram.sizes.size == 1:
+        reads_values = clamped is not None and parameters.reads_values
+        if reads_values:
+            sentences += [VALUES_LEAK, *([] if solution.has_private_counts else [COUNTS_PUBLIC])]
+        else:
+            counts_leak = standard.warn_of_leak("this bound was")
+            sentences.append(counts_leak if solution.has_private_counts else standard.ASSUMES_PUBLIC_COUNTS)
+        if reads_values or not solution.has_private_counts:
+            rows = wording.counted(_find_safer_cap(solution, parameters), "row")
+            worst_case = "σ² of the worst case and " if reads_values else ""
+            sentences.append(f"With {worst_case}private counts the best bound is **{rows}**.")
+    if problem.histogram.sizes.size == 1:
         sentences.append("All users have equally many rows, so there is nothing to choose: keep everything.")
-    elif solution.cap.max_contributions == solution.problem.histogram.max_size:
+    elif solution.cap.max_contributions == problem.histogram.max_size:
         sentences.append(
             "Here the best bound keeps every row: privacy noise is small beside the sampling error."
         )
     return " ".join(sentences)
 
 
-def reads_values(parameters: mean.MeanParameters) -> bool:
-    """Return True if the variance or the user share is to be computed from the values."""
-    reads_variance = parameters.variance_source is mean.VarianceSource.FROM_VALUES
-    return reads_variance or parameters.likeness is mean.Likeness.FROM_VALUES
+def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
+    """Find the best cap with private counts and without the values."""
+    changes: dict[str, object] = {"counts": mean.Counts.PRIVATE}
+    if parameters.variance_source is mean.VarianceSource.FROM_VALUES:
+        changes["variance_source"] = mean.VarianceSource.WORST_CASE
+    if parameters.likeness is mean.Likeness.FROM_VALUES:
+        changes["likeness"] = mean.Likeness.ENTERED
+    problem = replace(parameters, **changes).problem(solution.problem.histogram)  # type: ignore[arg-type]
+    return mean.best_cap(problem).max_contributions
 
 
-def _describe_private_bound(solution: MeanSolution, parameters: mean.MeanParameters) -> list[str]:
-    """Describe the best bound with private counts and without the values; empty if the answer is already for these."""
-    uses_values = reads_values(parameters) and solution.clamped is not None
-    if solution.has_private_counts and not uses_values:
-        return []
-    private_parameters = replace(parameters, counts=mean.Counts.PRIVATE)
-    if private_parameters.variance_source is mean.VarianceSource.FROM_VALUES:
-        private_parameters = replace(private_parameters, variance_source=mean.VarianceSource.WORST_CASE)
-    if private_parameters.likeness is mean.Likeness.FROM_VALUES:
-        private_parameters = replace(private_parameters, likeness=mean.Likeness.ENTERED)
-    problem = private_parameters.problem(solution.problem.histogram)
-    assert isinstance(problem, private_counts.PrivateCountsProblem)
-    rows = wording.counted(private_counts.best_cap(problem).max_contributions, "row")
-    return [
-        f"With {'σ² of the worst case and ' if uses_values else ''}private counts the best bound is **{rows}**."
-    ]
-
-
-def _describe_target(solution: MeanSolution, parameters: mean.MeanParameters) -> list[str]:
+def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list[str]:
     """Describe the target of the error, its assumptions, and if the means over rows and over users clearly differ."""
     summary, problem = solution.values, solution.problem
     sentences = []
@@ -224,56 +164,177 @@ def _describe_target(solution: MeanSolution, parameters: mean.MeanParameters) ->
         sentences.append(
             "**Some values are beyond 1e100**: the error about their mean cannot be computed from them."
         )
-    share = f"a share ρ of {wording.number(problem.user_share, 2)} of the variance lies between users"
     if summary is not None and problem.table is not None:
         clamping = summary.table.clamping
         shift_text = f"leaving rows out shifts the mean by {wording.number(solution.cap.shift - clamping)}"
         if clamping:
             shift_text += f", clamping by {wording.number(clamping)}"
         sentences.append(f"Error about **the mean of these rows**: {shift_text}.")
-    elif solution.is_about_table:
-        # This is on the first screen; the tab has the other assumptions.
-        share_text = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
-        assumption = share_text if problem.user_share else "rows are independent"
-        sentences.append(f"Error about **this table's mean**. Assumed: {assumption}.")
-    elif problem.user_share:
-        sentences.append(f"Error as an estimate **for people like these**. Assumed: {share}.")
-    if summary is not None and reads_values(parameters) and abs(summary.slope) > CLEAR_SLOPE:
+    elif solution.is_about_table or problem.user_share:
+        share = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
+        target = "about **this table's mean**" if solution.is_about_table else "**for people like these**"
+        sentences.append(
+            f"Error {target}. Assumed: {share if problem.user_share else 'rows are independent'}."
+        )
+    if summary is not None and parameters.reads_values and abs(summary.slope) > CLEAR_SLOPE:
         clamped = summary.clamped
         direction = "higher" if summary.slope > 0.0 else "lower"
         sentences.append(
             f"**Users with more rows have {direction} values**: the mean over rows is {wording.number(clamped.mean)}, "
-            f"that over users {wording.number(float(clamped.user_means.mean()))}. Which do you want? This is for the "
-            "first; *Behind the answer* has the second."
+            f"that over users {wording.number(float(clamped.user_means.mean()))}. This bound is for the first; *Behind "
+            "the answer* has the second."
         )
     return sentences
 
 
-def _describe_users(solution: MeanSolution, parameters: mean.MeanParameters) -> dict[str, str]:
+def describe_near_optimal(solution: MeanSolution) -> str:
+    """Describe the bounds whose error is within 5 % of the best."""
+    if len(solution.stretches) > 1:
+        return f"{_describe_intervals(solution)}."
+    low, high = solution.near_optimal
+    is_largest = high >= solution.problem.histogram.max_size
+    others = "all other bounds" if not is_largest else "smaller bounds" if low > 1 else ""
+    return standard.write_range(low, high, "row", objective=f"the least {solution.error_name}", others=others)
+
+
+def _describe_intervals(solution: MeanSolution) -> str:
+    """List the intervals of near-optimal bounds, or only count them if there are many."""
+    end = f"within 5{wording.PERCENT} of the least {solution.error_name}"
+    if len(solution.stretches) > MAX_LISTED_INTERVALS:
+        return f"{wording.number(len(solution.stretches))} stretches of bounds, {end}"
+    intervals = [
+        wording.number(low) if low == high else f"{wording.number(low)} to {wording.number(high)}"
+        for low, high in solution.stretches
+    ]
+    return f"{', '.join(intervals[:-1])} and {intervals[-1]} rows, {end}"
+
+
+# --- Behind the answer ------------------------------------------------------------------------------------------------
+
+
+def facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:
+    """Build the facts behind the answer, one sentence each."""
+    cap, histogram, error_name = solution.cap, solution.problem.histogram, solution.error_name
+    bound, best_error = cap.max_contributions, cap.standard_error
+    affected = histogram.users_above(bound)
+    lost_rows = histogram.num_rows - float(histogram.kept_rows(bound))
+    rows_of_affected = histogram.num_rows - float(histogram.pieces(bound).rows_at_or_below)
+    other_caps = {"half": max(bound // 2, 1), "double": 2 * bound} if bound > 1 else {"double": 2}
+    compared_caps = [*other_caps.values(), *([] if parameters.own_cap is None else [parameters.own_cap])]
+    errors = solution.standard_errors(compared_caps)
+    sentences = _describe_users(solution, parameters)
+    comparisons = [
+        f"{name} ({wording.number(other_cap)}) costs {wording.change(error, best_error)}"
+        for (name, other_cap), error in zip(other_caps.items(), errors, strict=False)
+    ]
+    sentences |= {
+        "Half or double": f"{', '.join(comparisons)} in {error_name}.",
+        "Who is affected by the bound": (
+            f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
+            f"{wording.percent(rows_of_affected / histogram.num_rows)} of all rows "
+            f"{wording.agreeing(affected, 'lies', 'lie')} over it; "
+            f"{wording.percent(lost_rows / histogram.num_rows)} of all rows would be left out. "
+            "Smooth weights leave none out."
+        ),
+    }
+    if (split := solution.split_release) is not None:
+        split_error, centred_error = split.cap.standard_error, split.centred.standard_error
+        rows = wording.counted(split.cap.max_contributions, "row")
+        sentences["Against the usual split"] = (
+            f"numerator and denominator with ε/2 each err by {wording.number(split_error)} at their best bound of "
+            f"{rows}: {wording.change(split_error, best_error)}. With values centred first: "
+            f"{wording.number(centred_error)}, {wording.change(centred_error, best_error)}."
+        )
+    if dataset.is_private and not solution.has_private_counts:
+        sentences["Where counts are private"] = COUNTS_TOO
+    if parameters.own_cap is not None:
+        own_text, change = wording.number(errors[-1]), wording.change(errors[-1], best_error)
+        sentences[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
+            standard.compare_own_bound(error_name, own_text, change)
+        )
+    if solution.worst_case is not None:
+        sentences["Whatever the values"] = _describe_worst_case(solution)
+    return sentences | _describe_noise(solution) | {MEAN_OVER_USERS: _describe_mean_over_users(solution)}
+
+
+def _describe_users(solution: MeanSolution, parameters: MeanParameters) -> dict[str, str]:
     """Build the facts about users: the parts of the error, the assumed share, and the estimated share."""
-    facts: dict[str, str] = {}
-    problem, values = solution.problem, solution.values
+    sentences: dict[str, str] = {}
+    problem, values, cap = solution.problem, solution.values, solution.cap
     if values is not None and problem.table is not None:
-        cap, sampling_error = solution.cap, math.sqrt(solution.cap.sampling_variance)
-        facts["What the error is made of"] = (
-            f"rows that are left out shift the mean by {wording.number(cap.shift - values.table.clamping)}, clamping "
-            f"by {wording.number(values.table.clamping)}; the draw of rows adds {wording.number(sampling_error)} and "
-            f"the noise {wording.number(math.sqrt(cap.privacy_variance))} (root mean square). Shifts can cancel by "
-            "luck."
+        clamping, sampling_error = values.table.clamping, math.sqrt(cap.sampling_variance)
+        sentences["What the error is made of"] = (
+            f"rows that are left out shift the mean by {wording.number(cap.shift - clamping)}, clamping by "
+            f"{wording.number(clamping)}; the draw of rows adds {wording.number(sampling_error)} and the noise "
+            f"{wording.number(math.sqrt(cap.privacy_variance))} (root mean square). Shifts can cancel by luck."
         )
     elif parameters.likeness is mean.Likeness.ENTERED:
         safe = "" if solution.is_about_table else " The error for a larger ρ is safe for every smaller one."
-        facts["Assumed of users"] = (
+        sentences["Assumed of users"] = (
             f"the share ρ = {wording.number(problem.user_share, 2)} is an assumption. Purchases had 0.3 to 0.5, "
             f"ratings and waiting times 0 to 0.2.{safe}"
         )
     if len(solution.stretches) > 1:
-        facts["Several stretches are good"] = (
+        sentences["Several stretches are good"] = (
             f"{_describe_intervals(solution)}; between them the error is larger."
         )
-    if values is not None and reads_values(parameters):
-        facts["How users differ"] = describe_user_share(values)
-    return facts
+    if values is not None and parameters.reads_values:
+        sentences["How users differ"] = describe_user_share(values)
+    return sentences
+
+
+def _describe_worst_case(solution: MeanSolution) -> str:
+    """Describe the worst-case errors of both choices, and the smallest one of any weights."""
+    problem, clamped, worst_case = solution.problem, solution.clamped, solution.worst_case
+    assert worst_case is not None
+    cap, smooth = wording.number(worst_case.cap), wording.number(worst_case.smooth)
+    any_weights = wording.number(worst_case.any_weights)
+    is_clamped = clamped is not None and clamped.num_below + clamped.num_above > 0
+    condition = ", once they are clamped" if is_clamped else " between L and U"
+    sentence = (
+        f"the error about the mean of this table is at most {cap} under the best bound and {smooth} under its smooth "
+        f"weights, whatever the values{condition}. The best weights for that reach {any_weights}. It is a limit and no "
+        "forecast: it is met where heavy users have all their values at one end."
+    )
+    if isinstance(problem, private_counts.PrivateCountsProblem):
+        share = wording.percent(problem.noise_share(solution.cap.max_contributions))
+        sentence += (
+            " Counts are private: the ratio is linearised here too, and the noise on the sum of weights, "
+            f"{share} of it, adds an error of its own."
+        )
+    return sentence
+
+
+def _describe_noise(solution: MeanSolution) -> dict[str, str]:
+    """Describe at which mean the noise is computed; empty with public counts, whose noise does not depend on the mean.
+
+    The answer takes the mean of all rows for every bound. With one factor for all bounds the error is a quadratic on
+    every piece, so that the best bound is exact.
+    """
+    problem, clamped = solution.problem, solution.clamped
+    if not isinstance(problem, private_counts.PrivateCountsProblem):
+        return {}
+    if problem.value_mean is None or clamped is None:
+        return {"At which mean": "the noise is computed for the mean at which it is largest, L or U."}
+    kept_mean = float(bounded_mean(clamped, float(solution.cap.max_contributions)))
+    kept_problem = replace(problem, value_mean=min(max(kept_mean - clamped.lower, 0.0), problem.value_bound))
+    change = wording.change(math.sqrt(kept_problem.privacy_factor), math.sqrt(problem.privacy_factor))
+    return {
+        "At which mean": (
+            f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}, for all bounds alike. At "
+            f"that of the bounded rows, {wording.number(kept_mean)}, it is {change}."
+        )
+    }
+
+
+def _describe_mean_over_users(solution: MeanSolution) -> str:
+    """Describe the release of the mean over users, with its error."""
+    linearised = ", linearised" if solution.has_private_counts else ""
+    return (
+        f"one value per user, the mean of the user's rows: nothing is left out, and the error is "
+        f"{wording.number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. No bound on "
+        f"rows makes that smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
+    )
 
 
 def describe_user_share(values: ValueSummary) -> str:
@@ -290,206 +351,38 @@ def describe_user_share(values: ValueSummary) -> str:
     )
 
 
-def _describe_intervals(solution: MeanSolution) -> str:
-    """List the intervals of near-optimal bounds, or only count them if there are many."""
-    if len(solution.stretches) > MAX_LISTED_INTERVALS:
-        count = wording.number(len(solution.stretches))
-        return f"{count} stretches of bounds stay within 5{wording.PERCENT} of the best error"
-    intervals = [
-        wording.number(low) if low == high else f"{wording.number(low)} to {wording.number(high)}"
-        for low, high in solution.stretches
-    ]
-    interval_text = f"{', '.join(intervals[:-1])} and {intervals[-1]}"
-    return f"bounds of {interval_text} rows stay within 5{wording.PERCENT} of the best error"
-
-
-MAX_LISTED_INTERVALS = 4
-"""Most intervals that a sentence lists."""
-
-
-def _an(words: str) -> str:
-    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
-
-
-def _compare_smooth_weights(solution: MeanSolution) -> str:
-    smooth, best = solution.smooth.standard_error, solution.cap.standard_error
-    change = wording.change(smooth, best)
-    if change == "the same":
-        return "Smooth weights would gain nothing."
-    return (
-        f"If your library can weight rows, smooth weights with a bound of {wording.number(solution.smooth.threshold)} "
-        f"err by {wording.number(smooth)}: {change}."
-    )
-
-
-def describe_near_optimal(solution: MeanSolution) -> str:
-    """Describe the bounds whose error is within 5 % of the best."""
-    interval, share = solution.near_optimal, f"5{wording.PERCENT}"
-    if len(solution.stretches) > 1:
-        return f"{_describe_intervals(solution)}."
-    if interval[0] == interval[1]:
-        bound = wording.counted(interval[0], "row")
-        if interval[1] < solution.problem.histogram.max_size:
-            return f"only {bound}; every other bound is more than {share} worse in {solution.error_name}."
-        smaller = (
-            f"every smaller bound is more than {share} worse in {solution.error_name}, and "
-            if interval[0] > 1
-            else ""
-        )
-        return f"only {bound}; {smaller}a larger one keeps no more rows."
-    return f"{wording.number(interval[0])} to {wording.counted(interval[1], 'row')}, within {share}."
-
-
-def _half_or_double(solution: MeanSolution) -> str:
-    h, best = solution.cap.max_contributions, solution.cap.standard_error
-    caps = ([("half", max(h // 2, 1))] if h > 1 else []) + [("double", 2 * h)]
-    errors = solution.standard_errors([cap for _, cap in caps])
-    comparisons = [
-        f"{name} ({wording.number(cap)}) costs {wording.change(error, best)}"
-        for (name, cap), error in zip(caps, errors, strict=True)
-    ]
-    return ", ".join(comparisons) + f" in {solution.error_name}."
-
-
 def describe_shifts(solution: MeanSolution, values: ValueSummary) -> tuple[str, ...]:
     """Describe how far each choice shifts the mean of the values, and the share of variance between users."""
-    plain_mean, shifts = values.clamped.mean, []
-    for name, bound, choice in (
-        ("bounded", float(solution.cap.max_contributions), solution.cap),
-        ("smoothly weighted", solution.smooth.threshold, solution.smooth),
+    plain_mean, clamped, sentences = values.clamped.mean, values.clamped, []
+    growth = mean.growth(solution.problem, solution.smooth.threshold)
+    for name, bound, weights, choice in (
+        ("bounded", float(solution.cap.max_contributions), mean.Growth(), solution.cap),
+        ("smoothly weighted", solution.smooth.threshold, growth, solution.smooth),
     ):
-        weights = mean.growth(solution.problem, bound) if choice is solution.smooth else mean.Growth()
         if weights.is_plain:
-            shift = float(bounded_mean(values.clamped, bound)) - plain_mean
+            shift = float(bounded_mean(clamped, bound)) - plain_mean
         else:
-            user_weights = weights.scaled_weights(bound, values.clamped.sizes)
-            shift = float(user_weights @ values.clamped.user_means / user_weights.sum()) - plain_mean
+            user_weights = weights.scaled_weights(bound, clamped.sizes)
+            shift = float(user_weights @ clamped.user_means / user_weights.sum()) - plain_mean
         sentence = f"The {name} mean differs from the plain mean by {wording.number(shift)}"
         if solution.problem.table is None:
             errors = wording.number(abs(shift) / choice.standard_error, 2)
             sentence += f", {errors} times the {solution.error_name} above, which does not contain this shift"
-        shifts.append(f"{sentence}.")
-    return (*shifts, describe_user_share(values))
+        sentences.append(f"{sentence}.")
+    return (*sentences, describe_user_share(values))
 
 
 def describe_files(solution: MeanSolution) -> str:
     """Describe the contents of the files of weights and of the choice."""
-    counts = "private too" if solution.has_private_counts else "public"
     if solution.has_private_counts:
+        counts = "private too"
         sums = (
             "Weights are not divided by their sum, which is private here: it comes out of the two noisy sums."
         )
     else:
-        sums = "Over the file, users × size × row_weight adds up to 1."
+        counts, sums = "public", "Over the file, users × size × row_weight adds up to 1."
     return (
         "**Weights** hold one line per number of rows a user can have: give each row of such a user the weight "
         f"`row_weight`, or keep `rows_kept_at_cap` of them at random. {sums} **Choice** holds the question and "
         f"the answer. Both are for contribution counts that are **{counts}**."
-    )
-
-
-def write_methods(solution: MeanSolution, data: Dataset, parameters: mean.MeanParameters) -> Methods:
-    """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
-    private = solution.has_private_counts
-    relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
-    interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
-    sentences = f"Values were clamped to {interval}, which is treated as public, and "
-    if private:
-        sentences += (
-            f"{cite_noise('Laplace')} was added to the sums of the kept values' distances from both ends of that "
-            "interval; the mean is computed from these two noisy sums."
-        )
-    else:
-        sentences += (
-            f"{cite_noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
-        )
-    rows = wording.counted(solution.cap.max_contributions, "row")
-    error = wording.number(solution.cap.standard_error)
-    approximately = " (by the delta method)" if private else ""
-    error_name = "error, as root mean square," if solution.is_about_table else "standard error"
-    verb = wording.agreeing(solution.cap.max_contributions, "was", "were")
-    return Methods(
-        guarantee=write_guarantee("The mean was released", parameters.epsilon, relation),
-        sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected "
-        f"{error_name} of the released mean is {error} in the unit of the values, privacy noise "
-        f"included{approximately}.",
-        public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
-        disclosure=data.provenance,
-        rule="The bound on rows per user minimises the expected squared error of the released mean"
-        f"{_describe_rule(solution)}.",
-    )
-
-
-def _describe_rule(solution: MeanSolution) -> str:
-    """Describe the target of the error, its parts, and the assumptions about users."""
-    problem = solution.problem
-    if problem.table is not None:
-        return (
-            " about the mean of the rows at hand before clamping: the shift by bounding and clamping, the draw of rows "
-            "and privacy noise together"
-        )
-    error_phrase = ", sampling error and privacy noise together,"
-    share = f"if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
-    if solution.is_about_table:
-        condition = f" and {share}" if problem.user_share else ""
-        condition = f" if numbers of rows say nothing about the values{condition}"
-        return f" about the mean of the rows at hand{error_phrase}{condition}"
-    return (
-        f"{error_phrase} for rows that are independent draws"
-        if not problem.user_share
-        else f"{error_phrase} {share}"
-    )
-
-
-def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
-    """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
-    relation = Neighbours.ADD_OR_REMOVE_USER if solution.has_private_counts else Neighbours.REPLACE_VALUES
-    growth = mean.growth(solution.problem, solution.smooth.threshold)
-    choice = mean_forms(
-        solution.cap.max_contributions,
-        solution.smooth.threshold,
-        relation,
-        dataset,
-        parameters,
-        growth,
-        # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
-        [(MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
-    )
-    assert choice is not None  # The range is not empty, and every bound is at least one row.
-    return choice.forms
-
-
-def mean_forms(
-    cap: int,
-    smooth: float,
-    relation: Neighbours,
-    dataset: Dataset,
-    parameters: MeanParameters,
-    growth: mean.Growth | None = None,
-    further_forms: Sequence[Form] = (),
-) -> CodeChoice | None:
-    """Write programs for a cap and for smooth weights, or return None if none can be written.
-
-    Without a growth, a user's weight grows with the number of their rows.
-    """
-    row_weight, user_weight = (1.0, 0.0) if growth is None else growth.coefficients(smooth)
-    weights = {
-        "threshold": smooth,
-        "weight_of_rows": row_weight,
-        "weight_of_users": user_weight,
-        "user_share": 0.0 if growth is None else growth.user_share,
-    }
-    base = fields_of_data(dataset) | {
-        "lower": parameters.lower,
-        "upper": parameters.upper,
-        "neighbours": relation,
-    }
-    return build_forms(
-        parameters.epsilon,
-        base,
-        [
-            (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
-            (smooth_form(smooth), Quantity.MEAN, weights),
-            *further_forms,
-        ],
     )

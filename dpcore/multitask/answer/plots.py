@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer import (
     Axis,
@@ -30,9 +31,8 @@ from dpcore.multitask.answer.solution import (
     Optima,
     Tasks,
     WeightComparison,
-    count_tasks_per_user,
 )
-from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes
+from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
 from dpcore.multitask.bounds import Bucket, slice_by_size
 from dpcore.multitask.problem import PrivacyTarget, compute_exact_budget, compute_sufficient_budget
 from dpcore.multitask.sampling import PrivateCounts
@@ -78,13 +78,12 @@ def label_buckets(buckets: Sequence[Bucket]) -> list[str]:
 def plot_buckets(solution: MultitaskSolution) -> Plot:
     """Plot the weights from tail to head, with the best uniform sampling for comparison."""
     comparison = solution.comparison
-    sampling = f"Uniform sampling, k = {count_tasks_per_user(comparison.sampling):,}"
     return _plot_buckets(
         "many-tasks-buckets",
         "Error bounds from tail to head",
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
-        [(sampling, comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
+        [(name_sampling(comparison.sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact)}",
     )
 
@@ -256,10 +255,7 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
         "Users per task, from the largest task to the smallest.",
         Axis("rank of the task, largest first", number_format=","),
         SIZE_AXIS,
-        (
-            Curve("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True),
-            Points("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True, size=5),
-        ),
+        (Curve("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True, symbol="circle"),),
         tasks.disclosure,
         columns if has_all_tasks else {"rank": ranks, "users": sizes},
         height=HEIGHT,
@@ -406,9 +402,7 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
     )
 
 
-def tabulate_tasks(
-    solution: MultitaskSolution, max_rows: int
-) -> tuple[dict[str, FloatArray | IntArray], int]:
+def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str, npt.ArrayLike], int]:
     """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
     sizes, chosen, uniform = (
         solution.comparison.problem.task_sizes,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from dpcore.answer.against import MethodComparison, cache_by_epsilon
+from dpcore.answer.section import Cached, Found, Search, Solver
+from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
@@ -16,8 +19,10 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import bounds
 from dpcore.multitask.bounds import Bucket
+from dpcore.multitask.exact import SearchOptions, find_best_task_weights, find_best_user_task_weights
+from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.parameters import MultitaskParameters, draw_pairs
+from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import (
     Allocation,
     BudgetComparison,
@@ -35,6 +40,8 @@ NEAR_OPTIMAL_SHARE = 0.05
 """A mu is good enough whose total bound is at most this share above the smallest."""
 LARGE_GRAPH = 1_000_000
 """Pairs above which the curve is coarse: each step takes about 30 ns a pair."""
+TOLERANCE = 1e-4
+"""Relative gap asked of the exact optima."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,55 +50,40 @@ class Tasks:
 
     Attributes:
         graph: Who contributes to what; tasks without users are left out and the others numbered anew.
-        key: Names the graph in caches.
+        digest: Names the graph in caches.
         disclosure: Of everything computed from it.
     """
 
     graph: TaskGraph
-    key: str
+    digest: str
     disclosure: Provenance
 
+    def build_problem(self, loss: Loss, budget: float = 1.0) -> TaskProblem:
+        """Return the problem on this graph.
 
-def load_tasks(parameters: MultitaskParameters, dataset: Dataset | None) -> Tasks | None:
-    """Load the graph that the parameters name; None if the data should have pairs and have none.
+        All weights grow by one factor with the budget, so that everything is computed for a budget of 1, and a moved
+        epsilon computes nothing anew; see `Allocation.with_budget`.
+        """
+        return TaskProblem.from_graph(self.graph, budget, loss)
+
+
+def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: Dataset | None) -> Tasks:
+    """Draw the graph of the generator, or take that of the data if there is none.
 
     Raises:
-        InvalidInput: The generator drew nothing.
+        InvalidInput: The generator drew nothing, or the data have no pairs.
     """
-    generator = parameters.generator
     if generator is not None:
-        pairs, _ = drop_empty_tasks(draw_pairs(generator, parameters.graph_seed))
-        graph = TaskGraph.from_pairs(pairs, generator.num_users)
-        return Tasks(graph, repr((generator, parameters.graph_seed)), Disclosure.PUBLIC)
-    if dataset is None or dataset.pairs is None:
-        return None
-    pairs, _ = drop_empty_tasks(dataset.pairs)
-    # Users whose rows name no task count in n.
-    num_users = max(dataset.histogram.num_users, int(pairs.user_codes[-1]) + 1)
-    return Tasks(TaskGraph.from_pairs(pairs, num_users), dataset.digest, dataset.provenance)
-
-
-@dataclass(frozen=True)
-class WeightQuestion:
-    """The settings that weights depend on, except beta: all weights grow by one factor with it.
-
-    So everything here is for a budget of 1, and a moved epsilon computes nothing anew; see `rescale_budget`.
-
-    Attributes:
-        loss: Convex or strongly convex.
-        rule: The weights.
-        max_tasks: Tasks per user of a sampling to compare with; None for none.
-    """
-
-    loss: Loss
-    rule: WeightRule
-    max_tasks: int | None = None
-
-    @classmethod
-    def from_parameters(cls, parameters: MultitaskParameters) -> WeightQuestion:
-        """Create the settings from the parameters."""
-        rule = WeightRule(parameters.exponent, parameters.fit, parameters.log_constant)
-        return cls(parameters.loss.loss, rule, parameters.max_tasks)
+        pairs, num_users = generator.draw(np.random.default_rng(seed)), generator.num_users
+        digest: str = repr((generator, seed))
+        disclosure: Provenance = Disclosure.PUBLIC
+    elif dataset is None or dataset.pairs is None:
+        raise refuse("this needs a group or task in each row, and these data have none")
+    else:
+        pairs, digest, disclosure = dataset.pairs, dataset.digest, dataset.provenance
+        # Users whose rows name no task count in n.
+        num_users = max(dataset.histogram.num_users, int(pairs.user_codes[-1]) + 1)
+    return Tasks(TaskGraph.from_pairs(drop_empty_tasks(pairs)[0], num_users), digest, disclosure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,24 +121,20 @@ class ExponentCurve:
 
 
 def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
-    """Compute the curve over all mu; ``rule.format_exponent`` does not matter."""
-    problem = TaskProblem.from_graph(tasks.graph, 1.0, loss)
-    reference = rule.with_exponent(0.0).allocate(problem)
+    """Compute the curve over all mu; the exponent of the rule does not matter."""
+    problem = tasks.build_problem(loss)
+    uniform = rule.with_exponent(0.0).allocate(problem)
     steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH else COARSE_STEPS
     exponents = np.linspace(0.0, 1.0, steps + 1)
     totals, ratios, weights = [], [], []
     for exponent in exponents:
         allocation = rule.with_exponent(float(exponent)).allocate(problem)
-        totals.append(compute_total_ratio(allocation, reference))
-        ratio = allocation.task_bounds / reference.task_bounds
-        ratios += [float(ratio.min()), float(ratio.max())]
+        totals.append(compute_total_ratio(allocation, uniform))
+        task_ratios = allocation.task_bounds / uniform.task_bounds
+        ratios += [float(task_ratios.min()), float(task_ratios.max())]
         weights += [float(allocation.mean_weights.min()), float(allocation.mean_weights.max())]
     return ExponentCurve(
-        exponents=exponents,
-        totals=np.array(totals),
-        ratio_limits=(min(ratios), max(ratios)),
-        weight_limits=(min(weights), max(weights)),
-        uniform=reference,
+        exponents, np.array(totals), (min(ratios), max(ratios)), (min(weights), max(weights)), uniform
     )
 
 
@@ -166,54 +154,48 @@ class WeightComparison:
 
     Attributes:
         tasks: Users and tasks.
-        question: What is asked.
+        rule: The rule of the weights.
         allocation: The weights at the chosen mu.
-        uniform: mu = 0, fitted in the same way: what all is compared with.
         sampling: Uniform sampling with the best number of tasks per user.
         entered_sampling: With the person's number; None where none was entered.
         curve: Over all mu.
-        buckets: Tail to head, chosen against uniform.
-        sampling_buckets: Tail to head, best sampling against uniform.
     """
 
     tasks: Tasks
-    question: WeightQuestion
+    rule: WeightRule
     allocation: Allocation
-    uniform: Allocation
     sampling: Allocation
     entered_sampling: Allocation | None
     curve: ExponentCurve
-    buckets: tuple[Bucket, ...]
-    sampling_buckets: tuple[Bucket, ...]
 
-    @cached_property
-    def weight_skew(self) -> WeightSkew:
-        """Compute the skew of the weights: a pass over all pairs, which takes longer than the weights."""
-        return compute_skew(self.allocation)
+    @property
+    def uniform(self) -> Allocation:
+        """Return the weights at mu = 0, fitted in the same way: what all is compared with."""
+        return self.curve.uniform
 
     @property
     def problem(self) -> TaskProblem:
         """Return the problem on this graph, with a budget of 1."""
         return self.allocation.problem
 
-    @property
-    def rule(self) -> WeightRule:
-        """Return the rule of the weights."""
-        return self.question.rule
+    @cached_property
+    def buckets(self) -> tuple[Bucket, ...]:
+        """Slice the tasks from tail to head, the weights against uniform ones."""
+        return bounds.slice_by_size(self.allocation, self.uniform)
+
+    @cached_property
+    def sampling_buckets(self) -> tuple[Bucket, ...]:
+        """Slice the tasks from tail to head, the best sampling against uniform weights."""
+        return bounds.slice_by_size(self.sampling, self.uniform)
+
+    @cached_property
+    def weight_skew(self) -> WeightSkew:
+        """Compute the skew of the weights: a pass over all pairs, which takes longer than the weights."""
+        return compute_skew(self.allocation)
 
     def compare_total(self, allocation: Allocation) -> float:
         """Return the error bound of all tasks relative to uniform weights."""
         return compute_total_ratio(allocation, self.uniform)
-
-    @property
-    def closed_form_gain(self) -> float:
-        """Return R_1 or R_0, the gain of the paper's mu over uniform weights where nobody is clipped."""
-        gain = (
-            bounds.compute_convex_gain
-            if self.problem.loss is Loss.CONVEX
-            else bounds.compute_strongly_convex_gain
-        )
-        return gain(self.problem.task_sizes)
 
     @property
     def recommendation(self) -> tuple[float, float]:
@@ -223,10 +205,19 @@ class WeightComparison:
             return self.rule.exponent, entered_total
         return self.curve.best
 
-    @property
-    def bounds_are_errors_of_tasks(self) -> bool:
-        """Return True if a task's bound is its own error; for convex losses only the root of the sum is one."""
-        return self.problem.loss is Loss.STRONGLY_CONVEX
+
+def compare_weights(
+    tasks: Tasks, rule: WeightRule, max_tasks: int | None, curve: ExponentCurve, sampling: Allocation
+) -> WeightComparison:
+    """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
+    problem = curve.uniform.problem
+    entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
+    return WeightComparison(tasks, rule, rule.allocate(problem), sampling, entered_sampling, curve)
+
+
+def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
+    """Find uniform sampling with the best k, for a budget of 1."""
+    return find_best_uniform_sampling(tasks.build_problem(loss))
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,9 +232,39 @@ class Optima:
     task_optimum: Allocation
     user_task_optimum: Allocation
 
+    @property
+    def by_name(self) -> dict[str, Allocation]:
+        """Return both by what they optimise."""
+        return {"problem (9)": self.task_optimum, "free weights": self.user_task_optimum}
+
     def choose(self, fit: BudgetFit) -> Allocation:
         """Return the optimum that weights of this fit compare with."""
         return self.task_optimum if fit.same_for_all_users else self.user_task_optimum
+
+
+def search_optima(tasks: Tasks, loss: Loss) -> Search:
+    """Return the search for both optima; if it is stopped, both allocations are valid all the same."""
+    options = SearchOptions(TOLERANCE)
+
+    def find(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
+        problem = tasks.build_problem(loss)
+        return Optima(
+            find_best_task_weights(problem, options, lambda share: progress(0.7 * share), should_stop),
+            find_best_user_task_weights(
+                problem, options, lambda share: progress(0.7 + 0.3 * share), should_stop
+            ),
+        )
+
+    return Search(
+        "optimum_job",
+        (tasks.digest, loss),
+        find,
+        "Solving",
+        "Find the exact optima",
+        "target",
+        idle="The optima have not been computed for these tasks and this loss. Millions of pairs take seconds.",
+        of_data=False,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,40 +295,28 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     Raises:
         InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
     """
-    tasks, question = load_tasks(parameters, dataset), WeightQuestion.from_parameters(parameters)
-    if tasks is None:
-        raise refuse("this needs a group or task in each row, and these data have none")
-    exponent_curve, sampling = (
-        compute_curve(tasks, question.loss, question.rule),
-        find_best_sampling(tasks, question.loss),
+    tasks, loss, rule = (
+        load_tasks(parameters.generator, parameters.graph_seed, dataset),
+        parameters.loss.loss,
+        parameters.rule,
     )
-    return MultitaskSolution(
-        parameters,
-        compare_weights(tasks, question, exponent_curve, sampling),
-        compare_budgets(parameters.target),
-    )
+    curve, sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
+    comparison = compare_weights(tasks, rule, parameters.max_tasks, curve, sampling)
+    return MultitaskSolution(parameters, comparison, compare_budgets(parameters.target))
 
 
-def compare_weights(
-    tasks: Tasks, question: WeightQuestion, exponent_curve: ExponentCurve, sampling: Allocation
-) -> WeightComparison:
-    """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
-    problem, uniform = exponent_curve.uniform.problem, exponent_curve.uniform
-    allocation = question.rule.allocate(problem)
-    entered_sampling = (
-        None if question.max_tasks is None else allocate_uniform_sampling(problem, question.max_tasks)
-    )
-    return WeightComparison(
-        tasks=tasks,
-        question=question,
-        allocation=allocation,
-        uniform=uniform,
-        sampling=sampling,
-        entered_sampling=entered_sampling,
-        curve=exponent_curve,
-        buckets=bounds.slice_by_size(allocation, uniform),
-        sampling_buckets=bounds.slice_by_size(sampling, uniform),
-    )
+def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
+    """Compute and compare weights, with the exact optima if a person has searched for them."""
+    generator, loss, rule = parameters.generator, parameters.loss.loss, parameters.rule
+    source = (generator, parameters.graph_seed, None if generator else dataset)
+    tasks = yield Cached(load_tasks, source, kept=2)
+    curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), kept=8)
+    sampling = yield Cached(find_best_sampling, (tasks, loss), kept=4)
+    comparison = yield Cached(compare_weights, (tasks, rule, parameters.max_tasks, curve, sampling), kept=4)
+    budgets = yield Cached(compare_budgets, (parameters.target,), kept=32)
+    optima: Found = yield search_optima(tasks, loss)
+    is_current = optima.stage is Stage.FINAL
+    return Found(MultitaskSolution(parameters, comparison, budgets, optima.value if is_current else None))
 
 
 NOT_COMPARED = (
@@ -316,30 +325,26 @@ NOT_COMPARED = (
 )  # fmt: skip
 
 
-def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> MethodComparison | str:
+def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> MethodComparison:
     """Compute the error bound of all tasks under each division of the budget, at any epsilon.
 
     All weights grow by one factor with the budget, so that the best mu and all comparisons are the same at
     every ε.
 
     Raises:
-        InvalidInput: The generator drew nothing, or c = C log n with a single user.
+        InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
     """
-    tasks = load_tasks(parameters, dataset)
-    if tasks is None:
-        return "This needs a group or task in each row, and these data have none."
-    question = WeightQuestion.from_parameters(parameters)
-    loss, rule, exponent_curve = (
-        question.loss,
-        question.rule,
-        compute_curve(tasks, question.loss, question.rule),
+    tasks, loss, rule = (
+        load_tasks(parameters.generator, parameters.graph_seed, dataset),
+        parameters.loss.loss,
+        parameters.rule,
     )
-    best_exponent = exponent_curve.best[0]
+    curve = compute_curve(tasks, loss, rule)
+    best_exponent = curve.best[0]
+    best_weights = rule.with_exponent(best_exponent).allocate(curve.uniform.problem)
     allocations = {
-        "Uniform weights": exponent_curve.uniform,
-        f"Best exponent, μ = {wording.number(best_exponent)}": rule.with_exponent(best_exponent).allocate(
-            exponent_curve.uniform.problem
-        ),
+        "Uniform weights": curve.uniform,
+        f"Best exponent, μ = {wording.number(best_exponent)}": best_weights,
         "Uniform sampling, best number": find_best_sampling(tasks, loss),
     }
 
@@ -348,13 +353,8 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         return compute_exact_budget(replace(parameters, epsilon=epsilon).target)
 
     def errors(epsilons: FloatArray) -> FloatArray:
-        budgets = [budget(epsilon) for epsilon in epsilons.tolist()]
-        return np.array(
-            [
-                [rescale_budget(allocation, budget_at_epsilon).total_bound for budget_at_epsilon in budgets]
-                for allocation in allocations.values()
-            ]
-        )
+        budgets = np.array([budget(epsilon) for epsilon in epsilons.tolist()])
+        return np.array([allocation.total_bound / budgets for allocation in allocations.values()])
 
     return MethodComparison(
         "Error bound of all tasks",
@@ -364,20 +364,3 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         "μ and what it gains are the same at every ε.",
         provenance=tasks.disclosure,
     )
-
-
-def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
-    """Find uniform sampling with the best k, for a budget of 1."""
-    return find_best_uniform_sampling(TaskProblem.from_graph(tasks.graph, 1.0, loss))
-
-
-def rescale_budget(allocation: Allocation, budget: float) -> Allocation:
-    """Rescale an allocation to another beta: all weights grow by one factor, errors fall by another."""
-    problem = replace(allocation.problem, budget=budget)
-    factor = math.sqrt(budget / allocation.problem.budget)
-    return replace(allocation, problem=problem, task_weights=allocation.task_weights * factor)
-
-
-def count_tasks_per_user(sampling: Allocation) -> int:
-    """Return k of a uniform sampling."""
-    return round(sampling.problem.budget / float(sampling.task_weights[0]) ** 2)

@@ -1,5 +1,10 @@
 """The answer for a release per group as data. It imports the mathematics of `dpcore.per_group`, not the other way."""
 
 from dpcore.per_group.answer.answer import build_answer, refused_answer
-from dpcore.per_group.answer.sections import DistributionSolution
-from dpcore.per_group.answer.solution import NOT_COMPARED, PerGroupSolution, against_epsilon, check, solve
+from dpcore.per_group.answer.solution import (
+    NOT_COMPARED,
+    DistributionSolution,
+    PerGroupSolution,
+    against_epsilon,
+    solve,
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,25 +21,24 @@ from dpcore.code.forms import (
     one_group_column,
 )
 from dpcore.common import wording
-from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import round_up_to_float
+from dpcore.common.privacy import Provenance, round_up_to_float
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import plots, sections, words
 from dpcore.per_group.answer.error_map import Pair
-from dpcore.per_group.answer.sections import DistributionSolution, build_sections, describe_inputs
-from dpcore.per_group.answer.solution import MIN_SAVING, PerGroupSolution, solve
-from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import PrivatePair
-from dpcore.per_group.summary import (
-    APPROXIMATE,
-    OBJECTIVES,
-    error_words,
-    list_assumptions,
-    list_summary_assumptions,
+from dpcore.per_group.answer.solution import (
+    MIN_SAVING,
+    NOT_COMPARED,
+    DistributionSolution,
+    PerGroupSolution,
     round_up,
 )
+from dpcore.per_group.answer.words import OBJECTIVES, AnySolution, format_error
+from dpcore.per_group.parameters import PerGroupParameters, Statistic
+from dpcore.per_group.private_pair import PrivatePair
+from dpcore.per_group.selection_rules import SelectionRule
+from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorRule
 
 QUANTITIES = {
@@ -55,16 +55,15 @@ def write_forms(solution: PerGroupSolution, data: Dataset) -> CodeChoice | None:
     parameters = solution.parameters
     if parameters.selection.private:  # The programs release every group of a public list.
         return None
-    pair = (
-        []
-        if solution.pair is None
-        else [_pair_form(parameters, solution.pair.max_groups, solution.pair.max_amount)]
-    )
-    return build_forms(
-        parameters.epsilon,
-        _base_options(parameters, data, solution.value_column),
-        [*pair, *_vector_forms(solution)],
-    )
+    pair, forms = solution.pair, []
+    if pair is not None:
+        forms.append(_pair_form(parameters, pair.max_groups, pair.max_amount))
+    vectors = [vector for vector in (solution.cap, solution.radial) if vector is not None]
+    for vector in sorted(vectors, key=lambda choice: choice.error):
+        is_scaled, norm = vector.rule is VectorRule.RADIAL, round_up(vector.max_norm)
+        name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(norm)}"
+        forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "scaled": is_scaled}))
+    return build_forms(parameters.epsilon, _base_options(parameters, data, solution.value_column), forms)
 
 
 def write_private_forms(
@@ -108,102 +107,82 @@ def _pair_form(parameters: PerGroupParameters, max_groups: int, amount: float) -
     return name, QUANTITIES[statistic], bounds
 
 
-def _vector_forms(solution: PerGroupSolution) -> list[Form]:
-    """Return the forms of one level and of scaling, the better first."""
-    choices = sorted((x for x in (solution.cap, solution.radial) if x is not None), key=lambda x: x.error)
-    quantity = QUANTITIES[solution.parameters.statistic]
-    return [
-        (
-            f"{'One level' if x.rule is VectorRule.CAP else 'Scaling'}, bound {wording.number(round_up(x.max_norm))}",
-            quantity,
-            {"max_norm": round_up(x.max_norm), "scaled": x.rule is VectorRule.RADIAL},
-        )
-        for x in choices
-    ]
-
-
 STATISTICS = {
-    Statistic.ROWS: "The number of rows of every group was released",
-    Statistic.USERS: "The number of distinct users of every group was released",
-    Statistic.SUM: "The sum of a column in every group was released",
-    Statistic.SIGNED_SUM: "The sum of a column in every group was released",
-    Statistic.MEAN: "The mean of a column in every group was released",
+    Statistic.ROWS: "number of rows of",
+    Statistic.USERS: "number of distinct users of",
+    Statistic.SUM: "sum of a column in",
+    Statistic.SIGNED_SUM: "sum of a column in",
+    Statistic.MEAN: "mean of a column in",
+}
+RULES = {
+    SelectionRule.TRUNCATED_GEOMETRIC: "the truncated geometric rule [@desfontaines2022]",
+    SelectionRule.LAPLACE: "a threshold on noisy numbers of users, with Laplace noise",
+    SelectionRule.GAUSSIAN: "a threshold on noisy numbers of users, with Gaussian noise",
 }
 
 
-def write_methods(solution: PerGroupSolution, data: Dataset) -> Methods:
+def write_methods(solution: AnySolution, data: Dataset) -> Methods:
     """Write the methods section for the bound of the headline: the best pair, or a bound on whole vectors."""
-    rule = (
-        f"The bound was chosen to minimise the {OBJECTIVES[solution.parameters.objective]}, averaged over the noise "
-        "and the random choice of a user's groups."
+    p, objective = solution.parameters, OBJECTIVES[solution.parameters.objective]
+    if isinstance(solution, DistributionSolution):
+        sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
+        rule = (
+            f"The bounds have the least {objective} that was found from how many groups users have and how many rows "
+            "lie in a pair of user and group, as if every group held the same mixture of pairs."
+        )
+    else:
+        sentences = _describe_bound(solution)
+        rule = (
+            f"The bound was chosen to minimise the {objective}, averaged over the noise and the random choice of a "
+            "user's groups."
+        )
+    has = (
+        "has" if solution.choice.settled and solution.choice.certificate is not None else "was found that has"
     )
-    proved = solution.choice.settled and solution.choice.certificate is not None
-    return _build_methods(solution.parameters, data, _describe_bound(solution), rule, proved)
-
-
-def write_distribution_methods(p: PerGroupParameters, pair: Pair | None, data: Dataset) -> Methods:
-    """Write the methods section if only the distribution of pairs is known; ``pair`` is None to release nothing."""
-    rule = (
-        f"The bounds have the least {OBJECTIVES[p.objective]} that was found from how many groups users have and how "
-        "many rows lie in a pair of user and group, as if every group held the same mixture of pairs."
+    no_release = (
+        f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds {has} a smaller {objective} than releasing "
+        "nothing, and nothing was released."
     )
-    return _build_methods(p, data, "" if pair is None else _describe_pair(p, pair, "about "), rule)
-
-
-def _build_methods(
-    p: PerGroupParameters, data: Dataset, sentences: str, rule: str, proved: bool = False
-) -> Methods:
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
+    guarantee = write_guarantee(
+        f"The {STATISTICS[p.statistic]} every group was released", p.epsilon, p.neighbours, delta
+    )
+    groups = "The list of groups is public, and the budget is for all groups together."
+    if p.selection.private:
+        assert p.selection_delta is not None
+        groups = (
+            f"Groups were selected privately by {RULES[p.selection]}, which spent "
+            f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that budget."
+        )
     return Methods(
-        guarantee=write_guarantee(STATISTICS[p.statistic], p.epsilon, p.neighbours, delta)
-        + f" {_describe_selection(p)}",
+        guarantee=f"{guarantee} {groups}",
         sentences=sentences,
-        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.value)} "
-        "was added "
-        "in every group.",
+        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.value)} was "
+        "added in every group.",
         disclosure=data.provenance,
-        empty_sentence="" if sentences else _describe_no_release(p, proved),
+        empty_sentence="" if sentences else no_release,
         rule=rule,
     )
 
 
-def _describe_no_release(p: PerGroupParameters, proved: bool) -> str:
-    has = "has" if proved else "was found that has"
+def _describe_bound(solution: PerGroupSolution) -> str:
+    p, pair, selected = solution.parameters, solution.pair, solution.selected
+    vector = solution.scaled if selected is None else selected.vector
+    if vector is None or solution.saved_share < MIN_SAVING:
+        return "" if pair is None else _describe_pair(p, pair)
+    sample_sentence = ""
+    if selected is not None and selected.vector is not None:
+        groups = wording.counted(selected.vector.max_groups, "group")
+        sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
     return (
-        f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds {has} a smaller "
-        f"{OBJECTIVES[p.objective]} than releasing nothing, and nothing was released."
+        f"{sample_sentence}What one user contributes to all groups was bounded in {_name_norm(p)} norm by "
+        f"{wording.number(round_up(vector.max_norm), 6)}, and {cite_noise(p.noise.value)} was added in every "
+        f"group. The {OBJECTIVES[p.objective]} is {format_error(p, vector.error)}."
     )
 
 
-def _describe_selection(p: PerGroupParameters) -> str:
-    if not p.selection.private:
-        return "The list of groups is public, and the budget is for all groups together."
-    rule = {
-        "truncated geometric": "the truncated geometric rule [@desfontaines2022]",
-        "Laplace threshold": "a threshold on noisy numbers of users, with Laplace noise",
-        "Gaussian threshold": "a threshold on noisy numbers of users, with Gaussian noise",
-    }[p.selection.value]
-    assert p.selection_delta is not None
-    budget = f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)}"
-    return f"Groups were selected privately by {rule}, which spent {budget} of that budget."
-
-
-def _describe_bound(solution: PerGroupSolution) -> str:
-    p, pair = solution.parameters, solution.pair
-    vector = solution.scaled if solution.selected is None else solution.selected.vector
-    objective = OBJECTIVES[p.objective]
-    if vector is not None and solution.saved_share >= MIN_SAVING:
-        norm = "L1" if p.noise is NoiseKind.LAPLACE else "L2"
-        sample_sentence = ""
-        if solution.selected is not None and solution.selected.vector is not None:
-            groups = wording.counted(solution.selected.vector.max_groups, "group")
-            sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
-        return (
-            f"{sample_sentence}What one user contributes to all groups was bounded in {norm} norm by "
-            f"{wording.number(round_up(vector.max_norm), 6)}, and {cite_noise(p.noise.value)} was added in every "
-            f"group. The {objective} is {error_words(p, vector.error)}."
-        )
-    return "" if pair is None else _describe_pair(p, pair)
+def _name_norm(parameters: PerGroupParameters) -> str:
+    return "L1" if parameters.noise is NoiseKind.LAPLACE else "L2"
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
@@ -217,14 +196,12 @@ def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
         sentence += ", in absolute value"
     return (
         f"{sentence}, and {cite_noise(p.noise.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
-        f"{prefix}{error_words(p, pair.error)}."
+        f"{prefix}{format_error(p, pair.error)}."
     )
 
 
 def build_answer(
-    data: Dataset,
-    parameters: PerGroupParameters,
-    solution: PerGroupSolution | DistributionSolution | None = None,
+    data: Dataset, parameters: PerGroupParameters, solution: AnySolution | None = None
 ) -> Answer:
     """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
 
@@ -251,88 +228,100 @@ def build_answer(
         Keep at most 2 groups of each user, and 1 row in each. 0.283
     """
     if solution is None:
-        if data.pairs is None and data.pair_sizes is None:
-            raise refuse("this needs a group in each row, and these data have none")
-        solution = (
-            sections.solve_by_distribution(data, parameters)
-            if data.pairs is None
-            else solve(data, parameters)
-        )
-    return (
-        _build_from_distribution(data, solution)
-        if isinstance(solution, DistributionSolution)
-        else _build_from_pairs(data, solution)
-    )
-
-
-def _build_from_pairs(dataset: Dataset, solution: PerGroupSolution) -> Answer:
-    kind, selected = dataset.provenance, solution.selected
-    plots_by_name: dict[str, Callable[[], Plot]] = {
-        "per-group-error": lambda: plots.plot_pair_errors(solution, kind),
-        "per-group-sizes": lambda: plots.plot_groups(solution, kind),
-    }
-    if solution.scaled is not None:
-        plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, kind)
-    if selected is not None and (selected.pair or selected.vector):
-        plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, kind)
-    if selected is not None and (selected.over_epsilon or selected.vector_over_epsilon):
-        plots_by_name["per-group-kept-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, kind)[0]
-        plots_by_name["per-group-error-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, kind)[1]
+        solution = sections.choose_pair(data, parameters)
+    disclosure, parameters = data.provenance, solution.parameters
+    title = "Error over both bounds"
+    if isinstance(solution, DistributionSolution):
+        title += ", about"
+    plots_by_name = {"per-group-error": lambda: plots.plot_pair_errors(solution, disclosure, title)}
     answer = Answer(
         headline=words.headline(solution),
-        detail=words.detail(solution, dataset),
+        detail=words.detail(solution, data),
         numbers=words.numbers(solution),
-        assumptions=list_assumptions(solution.parameters),
-        disclosure=kind,
-        facts=words.facts(solution, dataset),
-        proofs=words.proofs(solution),
-        code=write_forms(solution, dataset),
-        near_optimal=words.describe_near_optimal(solution),
-        parameters=solution.parameters,
+        assumptions=words.list_assumptions(solution),
+        disclosure=disclosure,
+        facts=words.facts(solution, data),
+        parameters=parameters,
         solution=solution,
         plots=plots_by_name,
-        make_methods=lambda: write_methods(solution, dataset),
+        make_methods=lambda: write_methods(solution, data),
         bound=solution.pair,
-        setting=_setting(solution.parameters, solution.value_column),
-        error_parts=words.error_parts(solution),
-        sections=build_sections(solution),
+        setting=_setting(parameters, solution.value_column),
     )
-    pairs, columns = solution.problem.pairs, dataset.pairs
-    return add_choice(
-        answer,
-        dataset,
-        f"{solution.parameters.statistic.value} per group",
-        lambda: _list_details(solution),
-        data={
-            "column": "" if columns is None else columns.label,
-            "value_column": "" if columns is None else columns.value_column,
+    if isinstance(solution, DistributionSolution):
+        sizes = solution.problem.sizes
+        facts: dict[str, object] = {
+            "column": sizes.label,
+            "num_pairs": int(sizes.pairs.sum()),
+            "num_groups": solution.problem.num_groups,
+        }
+        answer = replace(answer, sections={BEHIND: sections.describe_inputs})
+    else:
+        pairs, facet = solution.problem.pairs, solution.facet
+        facts = {
+            "column": facet.label,
+            "value_column": facet.value_column,
             "num_users": int(pairs.groups_per_user.size),
             "num_pairs": pairs.num_pairs,
             "num_groups": pairs.num_groups,
-        },
-        left_out=OWN_BOUNDS,
+        }
+        answer = replace(
+            answer,
+            proofs=words.proofs(solution),
+            code=write_forms(solution, data),
+            near_optimal=words.describe_near_optimal(solution),
+            error_parts=words.error_parts(solution),
+            sections=sections.build_sections(solution),
+            plots=plots_by_name | _list_plots(solution, disclosure),
+        )
+    release = f"{parameters.statistic.value} per group"
+    return add_choice(
+        answer, data, release, lambda: _list_details(solution), data=facts, left_out=NOT_COMPARED
     )
 
 
-OWN_BOUNDS = ("own_groups", "own_amount")
+def _list_plots(solution: PerGroupSolution, disclosure: Provenance) -> dict[str, Callable[[], Plot]]:
+    """List the plots besides the main figure."""
+    selected = solution.selected
+    plots_by_name: dict[str, Callable[[], Plot]] = {
+        "per-group-sizes": lambda: plots.plot_groups(solution, disclosure)
+    }
+    if solution.scaled is not None:
+        plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, disclosure)
+    if selected is not None and (selected.pair or selected.vector):
+        plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, disclosure)
+    if selected is not None and (selected.over_epsilon or selected.vector_over_epsilon):
+        plots_by_name["per-group-kept-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, disclosure)[
+            0
+        ]
+        plots_by_name["per-group-error-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, disclosure)[
+            1
+        ]
+    return plots_by_name
 
 
-def _list_details(solution: PerGroupSolution) -> dict[str, object]:
-    parameters, choice, pair = solution.parameters, solution.choice, solution.pair
-    amount, is_integer = "max_amount_per_group", parameters.statistic.whole
-    details: dict[str, object] = {
-        "max_groups_contributed": choice.max_groups,
-        "max_contributions_per_group" if is_integer else amount: (
-            int(choice.max_amount) if is_integer else choice.max_amount
-        ),
-        "error": choice.error,
+def _list_details(solution: AnySolution) -> dict[str, object]:
+    """List the numbers of the file."""
+    choice, pair = solution.choice, solution.pair
+    is_integer = solution.parameters.statistic.is_integer
+    details: dict[str, object] = {"max_groups_contributed": choice.max_groups}
+    if is_integer:
+        details["max_contributions_per_group"] = int(choice.max_amount)
+    else:
+        details["max_amount_per_group"] = choice.max_amount
+    certificate = {
         "error_of_publishing_nothing": choice.error_of_nothing,
         "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
+    if isinstance(solution, DistributionSolution):
+        low, high = solution.limits or (None, None)
+        errors = {"error_about": choice.error, "error_at_least": low, "error_at_most": high}
+        return details | errors | certificate | {"approximate": APPROXIMATE}
+    details |= {"error": choice.error, **certificate}
     if pair is not None and not is_integer:
-        details |= {f"{amount}_rounded": pair.max_amount, "error_rounded": pair.error}
-    norm = "L1" if parameters.delta is None else "L2"
+        details |= {"max_amount_per_group_rounded": pair.max_amount, "error_rounded": pair.error}
+    norm = _name_norm(solution.parameters)
     for name, vector in (("cap", solution.cap), ("scaling", solution.radial)):
         if vector is not None:
             details[name] = {
@@ -343,16 +332,15 @@ def _list_details(solution: PerGroupSolution) -> dict[str, object]:
                 **certificate_fields(vector.certificate),
             }
     if (selected := solution.selected) is not None:
-        details["groups_released_on_average"] = (
-            0.0 if selected.pair is None else selected.pair.expected_groups
-        )
-        if (best_vector := selected.vector) is not None:
+        released = 0.0 if selected.pair is None else selected.pair.expected_groups
+        details["groups_released_on_average"] = released
+        if (best := selected.vector) is not None:
             details["scaled_users"] = {
-                "rule": best_vector.rule.value,
+                "rule": best.rule.value,
                 "norm": norm,
-                "max_norm": best_vector.max_norm,
-                "max_groups_of_the_selection": best_vector.max_groups,
-                "error": best_vector.error,
+                "max_norm": best.max_norm,
+                "max_groups_of_the_selection": best.max_groups,
+                "error": best.error,
                 "proof": "none",
             }
     return details
@@ -375,45 +363,4 @@ def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
         parameters.upper,
         noise=parameters.noise,
         delta=parameters.delta,
-    )
-
-
-def _build_from_distribution(dataset: Dataset, solution: DistributionSolution) -> Answer:
-    title = "Error over both bounds, about"
-    answer = Answer(
-        headline=sections.headline(solution),
-        detail=sections.detail(solution),
-        numbers=sections.numbers(solution),
-        assumptions=list_summary_assumptions(solution.parameters),
-        disclosure=dataset.provenance,
-        facts=sections.facts(solution),
-        parameters=solution.parameters,
-        solution=solution,
-        plots={"per-group-error": lambda: plots.plot_pair_errors(solution, dataset.provenance, title)},
-        make_methods=lambda: write_distribution_methods(solution.parameters, solution.pair, dataset),
-        setting=_setting(solution.parameters, ""),
-        sections={BEHIND: describe_inputs},
-    )
-    choice, sizes = solution.choice, solution.problem.sizes
-    return add_choice(
-        answer,
-        dataset,
-        f"{solution.parameters.statistic.value} per group",
-        lambda: {
-            "max_groups_contributed": choice.max_groups,
-            "max_contributions_per_group": int(choice.max_amount),
-            "error_about": choice.error,
-            "error_at_least": choice.lower,
-            "error_at_most": choice.upper,
-            "error_of_publishing_nothing": choice.error_of_nothing,
-            "ended": choice.stop_reason,
-            "approximate": APPROXIMATE,
-            **certificate_fields(None),
-        },
-        data={
-            "column": sizes.label,
-            "num_pairs": int(sizes.pairs.sum()),
-            "num_groups": solution.problem.num_groups,
-        },
-        left_out=OWN_BOUNDS,
     )

@@ -14,10 +14,11 @@ from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, dr
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.answer.error_map import MappedSolution, OverEpsilon
-from dpcore.per_group.answer.solution import NEAR_OPTIMAL, USEFUL_ERROR, PerGroupSolution
+from dpcore.per_group.answer.error_map import OverEpsilon
+from dpcore.per_group.answer.solution import NEAR_OPTIMAL, USEFUL_ERROR, PairSolution, PerGroupSolution
+from dpcore.per_group.answer.words import OBJECTIVES, format_error
+from dpcore.per_group.means import error_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.summary import OBJECTIVES, error_words, unit_of
 
 MOST_POINTS = 1500
 """Groups that a figure draws; of more, as many evenly spread over their sizes."""
@@ -29,10 +30,10 @@ MAX_ERRORS = 3.0
 
 
 def plot_pair_errors(
-    solution: MappedSolution, provenance: Provenance, title: str = "Error over both bounds"
+    solution: PairSolution, provenance: Provenance, title: str = "Error over both bounds"
 ) -> Plot:
     """Plot the error over both bounds with the marked pairs, or over the only one that there is: the main figure."""
-    error_map, errors = solution.map, solution.map.errors
+    error_map, parameters = solution.map, solution.parameters
     marked_pairs = [
         (name, pair, style, symbol)
         for name, pair, style, symbol in (
@@ -42,58 +43,58 @@ def plot_pair_errors(
         )
         if pair is not None
     ]
-    groups, amounts = error_map.groups, error_map.amounts
-    x = _build_axis(GROUPS_AXIS, "", groups, *(float(pair.max_groups) for _, pair, _, _ in marked_pairs))
-    amount_unit = _name_amount_unit(solution.parameters)
-    marked_amounts = [pair.max_amount for _, pair, _, _ in marked_pairs]
-    y = _build_axis("amount per user and group", amount_unit, amounts, *marked_amounts)
+    groups, amounts, errors = error_map.groups, error_map.amounts, error_map.errors
     columns = {
         "max_groups": np.tile(groups, amounts.size),
         "max_amount": np.repeat(amounts, groups.size),
         "error": errors.ravel(),
     }
-    squares = error_map.squares() or {}
-    columns |= {name: np.sqrt(square).ravel() for name, square in squares.items()}
+    columns |= {name: np.sqrt(square).ravel() for name, square in error_map.squares().items()}
     items: list[Item]
+    x = _build_axis(GROUPS_AXIS, "", groups, *(float(pair.max_groups) for _, pair, _, _ in marked_pairs))
+    y = _build_axis(
+        "amount per user and group",
+        "1 each" if parameters.statistic is Statistic.USERS else _name_unit(parameters.statistic, "rows"),
+        amounts,
+        *(pair.max_amount for _, pair, _, _ in marked_pairs),
+    )
     if min(amounts.size, groups.size) > 1:
-        best_error = min(solution.pair_error if solution.pair is not None else np.inf, float(errors.min()))
+        best_error = float(min(errors.min(), np.inf if solution.pair is None else solution.pair_error))
         contour = f"5{wording.PERCENT} more than the best", NEAR_OPTIMAL
         items = [Cells("error", groups, amounts, errors, best_error, contour=contour)]
         for name, pair, style, symbol in marked_pairs:
-            hover_text = f"error: {error_words(solution.parameters, pair.error)}"
+            hover_text = f"error: {format_error(parameters, pair.error)}"
             items.append(Mark(name, pair.max_groups, pair.max_amount, style, symbol, hover_text=hover_text))
     else:  # Distinct users, or one group for everybody.
         is_over_groups = amounts.size == 1
         bounds = columns["max_groups" if is_over_groups else "max_amount"]
         items = [Curve("Error of the pair", bounds, columns["error"], Style.TOTAL)]
-        visible_errors = errors
-        if squares:  # A part is seen down to a tenth of the least error.
-            for name, column in PART_COLUMNS.items():
-                items.append(Curve(name, bounds, columns[column], STYLES[name]))
-            visible_errors = np.append(errors, errors.min() / 10.0)
+        items += [
+            Curve(name, bounds, columns[column], STYLES[name])
+            for name, column in PART_COLUMNS.items()
+            if column in columns
+        ]
+        # A part is seen down to a tenth of the least error.
+        visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
         for name, pair, style, symbol in marked_pairs:
             bound = pair.max_groups if is_over_groups else pair.max_amount
             items.append(Mark(name, bound, pair.error, style, symbol))
         x = x if is_over_groups else y
         marked_errors = [pair.error for _, pair, _, _ in marked_pairs]
-        y = _build_axis("error", unit_of(solution.parameters), visible_errors, *marked_errors)
-    return Plot(
-        "per-group-error",
-        title,
-        _describe(solution),
-        x,
-        y,
-        items,
-        provenance,
-        columns,
-        is_main=True,
-        handle=build_handle(solution, columns),
-    )
+        y = _build_axis("error", _name_error_unit(parameters), visible_errors, *marked_errors)
+    handle = build_handle(solution, columns)
+    alt = _describe(solution)
+    return Plot("per-group-error", title, alt, x, y, items, provenance, columns, is_main=True, handle=handle)
 
 
-def _name_amount_unit(parameters: PerGroupParameters) -> str:
-    units = {Statistic.ROWS: "rows", Statistic.USERS: "1 each", Statistic.MEAN: "rows"}
-    return units.get(parameters.statistic, "unit of the column")
+def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
+    """Return the unit of a statistic, for axes."""
+    units = {Statistic.ROWS: "rows", Statistic.USERS: "users", Statistic.MEAN: mean_unit}
+    return units.get(statistic, "unit of the column")
+
+
+def _name_error_unit(parameters: PerGroupParameters) -> str:
+    return "share of the group's size" if parameters.objective.relative else _name_unit(parameters.statistic)
 
 
 def _build_axis(name: str, unit: str, values: FloatArray, *more: float) -> Axis:
@@ -103,7 +104,7 @@ def _build_axis(name: str, unit: str, values: FloatArray, *more: float) -> Axis:
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number_format)
 
 
-def _describe(solution: MappedSolution) -> str:
+def _describe(solution: PairSolution) -> str:
     objective = OBJECTIVES[solution.parameters.objective]
     if solution.pair is None:
         return f"Every pair of bounds has a larger {objective} than publishing 0 in every group."
@@ -141,7 +142,9 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
         f"Bounding whole vectors has an error of {wording.number(scaled.error)} at its best, against "
         f"{wording.number(pair_error)} of the best pair of bounds.",
         _build_axis(f"bound on the {norm} norm of a user's vector", "", curves.norms),
-        _build_axis("error", unit_of(solution.parameters), np.array([low * 0.9, min(high, 8.0 * low)])),
+        _build_axis(
+            "error", _name_error_unit(solution.parameters), np.array([low * 0.9, min(high, 8.0 * low)])
+        ),
         items,
         provenance,
         height=420,
@@ -164,32 +167,31 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     sizes = Column("size", all_sizes[indices])
     units = np.ones(indices.size) if is_mean else all_sizes[indices]
     pair_name = "Best pair" if solution.pair is not None else f"Publishing {'the middle' if is_mean else '0'}"
+    one_mean = error_of_one_mean(solution.problem) if is_mean else None
     items: list[Item] = []
     for name, column, errors, style, symbol in (
         (pair_name, "error_of_pair", solution.errors, Style.CAP, "circle"),
         ("Every row kept, users scaled", "error_scaled", solution.errors_scaled, Style.SMOOTH, "diamond"),
-        ("One mean for all groups", "error_of_one_mean", solution.one_mean, Style.SAMPLING, "diamond"),
+        ("One mean for all groups", "error_of_one_mean", one_mean, Style.SAMPLING, "diamond"),
     ):
         if errors is not None:
             y = Column(column, errors[indices] / units)
             items.append(Points(name, sizes, y, style, opacity=0.75, symbol=symbol, size=6))
     heights = np.concatenate([np.asarray(points.y) for points in items if isinstance(points, Points)])
     heights = heights[heights > 0.0]
-    levels = [] if is_mean else [USEFUL_ERROR / 2.0, 1.5]
-    if is_mean:
-        alt = "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
-    else:
+    levels: list[float] = []
+    alt = "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
+    size_name, unit = "rows of the group", "unit of the values"
+    if not is_mean:
         alt = (
             "The error of a group, divided by its size, falls as groups grow: "
             f"{wording.number(solution.count_useless(solution.errors))} of "
             f"{wording.counted(solution.num_groups, 'group')} are not better than publishing 0."
         )
-        items += [Level("As large as the group", 1.0)]
-        items += [
-            Level(f"{wording.percent(USEFUL_ERROR)} of the group's size", USEFUL_ERROR, dash="longdash")
-        ]
-    size_name = "rows of the group" if is_mean else "size of the group, t"
-    unit = "unit of the values" if is_mean else "1 = the group's size"
+        size_name, unit = "size of the group, t", "1 = the group's size"
+        levels = [USEFUL_ERROR / 2.0, 1.5]
+        useful_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
+        items += [Level("As large as the group", 1.0), Level(useful_name, USEFUL_ERROR, dash="longdash")]
     is_empty = not (indices.size and heights.size)
     return Plot(
         "per-group-sizes",
@@ -239,9 +241,16 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
 
 def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tuple[Plot, Plot]:
     """Plot the groups released and the parts of the error, against epsilon."""
-    curves, columns = _list_curves(solution), dict[str, FloatArray]()
-    group_items, error_items = list[Item](), list[Item]()
-    for name, key, curve, style, dash in curves:
+    assert solution.selected is not None
+    columns = dict[str, FloatArray]()
+    group_items, error_items, curves = list[Item](), list[Item](), list[OverEpsilon]()
+    for name, key, curve, style, dash in (
+        ("Best pair", "pair", solution.selected.over_epsilon, Style.CAP, "dot"),
+        ("Users scaled", "scaled", solution.selected.vector_over_epsilon, Style.SMOOTH, "dash"),
+    ):
+        if curve is None:
+            continue
+        curves.append(curve)
         columns |= {
             "epsilon": curve.epsilons,
             f"groups_{key}": curve.groups,
@@ -253,103 +262,73 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
             Curve(f"{name}: lost groups", curve.epsilons, curve.error_lost, style, dash="solid"),
             Curve(f"{name}: released groups", curve.epsilons, curve.error_kept, style, dash="dot"),
         ]
-    _, _, first, _, _ = curves[0]
+    first, number = curves[0], wording.number
     alt = (
-        f"From ε = {wording.number(first.epsilons[0])} to {wording.number(first.epsilons[-1])} the groups released on "
-        f"average go from {wording.number(first.groups[0])} to {wording.number(first.groups[-1])}, and what lost "
-        f"groups add to the error from {wording.number(first.error_lost[0])} to {wording.number(first.error_lost[-1])}."
+        f"From ε = {number(first.epsilons[0])} to {number(first.epsilons[-1])} the groups released on average go from "
+        f"{number(first.groups[0])} to {number(first.groups[-1])}, and what lost groups add to the error from "
+        f"{number(first.error_lost[0])} to {number(first.error_lost[-1])}."
     )
-    max_error = max(float((curve.error_kept + curve.error_lost).max()) for _, _, curve, _, _ in curves)
-    x = _build_axis("privacy budget ε in all, bounds as they are", "", columns["epsilon"])
+    max_error = max(float((curve.error_kept + curve.error_lost).max()) for curve in curves)
     group_limits = (0.0, float(solution.num_groups))
     group_axis = linear_axis("groups released on average", group_limits, number_format=",.3~g")
-    unit = unit_of(solution.parameters)
+    unit = _name_error_unit(solution.parameters)
     error_axis = linear_axis("part of the error", (0.0, max_error), unit, number_format=",.3~g")
+    x = _build_axis("privacy budget ε in all, bounds as they are", "", columns["epsilon"])
+
+    def plot(key: str, title: str, y: Axis, items: list[Item]) -> Plot:
+        return Plot(f"per-group-{key}-over-epsilon", title, alt, x, y, items, provenance, columns, height=340)
+
     return (
-        Plot(
-            "per-group-kept-over-epsilon",
-            "Groups released over ε",
-            alt,
-            x,
-            group_axis,
-            group_items,
-            provenance,
-            columns,
-            height=340,
-        ),
-        Plot(
-            "per-group-error-over-epsilon",
-            "Parts of the error over ε",
-            alt,
-            x,
-            error_axis,
-            error_items,
-            provenance,
-            columns,
-            height=340,
-        ),
+        plot("kept", "Groups released over ε", group_axis, group_items),
+        plot("error", "Parts of the error over ε", error_axis, error_items),
     )
-
-
-def _list_curves(solution: PerGroupSolution) -> list[tuple[str, str, OverEpsilon, Style, str]]:
-    """List name, key, curve, style and dash of what was computed over epsilon."""
-    assert solution.selected is not None
-    curves = (
-        ("Best pair", "pair", solution.selected.over_epsilon, Style.CAP, "dot"),
-        ("Users scaled", "scaled", solution.selected.vector_over_epsilon, Style.SMOOTH, "dash"),
-    )
-    return [(name, key, curve, style, dash) for name, key, curve, style, dash in curves if curve is not None]
 
 
 # --- both bounds by hand ------------------------------------------------------------------------------------
 
 
-def build_handle(solution: MappedSolution, columns: Mapping[str, FloatArray]) -> Handle:
+def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> Handle:
     """Build the handle of the error over both bounds; ``columns`` are those of the figure."""
-    parameters, error_map = solution.parameters, solution.map
-    pair = solution.own_pair or solution.pair
-    if pair is None:
-        best = int(np.argmin(error_map.errors))
-        groups, amount = (float(columns[name][best]) for name in ("max_groups", "max_amount"))
-    else:
-        groups, amount = float(pair.max_groups), pair.max_amount
+    statistic, error_map = solution.parameters.statistic, solution.map
+    best = int(np.argmin(error_map.errors))
+    initial_groups, initial_amount = float(columns["max_groups"][best]), float(columns["max_amount"][best])
+    if pair := solution.own_pair or solution.pair:
+        initial_groups, initial_amount = float(pair.max_groups), pair.max_amount
     parts = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
-    is_count = parameters.statistic in (Statistic.ROWS, Statistic.MEAN)
-    of_groups = "Groups", Column("max_groups", error_map.groups), "", groups, "own_groups", True
-    of_amounts = (
-        "Rows" if is_count else "Amount",
+    amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
+    group_column, amount_column = (
+        Column("max_groups", error_map.groups),
         Column("max_amount", error_map.amounts),
-        "in each",
-        amount,
-        "own_amount",
-        parameters.statistic.whole,
+    )
+    of_groups = SecondBound("Groups", group_column, "", initial_groups, "own_groups", True)
+    of_amounts = SecondBound(
+        amount_name, amount_column, "in each", initial_amount, "own_amount", statistic.is_integer
     )
     # Where a user is in one group at most, the figure is a curve over the amount.
     is_swapped = error_map.groups.size == 1 < error_map.amounts.size
     first, second = (of_amounts, of_groups) if is_swapped else (of_groups, of_amounts)
-    name, bounds, _, initial_value, field, is_integer = first
     return Handle(
-        name,
-        bounds,
+        first.name,
+        first.values,
         columns["error"],
-        initial_value,
-        field,
-        is_integer,
+        first.initial_value,
+        first.field,
+        first.is_integer,
         parts=parts,
         users=_sample_users(solution, is_swapped),
         dots=_build_dots(solution, columns["error"], parts),
-        second=SecondBound(*second),
+        second=second,
     )
 
 
-def _build_dots(solution: MappedSolution, errors: FloatArray, parts: Mapping[str, FloatArray]) -> Dots:
+def _build_dots(solution: PairSolution, errors: FloatArray, parts: Mapping[str, FloatArray]) -> Dots:
     """Build dots: one is a group's number whose error has the size of the objective.
 
     Its bias, its sampling and its noise are the roots of their mean squares over the groups, so that the dots' mean
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
     without known parts, as that of a ratio, is drawn as one normal variable of its size.
     """
-    unit, noise = unit_of(solution.parameters), solution.parameters.noise
+    unit, noise = _name_error_unit(solution.parameters), solution.parameters.noise
     # The mean magnitude of noise of standard deviation 1.
     magnitude = noise.mean_magnitude / math.sqrt(noise.unit_variance)
     return Dots(
@@ -366,16 +345,18 @@ def _build_dots(solution: MappedSolution, errors: FloatArray, parts: Mapping[str
     )
 
 
-def _sample_users(solution: MappedSolution, is_swapped: bool) -> tuple[UserBars, ...]:
+def _sample_users(solution: PairSolution, is_swapped: bool) -> tuple[UserBars, ...]:
     """Sample users by their groups, and pairs of a user and a group by what they add, if these are of several sizes."""
-    bounded = solution.bounded_sizes
-    # What they are cut by, the line below them says.
-    users = sample_users(bounded.groups, bounded.users, "rows", is_cut_by_second=is_swapped)
-    has_amount = bounded.amounts > 0.0
+    groups, users, amounts, pairs = solution.bounded_sizes
+    # The line below the bars names the bound that cuts them.
+    user_bars = sample_users(groups, users, "rows", is_cut_by_second=is_swapped)
+    has_amount = amounts > 0.0
     if not has_amount.any():
-        return (users,)
-    amounts, pairs = bounded.amounts[has_amount], bounded.pairs[has_amount]
-    pair_bars = sample_users(amounts, pairs, "rows", "pair", is_cut_by_second=not is_swapped)
-    return tuple(bars for bars in (users, pair_bars) if bars.contributions[0] > bars.contributions[-1]) or (
-        users,
+        return (user_bars,)
+    pair_bars = sample_users(
+        amounts[has_amount], pairs[has_amount], "rows", "pair", is_cut_by_second=not is_swapped
     )
+    bars_of_several_sizes = tuple(
+        bars for bars in (user_bars, pair_bars) if bars.contributions[0] > bars.contributions[-1]
+    )
+    return bars_of_several_sizes or (user_bars,)

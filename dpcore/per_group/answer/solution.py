@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer.against import BoundComparison
+from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
 from dpcore.per_group.answer import error_map
-from dpcore.per_group.answer.error_map import LARGE, BoundedSizes, ErrorMap, Pair
-from dpcore.per_group.means import (
-    MeanChoice,
-    best_mean_pair,
-    error_of_one_mean,
-    mean_error,
-    mean_squares,
-    useful_size,
-)
+from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
+from dpcore.per_group.means import best_mean_pair, mean_error, mean_squares, useful_size
 from dpcore.per_group.moments import ErrorParts, error_parts, moments, pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
+from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups, parts_by_groups
@@ -34,7 +31,7 @@ from dpcore.per_group.selection import (
     selected_tuner_pick,
 )
 from dpcore.per_group.sorted_pairs import SortedPairs
-from dpcore.per_group.summary import round_up
+from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 from dpcore.per_group.whole_vector import (
     VectorChoice,
     VectorRule,
@@ -47,6 +44,8 @@ from dpcore.per_group.whole_vector import (
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Points of the map along groups and amounts; each amount costs one pass over the pairs."""
 SELECTED_COLUMNS, SELECTED_ROWS = 12, 8
+MEAN_COLUMNS, MEAN_ROWS = 9, 9
+SUMMARY_COLUMNS, SUMMARY_ROWS = 30, 16
 MAX_VISITED_PAIRS = 60_000_000
 """Pairs that the search with private groups visits in total, about a minute; at least 60 passes over all pairs."""
 CURVE_POINTS = 36
@@ -57,58 +56,98 @@ MIN_SAVING = 0.01
 """Smallest share of the error saved by scaling that the answer mentions."""
 USEFUL_ERROR = 0.1
 """Relative error below which a group's number is called useful."""
+DIGITS = 3
 
 
-@dataclass(frozen=True, eq=False)
-class PerGroupSolution:
-    """The best bounds for a release per group, with the map of the error and the error of each group.
+def round_up(amount: float) -> float:
+    """Round an amount up to few digits, as the exact amount may reveal that of one user."""
+    if amount <= 0.0 or not math.isfinite(amount):
+        return amount
+    step = 10.0 ** (math.floor(math.log10(amount)) - DIGITS + 1)
+    return float(f"{math.ceil(amount / step * (1.0 - 1e-12)) * step:.12g}")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairSolution:
+    """The best pair of bounds and the map of the error, from the pairs or from their distribution.
 
     Attributes:
         problem: The problem on these data.
         choice: The best pair, or the best found.
         pair: The same with L-infinity rounded to few digits if it is real, for card and code; None if releasing nothing
             is better.
-        error_parts: Parts of the error of ``pair``; None for a mean.
-        cap: The best cap of whole vectors; None outside the theorem.
-        radial: The best radial clip; likewise.
-        tuner: The pair that PipelineDP's rule picks; None if the rule does not cover the statistic.
         own_pair: The user's own pair, or None.
+        tuner: The pair that PipelineDP's rule picks; None if the rule does not cover the statistic.
         map: The error over both bounds.
-        good_groups: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
-        sizes: True value of every group (its rows, for a mean), shape (num_entries,); the last entry may stand for all
-            groups without rows.
-        errors: Root mean squared error of every group at ``pair``, or of publishing nothing if there is no pair.
-        errors_scaled: The same at the better of cap and radial clip; None outside the theorem.
-        one_mean: Error of every group if one mean is published for all; only for a mean.
-        mean_size: Rows of a group from which its own mean is better than that; None if there is no such size.
-        column: Name of the group column.
-        value_column: Name of the column that is added up; empty for rows and users.
-        selected: The solution for privately selected groups; None for a public list.
     """
 
-    problem: PerGroupProblem
-    choice: PairChoice | MeanChoice
+    problem: PerGroupProblem | SummaryProblem
+    choice: PairChoice
     pair: Pair | None
-    tuner: Pair | None
     own_pair: Pair | None
+    tuner: Pair | None = None
     map: ErrorMap
-    sizes: FloatArray
-    errors: FloatArray
-    column: str
-    value_column: str
-    error_parts: ErrorParts | None = None
-    cap: VectorChoice | None = None
-    radial: VectorChoice | None = None
-    good_groups: tuple[int, int] | None = None
-    errors_scaled: FloatArray | None = None
-    one_mean: FloatArray | None = None
-    mean_size: float | None = None
-    selected: error_map.SelectionSolution | None = None
 
     @property
     def parameters(self) -> PerGroupParameters:
         """Return the parameters of the problem."""
         return self.problem.parameters
+
+    @property
+    def pair_error(self) -> float:
+        """Return the error of the best pair, or of releasing nothing if that is better."""
+        return self.choice.error_of_nothing if self.pair is None else self.pair.error
+
+    @cached_property
+    def bounded_sizes(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return groups per user with their users, and amounts with their pairs: the sizes that the bounds cut."""
+        if isinstance(self.problem, SummaryProblem):
+            sizes = self.problem.sizes
+            # A user of k groups has k pairs.
+            groups, users, pairs = sizes.groups, sizes.pairs / sizes.groups, sizes.pairs.astype(np.float64)
+        else:
+            groups = self.problem.pairs.groups_per_user
+            users, pairs = np.ones(groups.size), np.ones(self.problem.pairs.num_pairs)
+        return *_count_distinct(groups, users), *_count_distinct(np.abs(self.problem.amounts), pairs)
+
+
+def _count_distinct(values: npt.ArrayLike, times: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the distinct values, ascending, and the count of each."""
+    distinct, index = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+    return distinct, np.rint(np.bincount(index, times))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DistributionSolution(PairSolution):
+    """The best pair for a distribution of pairs.
+
+    Attributes:
+        limits: Interval of the error for any mixture of pairs; None if it is not known.
+    """
+
+    problem: SummaryProblem
+    limits: tuple[float, float] | None
+    value_column: str = ""  # Only rows and users are counted.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PerGroupSolution(PairSolution):
+    """The best bounds for a release per group, with the error of each group.
+
+    Attributes:
+        facet: The pairs as the data have them, with the names of their columns.
+        cap: The best cap of whole vectors; None outside the theorem.
+        radial: The best radial clip; likewise.
+        near_optimal: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
+        selected: The solution for privately selected groups; None for a public list.
+    """
+
+    problem: PerGroupProblem
+    facet: Pairs
+    cap: VectorChoice | None = None
+    radial: VectorChoice | None = None
+    near_optimal: tuple[int, int] | None = None
+    selected: error_map.SelectionSolution | None = None
 
     @property
     def num_groups(self) -> int:
@@ -121,6 +160,12 @@ class PerGroupSolution:
         return self.parameters.statistic is Statistic.MEAN
 
     @property
+    def value_column(self) -> str:
+        """Return the name of the column that is added up; empty for rows and users."""
+        is_count = self.parameters.statistic in (Statistic.ROWS, Statistic.USERS)
+        return "" if is_count else self.facet.value_column
+
+    @property
     def scaled(self) -> VectorChoice | None:
         """Return the better of cap and radial clip, or None if the theorem does not cover the statistic."""
         if self.cap is None or self.radial is None:
@@ -128,29 +173,70 @@ class PerGroupSolution:
         return self.radial if self.radial.error < self.cap.error else self.cap
 
     @cached_property
-    def bounded_sizes(self) -> BoundedSizes:
-        """Return the sizes that the bounds cut, with their counts."""
-        return error_map.count_bounded_sizes(self.problem)
+    def error_parts(self) -> ErrorParts | None:
+        """Return the parts of the error of ``pair``; None for a mean, and for privately selected groups."""
+        if self.is_mean or self.pair is None or self.selected is not None:
+            return None
+        return error_parts(self.problem, self.pair.max_groups, self.pair.max_amount)
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Return the true value of every group (rows, for a mean); the last entry may stand for all without rows."""
+        return self.problem.totals
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """Return the root mean squared error of every group at ``pair``, or of publishing nothing without a pair."""
+        problem, pair = self.problem, self.pair
+        if self.selected is not None and self.selected.pair is not None:
+            return np.sqrt(self.selected.pair.mean_squares)
+        if pair is None:
+            return np.abs(problem.centred_means if self.is_mean else problem.totals)
+        if self.is_mean:
+            return np.sqrt(mean_squares(problem, pair.max_groups, int(pair.max_amount)))
+        return np.sqrt(moments(problem, pair.max_groups, pair.max_amount).mean_squares)
+
+    @cached_property
+    def errors_scaled(self) -> FloatArray | None:
+        """Return the same at the better bound on whole vectors; None if there is none."""
+        if self.selected is not None:
+            groups = self.selected.vector_groups
+            return None if groups is None else np.sqrt(groups.mean_squares)
+        if (best := self.scaled) is None:
+            return None
+        kept = keep_amounts(self.problem, best.rule, best.max_norm)
+        missing = self.problem.per_group(self.problem.amounts - kept)
+        return np.hypot(missing, float(self.parameters.norm_noise(best.max_norm)))
+
+    @cached_property
+    def useful_mean_size(self) -> float | None:
+        """Return the rows of a group from which its own mean is better than one mean for all; None if there is none."""
+        return useful_size(self.problem, self.errors) if self.is_mean and self.pair is not None else None
 
     @cached_property
     def norm_curves(self) -> NormCurves:
-        """Return the error over the bound on whole vectors; the theorem must cover the statistic."""
-        return build_norm_curves(self)
-
-    @property
-    def pair_error(self) -> float:
-        """Return the error of the best pair, or of releasing nothing if that is better."""
-        return self.choice.error_of_nothing if self.pair is None else self.pair.error
+        """Return the error over the bound on whole vectors, around the best; the theorem must cover the statistic."""
+        assert self.cap is not None
+        assert self.radial is not None
+        problem = self.problem
+        best_norms = [x for x in (self.cap.max_norm, self.radial.max_norm) if x > 0.0]
+        norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
+        centres = best_norms or [norm or 1.0]
+        points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
+        norms = np.unique(np.r_[np.geomspace(min(centres) / 30.0, max(centres) * 30.0, points), best_norms])
+        cap, radial = (
+            np.array([vector_error(problem, rule, float(t)) for t in norms])
+            for rule in (VectorRule.CAP, VectorRule.RADIAL)
+        )
+        return NormCurves(norms, cap, radial)
 
     @property
     def saved_share(self) -> float:
         """Return the share of the best pair's error that bounding whole vectors saves; 0 if that was not computed."""
         vector = self.scaled if self.selected is None else self.selected.vector
-        return (
-            0.0
-            if vector is None or self.pair_error == 0.0
-            else max(0.0, 1.0 - vector.error / self.pair_error)
-        )
+        if vector is None or self.pair_error == 0.0:
+            return 0.0
+        return max(0.0, 1.0 - vector.error / self.pair_error)
 
     def find_useful_size(self, errors: FloatArray) -> float | None:
         """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
@@ -165,6 +251,15 @@ class PerGroupSolution:
     def count_useless(self, errors: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
         return int(self.problem.pairs.times[errors >= np.abs(self.sizes)].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class NormCurves:
+    """The error over T for both rules, of the shape of ``norms``."""
+
+    norms: FloatArray
+    cap: FloatArray
+    radial: FloatArray
 
 
 def build_pairs(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
@@ -194,13 +289,11 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundCompa
     if parameters.selection.private:
         return "Where groups are selected privately, the tab on that selection has the curves over ε."
     pairs = build_pairs(data, parameters)
-    mean = parameters.statistic is Statistic.MEAN
 
     def best(epsilon: float) -> tuple[float, float]:
         problem = PerGroupProblem(pairs, replace(parameters, epsilon=epsilon))
-        choice: PairChoice | MeanChoice = best_mean_pair(problem) if mean else best_pair(problem)
-        if choice.releases_nothing:
-            return 0.0, choice.error_of_nothing
+        is_mean = parameters.statistic is Statistic.MEAN
+        choice = best_mean_pair(problem) if is_mean else best_pair(problem)
         return float(choice.max_groups), choice.error
 
     return BoundComparison(
@@ -211,14 +304,14 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundCompa
     )
 
 
-def check(data: Dataset, parameters: PerGroupParameters) -> None:
-    """Check that the data fit the parameters, before any search begins.
+def check(data: Dataset, parameters: PerGroupParameters) -> bool:
+    """Return True if the data fit the parameters, before any search begins.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    assert data.pairs is not None
     PerGroupProblem(build_pairs(data, parameters), parameters)
+    return True
 
 
 def solve(
@@ -238,193 +331,118 @@ def solve(
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    assert data.pairs is not None
+    if data.pairs is None:
+        raise refuse("this needs a group in each row, and these data have none")
     problem = PerGroupProblem(build_pairs(data, parameters), parameters)
-    if parameters.selection.private:
-        return _solve_selected(data.pairs, problem, progress, should_stop)
-    is_mean = parameters.statistic is Statistic.MEAN
-    facet = None if is_mean else SortedPairs.from_problem(problem)
+    num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
+    is_mean = statistic is Statistic.MEAN
+    selection = Selection(problem) if parameters.selection.private else None
+    facet = None if is_mean or selection else SortedPairs.from_problem(problem)
     progress(0.1)
-    choice: PairChoice | MeanChoice = (
-        best_mean_pair(problem, should_stop=should_stop)
-        if is_mean
-        else best_pair(problem, facet, should_stop=should_stop)
-    )
-    progress(0.3)
+    if selection is not None:
+        choice = best_selected_pair(
+            selection,
+            max_evaluations=int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500)),
+            progress=lambda share: progress(0.1 + 0.6 * share),
+            should_stop=should_stop,
+        )
+        error_at = selection.error
+    elif is_mean:
+        choice = best_mean_pair(problem, should_stop=should_stop)
+        error_at = partial(mean_error, problem)
+    else:
+        choice = best_pair(problem, facet, should_stop=should_stop)
+        error_at = partial(pair_error, problem)
 
     def evaluate(groups: int, amount: float) -> Pair:
-        error = mean_error(problem, groups, int(amount)) if is_mean else pair_error(problem, groups, amount)
-        return Pair(groups, amount, error)
+        return Pair(groups, amount, error_at(groups, amount))
 
-    pair = None
+    pair = tuner = own_pair = cap = radial = near_optimal = selected = None
     if not choice.releases_nothing:
-        pair = evaluate(
-            choice.max_groups,
-            choice.max_amount if parameters.statistic.whole else round_up(choice.max_amount),
-        )
-    is_non_negative = parameters.statistic.non_negative
-    tolerance = 1e-2 if problem.pairs.num_pairs > LARGE else 1e-3
-    cap, radial = None, None
-    if is_non_negative:
+        amount = choice.max_amount if statistic.is_integer else round_up(choice.max_amount)
+        pair = evaluate(choice.max_groups, amount)
+    progress(0.7)
+    if selection is None and statistic.non_negative:
+        tolerance = 1e-2 if num_pairs > LARGE else 1e-3
         cap, radial = best_cap(problem, tolerance=tolerance, should_stop=should_stop), best_radial(problem)
-    progress(0.6)
-    tuner = None
-    if is_non_negative and problem.pairs.num_pairs <= MAX_PAIRS and not should_stop():
-        tuner = evaluate(*tuner_pick(problem))
-    own_pair = None
+    if statistic.non_negative and num_pairs <= MAX_PAIRS and not should_stop():
+        tuner = evaluate(*(tuner_pick(problem) if selection is None else selected_tuner_pick(selection)))
     if parameters.own_groups is not None and parameters.own_amount is not None:
         own_pair = evaluate(int(parameters.own_groups), float(parameters.own_amount))
-    progress(0.7)
-    if is_mean:
-        cells = error_map.map_means(problem, should_stop)
-    else:
-        assert facet is not None
-        groups, amounts = error_map.choose_axes(problem, pair, MAP_COLUMNS, MAP_ROWS)
-
-        def row(amount: float) -> FloatArray:
-            group_errors = parts_by_groups(problem, amount, facet)
-            return np.array([group_errors.errors, group_errors.sampling, group_errors.noise])[
-                :, groups.astype(np.int64) - 1
-            ]
-
-        cells = error_map.map_by_rows(groups, amounts, row, pair, should_stop)
-    errors = _errors_of_groups(problem, pair)
-    scaled = None
-    if cap is not None and radial is not None:
-        better = radial if radial.error < cap.error else cap
-        scaled = _errors_scaled(problem, better)
-    return PerGroupSolution(
-        problem=problem,
-        choice=choice,
-        pair=pair,
-        error_parts=None
-        if is_mean or pair is None
-        else error_parts(problem, pair.max_groups, pair.max_amount),
-        cap=cap,
-        radial=radial,
-        tuner=tuner,
-        own_pair=own_pair,
-        map=cells,
-        good_groups=None if is_mean or pair is None else _good_groups(problem, pair, facet),
-        sizes=problem.totals,
-        errors=errors,
-        errors_scaled=scaled,
-        one_mean=error_of_one_mean(problem) if is_mean else None,
-        mean_size=useful_size(problem, errors) if is_mean and pair is not None else None,
-        column=data.pairs.label,
-        value_column=data.pairs.value_column
-        if parameters.statistic not in (Statistic.ROWS, Statistic.USERS)
-        else "",
-    )
-
-
-def _errors_of_groups(problem: PerGroupProblem, pair: Pair | None) -> FloatArray:
-    mean = problem.parameters.statistic is Statistic.MEAN
-    if pair is None:
-        return np.abs(problem.centred_means if mean else problem.totals)
-    if mean:
-        return np.asarray(np.sqrt(mean_squares(problem, pair.max_groups, int(pair.max_amount))))
-    return np.asarray(np.sqrt(moments(problem, pair.max_groups, pair.max_amount).mean_squares))
-
-
-def _errors_scaled(problem: PerGroupProblem, choice: VectorChoice) -> FloatArray:
-    missing = problem.per_group(problem.amounts - keep_amounts(problem, choice.rule, choice.max_norm))
-    return np.hypot(missing, float(problem.parameters.norm_noise(choice.max_norm)))
-
-
-def _solve_selected(
-    facet: Pairs, problem: PerGroupProblem, progress: Progress, should_stop: ShouldStop
-) -> PerGroupSolution:
-    """Solve a problem whose groups are selected privately."""
-    selection, parameters = Selection(problem), problem.parameters
-    num_pairs = problem.pairs.num_pairs
-    max_evaluations = int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500))
-    choice = best_selected_pair(
-        selection,
-        max_evaluations=max_evaluations,
-        progress=lambda share: progress(0.7 * share),
-        should_stop=should_stop,
-    )
-    pair = None
-    if not choice.releases_nothing:
-        amount = choice.max_amount if parameters.statistic.whole else round_up(choice.max_amount)
-        pair = Pair(choice.max_groups, amount, selection.error(choice.max_groups, amount))
-    progress(0.7)
-    tuner = own_pair = None
-    if num_pairs <= MAX_PAIRS and not should_stop():
-        l0, linf = selected_tuner_pick(selection)
-        tuner = Pair(l0, linf, selection.error(l0, linf))
-    if parameters.own_groups is not None and parameters.own_amount is not None:
-        l0, x = int(parameters.own_groups), float(parameters.own_amount)
-        own_pair = Pair(l0, x, selection.error(l0, x))
-    vector = best_selected_vector(selection, should_stop)
     progress(0.8)
-    selected_solution = error_map.evaluate(
-        selection,
-        None if pair is None else (pair.max_groups, pair.max_amount),
-        vector,
-        None if tuner is None else (tuner.max_groups, int(tuner.max_amount)),
-        should_stop,
-    )
-    progress(0.85)
-    groups, amounts = error_map.choose_axes(problem, pair, SELECTED_COLUMNS, SELECTED_ROWS)
-    if should_stop():  # One point only, as each costs as much as a step of the search.
+    if selection is not None:
+        vector = best_selected_vector(selection, should_stop)
+        selected = error_map.evaluate(selection, pair, vector, tuner, should_stop)
+    columns, rows = MAP_COLUMNS, MAP_ROWS
+    if facet is None:
+        columns, rows = (MEAN_COLUMNS, MEAN_ROWS) if is_mean else (SELECTED_COLUMNS, SELECTED_ROWS)
+    groups, amounts = error_map.choose_axes(problem, None if is_mean else pair, columns, rows)
+    if (
+        selection is not None and should_stop()
+    ):  # One point only, as each costs as much as a step of the search.
         groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def row(amount: float) -> FloatArray:
-        return np.array([selection.error(int(l0), amount) for l0 in groups])
+        if facet is not None:
+            return parts_by_groups(problem, amount, facet)[:, groups.astype(np.int64) - 1]
+        return np.array([[error_at(int(l0), amount) for l0 in groups]])
 
-    cells = error_map.map_by_rows(groups, amounts, row, pair, should_stop)
-    totals = np.abs(problem.totals)
+    if facet is not None and pair is not None:
+        near_optimal = _find_near_optimal(problem, pair, facet)
     return PerGroupSolution(
         problem=problem,
         choice=choice,
         pair=pair,
-        tuner=tuner,
         own_pair=own_pair,
-        map=cells,
-        sizes=problem.totals,
-        errors=totals if selected_solution.pair is None else np.sqrt(selected_solution.pair.mean_squares),
-        errors_scaled=None
-        if selected_solution.vector_groups is None
-        else np.sqrt(selected_solution.vector_groups.mean_squares),
-        column=facet.label,
-        value_column=facet.value_column if parameters.statistic is Statistic.SUM else "",
-        selected=selected_solution,
+        tuner=tuner,
+        map=error_map.map_by_rows(groups, amounts, row, None if is_mean else pair, should_stop),
+        facet=data.pairs,
+        cap=cap,
+        radial=radial,
+        near_optimal=near_optimal,
+        selected=selected,
     )
 
 
-def _good_groups(problem: PerGroupProblem, pair: Pair, facet: SortedPairs | None) -> tuple[int, int]:
+def _find_near_optimal(problem: PerGroupProblem, pair: Pair, facet: SortedPairs) -> tuple[int, int]:
+    """Return the interval of near-optimal L0 around the pair, without other near-optimal intervals."""
     near = np.flatnonzero(errors_by_groups(problem, pair.max_amount, facet) <= NEAR_OPTIMAL * pair.error) + 1
-    # Only the interval around the pair, without other near-optimal intervals.
     inside = np.searchsorted(near, pair.max_groups)
     gaps = np.flatnonzero(np.diff(near) > 1)
     low, high = gaps[gaps < inside], gaps[gaps >= inside]
     return int(near[low[-1] + 1] if low.size else near[0]), int(near[high[0]] if high.size else near[-1])
 
 
-@dataclass(frozen=True, eq=False)
-class NormCurves:
-    """The error over T for both rules, of the shape of ``norms``."""
+def solve_by_distribution(data: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
+    """Solve for the best pair and map the error; the data must have sizes of pairs.
 
-    norms: FloatArray
-    cap: FloatArray
-    radial: FloatArray
-
-
-def build_norm_curves(solution: PerGroupSolution) -> NormCurves:
-    """Build the curves of the error over the bound on the norm, around the best bounds."""
-    assert solution.cap is not None
-    assert solution.radial is not None
-    problem = solution.problem
-    best_norms = [x for x in (solution.cap.max_norm, solution.radial.max_norm) if x > 0.0]
-    norm = float(np.linalg.norm(problem.amounts[: problem.pairs.groups_per_user[0]]))
-    centres = best_norms or [norm or 1.0]
-    low, high = min(centres) / 30.0, max(centres) * 30.0
-    points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
-    norms = np.unique(np.r_[np.geomspace(low, high, points), best_norms])
-    return NormCurves(
-        norms,
-        np.array([vector_error(problem, VectorRule.CAP, float(t)) for t in norms]),
-        np.array([vector_error(problem, VectorRule.RADIAL, float(t)) for t in norms]),
+    Raises:
+        InvalidInput: The parameters need the pairs themselves.
+    """
+    assert data.pair_sizes is not None
+    problem = SummaryProblem(data.pair_sizes, parameters)
+    choice = best_summary_pair(problem)
+    pair = own_pair = None
+    limits: tuple[float, float] | None = (choice.error, choice.error)
+    if not choice.releases_nothing:
+        pair = Pair(choice.max_groups, choice.max_amount, choice.error)
+        limits = problem.limits(pair.max_groups, pair.max_amount)
+    if parameters.own_groups is not None and parameters.own_amount is not None:
+        l0, linf = int(parameters.own_groups), float(parameters.own_amount)
+        own_pair = Pair(l0, linf, problem.error(l0, linf))
+    groups, amounts = (
+        np.unique(np.r_[space_evenly(int(most), count), best or 1]).astype(np.float64)
+        for most, count, best in (
+            (data.pair_sizes.groups.max(), SUMMARY_COLUMNS, choice.max_groups),
+            (problem.amounts.max(), SUMMARY_ROWS, choice.max_amount),
+        )
+    )
+    parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
+    return DistributionSolution(
+        problem=problem,
+        choice=choice,
+        pair=pair,
+        own_pair=own_pair,
+        map=ErrorMap(groups, amounts, *np.moveaxis(parts, -1, 0)),
+        limits=limits,
     )

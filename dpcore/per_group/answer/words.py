@@ -1,4 +1,4 @@
-"""The solution for a release per group in words: sentences, numbers, the methods section."""
+"""The solution for a release per group in words: sentences, numbers, facts."""
 
 from __future__ import annotations
 
@@ -6,260 +6,253 @@ import math
 
 import numpy as np
 
+from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, Proof, build_error_parts
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Contribution, Dataset
-from dpcore.per_group import summary
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
-from dpcore.per_group.answer.solution import MIN_SAVING, USEFUL_ERROR, PerGroupSolution
-from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import COVERED
-from dpcore.per_group.summary import OBJECTIVES, error_words
+from dpcore.per_group.answer.solution import (
+    MIN_SAVING,
+    USEFUL_ERROR,
+    DistributionSolution,
+    PerGroupSolution,
+    round_up,
+)
+from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorRule, private_margin
 
+AnySolution = PerGroupSolution | DistributionSolution
+OBJECTIVES = {
+    Objective.ROOT_MEAN_SQUARE: "root mean squared error over the groups",
+    Objective.MEAN_RMSE: "mean of the groups' errors",
+    Objective.RELATIVE_ROOT_MEAN_SQUARE: "root mean square of the groups' relative errors",
+    Objective.MEAN_RELATIVE: "mean of the groups' relative errors",
+    Objective.LARGE_GROUPS: "root mean squared error over the large groups",
+}
 
-def describe_released(selected: SelectionSolution, groups: int) -> str:
-    """Describe the expected number of released groups; empty if nothing is released."""
-    counts = [
-        (name, wording.number(outcome.expected_groups))
-        for name, outcome in (("the pair", selected.pair), ("scaling", selected.vector_groups))
-        if outcome is not None
+
+def format_amount(parameters: PerGroupParameters, amount: float) -> str:
+    """Format a bound on an amount with its unit: rows, or a number without a unit."""
+    if parameters.statistic in (Statistic.ROWS, Statistic.MEAN):
+        return wording.counted(amount, "row")
+    return wording.number(amount)
+
+
+def format_pair(parameters: PerGroupParameters, max_groups: int, max_amount: float) -> str:
+    """Format a pair of bounds, such as ``9 groups × 3 rows``; groups alone if users count once in each."""
+    groups = wording.counted(max_groups, "group")
+    if parameters.statistic is Statistic.USERS:
+        return groups
+    return f"{groups} × {format_amount(parameters, max_amount)}"
+
+
+def format_error(parameters: PerGroupParameters, error: float) -> str:
+    """Format an error with its unit: per cent, rows, users, or a number without a unit."""
+    if parameters.objective.relative:
+        return wording.percent(error)
+    name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
+    return wording.number(error) if name is None else wording.counted(float(f"{error:.3g}"), name)
+
+
+def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
+    """Return the assumptions of the answer, sentences without their full stop."""
+    parameters = solution.parameters
+    sentences = [
+        f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
+        "The list of groups is public and does not depend on the data; groups without rows are released, too",
+        "The budget is for all groups together; every further release needs its own",
+        "Under a pair of bounds each user keeps at most so many of their groups, drawn at random, and in each at "
+        "most the other bound",
+        "The errors are those on the very data given, averaged over the noise and the random choice of groups",
+        "The bounds are taken as public. If they were computed from private data, ε does not cover that",
     ]
-    if not counts:
-        return ""
-    text = ", ".join(f"{number} with {name}" for name, number in counts)
-    return f"Released on average, of {wording.counted(groups, 'group')}: {text}."
-
-
-def _budget(parameters: PerGroupParameters) -> str:
-    """Describe how epsilon and delta are split between selection and noise."""
-    noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
-    if parameters.delta is not None:
-        noise += f" and δ = {wording.entered(parameters.delta)}"
-    assert parameters.selection_delta is not None
-    return (
-        f"ε = {wording.entered(parameters.selection_epsilon)} and δ = {wording.entered(parameters.selection_delta)} "
-        f"select groups ({parameters.selection.value}), {noise} {'are' if parameters.delta else 'is'} for the noise."
-    )
-
-
-def list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
-    """Build the facts: the split of the budget, the parts of the error, and other bounds."""
-    facts = {"Budget": _budget(solution.parameters)}
-    if selected.pair is not None:
-        kept_part, lost_part = split_error(solution.problem, selected.pair)
-        facts["What the error consists of"] = (
-            f"groups that are not released {wording.percent(lost_part / (kept_part + lost_part))}, released ones "
-            f"{wording.percent(kept_part / (kept_part + lost_part))}."
+    if parameters.selection.private:
+        sentences[1] = (
+            "Groups are selected by how many users keep them in their sample; a group that is not released "
+            "counts as 0, so that its error is its size"
         )
-    if selected.vector is not None:
-        rule = "one level for each user's vector" if selected.vector.rule is VectorRule.CAP else "scaling"
-        facts["Without sampling amounts"] = (
-            f"{rule} errs by {error_words(solution.parameters, selected.vector.error)}, "
-            f"the best pair by {error_words(solution.parameters, solution.pair_error)}. "
-            f"Only the selection keeps {wording.counted(selected.vector.max_groups, 'group')} of each user. Best of "
-            f"{wording.number(selected.vector.evaluations)} settings; nothing proves that there is no better one."
+        sentences[2] = (
+            "Selection and noise each have their share of ε and δ, which add up; the budget is for all groups together"
         )
-    if selected.tuner_groups is not None:
-        facts["What PipelineDP's rule keeps"] = (
-            f"it keeps {wording.number(selected.tuner_groups.expected_groups)} of "
-            f"{wording.counted(solution.num_groups, 'group')} on average: groups that are not released cost it "
-            "nothing."
+        sentences[3] += (
+            ", the same for selection and sum; where users are scaled, only the selection has a sample"
         )
-    facts["Programs"] = "are written for public lists of groups; there is none for private groups yet."
-    return facts
+    if parameters.statistic is Statistic.MEAN:
+        sentences[3:5] = [
+            "Under a pair of bounds each user keeps at most so many of their groups, and in each at most so many rows, "
+            "all drawn at random",
+            "For every group the rows' distances from the lower and from the upper end of the range are added up, and "
+            "released as one vector with the whole of ε and δ; from both follows the mean, brought into the range",
+            "In the errors the noise is exact, and the random choice of groups and rows stands by its moments up to "
+            "the third",
+        ]
+    if isinstance(solution, DistributionSolution):
+        sentences.append("Every group holds the same mixture of pairs")
+    return tuple(sentences)
 
 
-def survival_sentences(solution: PerGroupSolution) -> list[str]:
-    """Describe the expected number of released groups and their size, for each choice of bounds."""
-    assert solution.selected is not None
-    selected = solution.selected
-    choices = (
-        ("With the best pair", selected.pair),
-        ("With users scaled", selected.vector_groups),
-        ("With the pair of PipelineDP's rule", selected.tuner_groups),
-    )
-    sentences = []
-    for name, groups in choices:
-        if groups is None:
-            continue
-        likely = selected.users[groups.keep_probability >= 0.5]
-        size_text = (
-            f"the smallest that is released more often than not has {wording.counted(int(likely.min()), 'user')}"
-            if likely.size
-            else "none is released more often than not"
-        )
-        sentences.append(
-            f"**{name}:** {wording.number(groups.expected_groups)} of "
-            f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
-        )
-    if not sentences:
-        sentence = "No bounds that were looked at err less than releasing no group."
-        sentences.append("Releasing no group errs least." if solution.choice.settled else sentence)
-    return sentences
-
-
-LEAKS = "A pair read off private data is private too: draw it, or choose it without these data."
-LEAKS_UNDRAWN = "A pair read off private data is private too: choose it without these data."
-GROUPS_LEAK = (
-    "**Groups and pair were read off private data.** Which groups there are tells who is in them: enter how many are "
-    "on a public list, or select groups privately (*More settings*)."
-)
-
-
-def amount(solution: PerGroupSolution, value: float) -> str:
-    """Format a bound on an amount with its unit."""
-    return summary.amount_words(solution.parameters, value)
-
-
-def error(solution: PerGroupSolution, value: float) -> str:
-    """Format an error with its unit."""
-    return summary.error_words(solution.parameters, value)
-
-
-def pair_words(solution: PerGroupSolution) -> str:
+def instruct_to_bound(solution: AnySolution) -> str:
     """Return the best pair as an imperative phrase."""
     assert solution.pair is not None
     groups = wording.counted(solution.pair.max_groups, "group")
     if solution.parameters.statistic is Statistic.USERS:
         return f"Count each user in at most {groups}"
-    value = amount(solution, solution.pair.max_amount)
-    if solution.parameters.statistic is Statistic.SIGNED_SUM:
-        return f"Keep at most {groups} of each user, and {value} in each, on either side of 0"
-    return f"Keep at most {groups} of each user, and {value} in each"
+    amount = format_amount(solution.parameters, solution.pair.max_amount)
+    either_side = ", on either side of 0" if solution.parameters.statistic is Statistic.SIGNED_SUM else ""
+    return f"Keep at most {groups} of each user, and {amount} in each{either_side}"
 
 
-def headline(solution: PerGroupSolution) -> str:
+def headline(solution: AnySolution) -> str:
     """Return the recommendation in one sentence: the best pair of bounds, or the alternative if there is none."""
-    epsilon = wording.entered(solution.parameters.epsilon)
+    is_summary = isinstance(solution, DistributionSolution)
     if solution.pair is not None:
-        return f"{pair_words(solution)}."
-    if solution.saved_share < MIN_SAVING:
-        value = "the middle of the range" if solution.is_mean else "0"
-        alternative = (
-            f"publishing {value} in every group" if solution.selected is None else "publishing no group"
-        )
-        if solution.choice.settled:
-            pair = (
-                "no pair of bounds"
-                if solution.choice.certificate is not None
-                else "no pair that was looked at"
-            )
-            return f"Release nothing at ε = {epsilon}: {pair} errs less than {alternative}."
+        return f"{instruct_to_bound(solution)}{', or about as many' if is_summary else ''}."
+    if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
+        saved = wording.percent(solution.saved_share)
+        return f"Keep every row, and scale the user: {saved} less error than publishing nothing."
+    epsilon, parameters = wording.entered(solution.parameters.epsilon), solution.parameters
+    result = "the middle of the range" if parameters.statistic is Statistic.MEAN else "0"
+    alternative = (
+        "publishing no group" if parameters.selection.private else f"publishing {result} in every group"
+    )
+    if not solution.choice.settled:
         return (
             f"No pair was found at ε = {epsilon} that errs less than {alternative}. "
             "The search does not rule one out."
         )
-    saved = wording.percent(solution.saved_share)
-    return f"Keep every row, and scale the user: {saved} less error than publishing nothing."
+    candidates = "pair of bounds" if solution.choice.certificate is not None else "pair that was looked at"
+    return f"Release nothing at ε = {epsilon}: no {candidates} errs less than {alternative}."
 
 
-def numbers(solution: PerGroupSolution) -> tuple[Number, ...]:
+def numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: the pair and its error, the released private groups, and the bound on whole vectors."""
-    pair, entries = solution.pair, []
-    objective = OBJECTIVES[solution.parameters.objective]
+    parameters, pair = solution.parameters, solution.pair
+    objective_help = f"The {OBJECTIVES[parameters.objective]}."
+    counts_users = parameters.statistic is Statistic.USERS
+    pair_text, copied = "none" if solution.choice.settled else "none found", ""
     if pair is not None:
-        counts_users = solution.parameters.statistic is Statistic.USERS
-        entries.append(
-            Number(
-                summary.pair_label(solution.parameters),
-                summary.pair_words(solution.parameters, pair.max_groups, pair.max_amount),
-                "",
-                "Upper bounds on groups per user, and on what a user adds to a group.",
-                clipboard_text=f"{pair.max_groups}"
-                if counts_users
-                else f"{pair.max_groups}, {pair.max_amount:.12g}",
-            )
+        pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
+        copied = f"{pair.max_groups}" if counts_users else f"{pair.max_groups}, {pair.max_amount:.12g}"
+    error_text = format_error(parameters, solution.pair_error)
+    if isinstance(solution, DistributionSolution):
+        return (
+            Number("Best pair found", pair_text, clipboard_text=copied),
+            Number("Error, about", error_text, "", objective_help),
         )
-    else:
-        entries.append(Number("Best pair", "none" if solution.choice.settled else "none found"))
-    entries.append(
-        Number(
-            "Error of the pair" if pair is not None else "Error of publishing nothing",
-            error(solution, solution.pair_error),
+    pair_label, pair_help = "Best pair", ""
+    error_label, comparison = "Error of publishing nothing", ""
+    if pair is not None:
+        pair_label = "Best bound" if counts_users else "Best pair of bounds"
+        pair_help = "Upper bounds on groups per user, and on what a user adds to a group."
+        error_label = "Error of the pair"
+        comparison = (
             f"({wording.change(solution.pair_error, solution.choice.error_of_nothing)} than no release)"
-            if pair is not None
-            else "",
-            f"The {objective}.",
-            value=solution.pair_error,
-            clipboard_text=error(solution, solution.pair_error),
         )
-    )
-    if solution.selected is not None and solution.selected.pair is not None:
+    entries = [
+        Number(pair_label, pair_text, "", pair_help, clipboard_text=copied),
+        Number(
+            error_label,
+            error_text,
+            comparison,
+            objective_help,
+            value=solution.pair_error,
+            clipboard_text=error_text,
+        ),
+    ]
+    selected = solution.selected
+    if selected is not None and selected.pair is not None:
         entries.append(
             Number(
                 "Groups released",
-                wording.number(solution.selected.pair.expected_groups),
+                wording.number(selected.pair.expected_groups),
                 f"of {solution.num_groups:,}, on average with the pair",
             )
         )
-    scaled = solution.scaled if solution.selected is None else solution.selected.vector
+    scaled = solution.scaled if selected is None else selected.vector
     if scaled is not None:
         name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
-        entries.append(
-            Number(name, wording.number(summary.round_up(scaled.max_norm)), "norm of a user's vector", _NORM)
-        )
-        entries.append(
-            Number(
-                "Error of scaling",
-                error(solution, scaled.error),
-                f"{wording.change(scaled.error, solution.pair_error)} than the pair",
-                f"The {objective}.",
-            )
-        )
+        note = f"{wording.change(scaled.error, solution.pair_error)} than the pair"
+        entries += [
+            Number(name, wording.number(round_up(scaled.max_norm)), "norm of a user's vector", _NORM_HELP),
+            Number("Error of scaling", format_error(parameters, scaled.error), note, objective_help),
+        ]
     return tuple(entries)
 
 
-_NORM = (
-    "The sum of what a user adds to all groups (Laplace), or the root of the sum of its squares (Gaussian), is "
-    "brought to at most this bound: by cutting all of the user's groups at one level, or by scaling all of them "
-    "alike, whichever errs less here."
+_NORM_HELP = (
+    "The most that the L1 norm (Laplace) or L2 norm (Gaussian) of what a user adds to all groups may be. All of a "
+    "user's groups are cut at one level, or scaled alike, whichever errs less here."
 )
 
 
 def error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best pair; their squares add up to its square."""
-    if solution.error_parts is None:
+    if (parts := solution.error_parts) is None:
         return ()
-    best_parts = solution.error_parts
-    part_values = {
-        BIAS: best_parts.clipped + best_parts.left_out,
-        SAMPLING: best_parts.sampling,
-        NOISE: best_parts.noise,
-    }
-    squares = {name: best_parts.total * max(value, 0.0) for name, value in part_values.items()}
-    return build_error_parts({name: math.sqrt(square) for name, square in squares.items()}, wording.number)
+    values = {BIAS: parts.clipped + parts.left_out, SAMPLING: parts.sampling, NOISE: parts.noise}
+    roots = {name: math.sqrt(parts.total * max(value, 0.0)) for name, value in values.items()}
+    return build_error_parts(roots, wording.number)
 
 
-def detail(solution: PerGroupSolution, data: Dataset) -> str:
+def detail(solution: AnySolution, data: Dataset) -> str:
     """Build the sentences that qualify the headline."""
     sentences = []
-    outside = _values_outside(solution, data)
-    if outside is not None and outside.exceeds_warning:
-        sentences.append(
-            f"**{outside.percent} of the values are clamped**, and no number here counts that error: "
-            f"set L and U {RANGE_SOURCE}"
-        )
-    if solution.selected is not None:
-        sentences.append(describe_released(solution.selected, solution.num_groups))
-    if solution.saved_share >= MIN_SAVING:
-        sentences.append(_describe_scaling(solution))
-    if solution.is_mean and solution.mean_size is not None:
-        sentences.append(
-            f"Groups of at least {wording.counted(solution.mean_size, 'row')} are better off with their own mean than "
-            "with one mean for all."
-        )
-    elif solution.is_mean and solution.pair is not None:
-        sentences.append("**Of little use:** one mean for all groups would err less.")
+    if isinstance(solution, DistributionSolution):
+        sentences.append("**Only how pairs are distributed is known**, not which lie in which group.")
+        if solution.pair is not None and solution.limits is not None:
+            low, high = (format_error(solution.parameters, x) for x in solution.limits)
+            sentences.append(f"Whatever lies where, the error is between {low} and {high}.")
+    else:
+        outside = _values_outside(solution, data)
+        if outside is not None and outside.exceeds_warning:
+            sentences.append(
+                f"**{outside.percent} of the values are clamped**, and no number here counts that error: "
+                f"set L and U {RANGE_SOURCE}"
+            )
+        if solution.selected is not None:
+            sentences.append(_describe_released(solution.selected, solution.num_groups))
+        if solution.saved_share >= MIN_SAVING:
+            sentences.append(_describe_scaling(solution))
+        if solution.useful_mean_size is not None:
+            size_text = wording.counted(solution.useful_mean_size, "row")
+            sentences.append(
+                f"Groups of at least {size_text} are better off with their own mean than with one mean for all."
+            )
+        elif solution.is_mean and solution.pair is not None:
+            sentences.append("**Of little use:** one mean for all groups would err less.")
     if data.is_private:
-        if solution.parameters.num_groups is None and solution.selected is None:
-            sentences.append(GROUPS_LEAK)
-        else:
-            has_private_choice = solution.parameters.statistic in COVERED and solution.selected is None
-            sentences.append(LEAKS if has_private_choice else LEAKS_UNDRAWN)
+        sentences.append(_warn_of_leak(solution.parameters))
     return " ".join(sentences)
+
+
+def _warn_of_leak(parameters: PerGroupParameters) -> str:
+    is_selected = parameters.selection.private
+    if parameters.num_groups is None and not is_selected:
+        return standard.warn_of_leak(
+            "the groups and the pair were",
+            remedy="The set of groups can tell who is in the data: enter how many are on a public list, or select "
+            "groups privately (*More settings*).",
+        )
+    if parameters.statistic.non_negative and not is_selected:
+        return standard.warn_of_leak("this pair was")
+    return standard.warn_of_leak("this pair was", remedy="Choose it without these data.")
+
+
+def _describe_released(selected: SelectionSolution, num_groups: int) -> str:
+    """Describe the expected number of released groups; empty if nothing is released."""
+    texts = [
+        f"{wording.number(outcome.expected_groups)} with {name}"
+        for name, outcome in (("the pair", selected.pair), ("scaling", selected.vector_groups))
+        if outcome is not None
+    ]
+    return (
+        f"Released on average, of {wording.counted(num_groups, 'group')}: {', '.join(texts)}."
+        if texts
+        else ""
+    )
 
 
 def _values_outside(solution: PerGroupSolution, data: Dataset) -> OutsideCounts | None:
@@ -277,159 +270,210 @@ def _describe_scaling(solution: PerGroupSolution) -> str:
     assert scaled is not None
     action = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
     groups = "" if selected is None else f", of at most {wording.counted(selected.max_groups, 'group')},"
-    saved = wording.percent(solution.saved_share)
-    return f"{action} instead{groups} errs {saved} less: {error(solution, scaled.error)}."
+    error_text = format_error(solution.parameters, scaled.error)
+    return f"{action} instead{groups} errs {wording.percent(solution.saved_share)} less: {error_text}."
 
 
 def describe_near_optimal(solution: PerGroupSolution) -> str:
     """Describe the numbers of groups with a near-optimal error; empty if these were not computed."""
-    if solution.good_groups is None or solution.pair is None:
+    if solution.near_optimal is None or solution.pair is None:
         return ""
-    low, high = solution.good_groups
-    has_amount = solution.parameters.statistic is not Statistic.USERS
-    amount_text = f" × {amount(solution, solution.pair.max_amount)}" if has_amount else ""
-    if low == high:
-        return f"only {wording.counted(low, 'group')}{amount_text}."
-    upper = wording.counted(high, "group")
-    # Short, as it must fit in one line beside the figure.
-    return f"{wording.number(low)}–{upper}{amount_text}, within 5{wording.PERCENT}."
+    objective = "the least error"
+    if solution.parameters.statistic is not Statistic.USERS:
+        objective += f", at {format_amount(solution.parameters, solution.pair.max_amount)} in each"
+    return standard.write_range(*solution.near_optimal, "group", objective=objective)
 
 
-def facts(solution: PerGroupSolution, data: Dataset) -> dict[str, str]:
+def facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     """Build the facts behind the pair, one sentence each."""
-    facts = {} if solution.selected is None else list_selection_facts(solution, solution.selected)
-    if solution.error_parts is not None:
-        split, total = solution.error_parts, solution.error_parts.total
-        shares = [
-            ("amounts above their bound", split.clipped),
-            ("groups beyond theirs", split.left_out),
-            ("the random choice of groups", split.sampling),
-            ("noise", split.noise),
-        ]
-        text = ", ".join(f"{name} {wording.percent(value / total)}" for name, value in shares)
-        facts["What the error consists of"] = f"{text}."
-    if solution.pair is not None:
-        per_user = solution.problem.pairs.groups_per_user
-        num_users = int(np.sum(per_user > solution.pair.max_groups))
-        num_pairs = int(np.sum(np.abs(solution.problem.amounts) > solution.pair.max_amount))
+    if isinstance(solution, DistributionSolution):
+        search_text = solution.choice.stop_reason.partition(". ")[0]
+        return {"What is approximate": APPROXIMATE, "How it was found": f"{search_text}."}
+    parameters, pair, selected = solution.parameters, solution.pair, solution.selected
+    pair_error = solution.pair_error
+    facts = {} if selected is None else _list_selection_facts(solution, selected)
+    if (parts := solution.error_parts) is not None:
+        facts["What the error consists of"] = (
+            f"amounts above their bound {wording.percent(parts.clipped / parts.total)}, groups beyond theirs "
+            f"{wording.percent(parts.left_out / parts.total)}, the random choice of groups "
+            f"{wording.percent(parts.sampling / parts.total)}, noise {wording.percent(parts.noise / parts.total)}."
+        )
+    if pair is not None:
+        pairs = solution.problem.pairs
+        num_users = int(np.sum(pairs.groups_per_user > pair.max_groups))
+        num_pairs = int(np.sum(np.abs(solution.problem.amounts) > pair.max_amount))
         facts["Who is affected"] = (
-            f"{wording.counted(num_users, 'user')} ({wording.percent(num_users / per_user.size)}) "
+            f"{wording.counted(num_users, 'user')} ({wording.percent(num_users / pairs.groups_per_user.size)}) "
             f"{wording.agreeing(num_users, 'is', 'are')} in more groups than the bound; "
             f"{wording.counted(num_pairs, 'pair')} of a user and a group "
-            f"({wording.percent(num_pairs / solution.problem.pairs.num_pairs)}) "
+            f"({wording.percent(num_pairs / pairs.num_pairs)}) "
             f"{wording.agreeing(num_pairs, 'holds', 'hold')} more than the bound on amounts."
         )
     if solution.cap is not None and solution.radial is not None:
-        facts["Without sampling"] = (
-            f"cutting each user's vector at one level errs by {error(solution, solution.cap.error)}, scaling all "
-            f"groups of a user alike by {error(solution, solution.radial.error)}, the best pair by "
-            f"{error(solution, solution.pair_error)}. For counts and sums of public groups there is, for every pair, a "
-            "level that errs no more in any group. So over all groups the best level is no worse than the best pair. "
-            "In a single group it may be."
+        level, scaling, best = (
+            format_error(parameters, x) for x in (solution.cap.error, solution.radial.error, pair_error)
         )
-    elif not solution.is_mean and solution.selected is None:
         facts["Without sampling"] = (
-            "nothing is promised: with sums of any sign a pair of bounds can be better than every level."
+            f"one level for all groups of a user errs by {level}, scaling by {scaling}, the best pair by {best}. For "
+            "every pair there is a level that errs no more in any group, so the best level is no worse over all "
+            "groups. In a single group it may be."
         )
+    elif not solution.is_mean and selected is None:
+        facts["Without sampling"] = "with sums of any sign a pair of bounds can be better than every level."
     if (outside := _values_outside(solution, data)) is not None:
         sentence = outside.write_sentence("the range from L to U", " and is clamped", " and are clamped")
         clamped = " The error is that about the means of the clamped values." if outside.num_outside else ""
         facts["Values outside the range"] = sentence + clamped
     facts[noise_error.NAME] = _describe_users(solution)
-    for name, pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
-        if pair is not None:
-            facts[f"{name}, {wording.number(pair.max_groups)} × {wording.number(pair.max_amount)}"] = (
-                f"error {error(solution, pair.error)}, {wording.change(pair.error, solution.pair_error)} compared with "
-                "the best."
+    for name, other in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
+        if other is not None:
+            facts[f"{name}, {wording.number(other.max_groups)} × {wording.number(other.max_amount)}"] = (
+                f"error {format_error(parameters, other.error)}, {wording.change(other.error, pair_error)} "
+                "compared with the best."
             )
-    return facts | {"Choose privately offers": describe_private_choice(solution, data)}
+    return facts | {"Choose privately offers": _describe_private_choice(solution, data)}
 
 
-def describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
+def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
+    """Build the facts: the split of the budget, the parts of the error, and other bounds."""
+    parameters = solution.parameters
+    assert parameters.selection_delta is not None
+    noise = f"ε = {wording.entered(parameters.amount_epsilon)}"
+    if parameters.delta is not None:
+        noise += f" and δ = {wording.entered(parameters.delta)}"
+    facts = {
+        "Budget": f"ε = {wording.entered(parameters.selection_epsilon)} and "
+        f"δ = {wording.entered(parameters.selection_delta)} select groups ({parameters.selection.value}), {noise} "
+        f"{'are' if parameters.delta else 'is'} for the noise."
+    }
+    if selected.pair is not None:
+        kept_part, lost_part = split_error(solution.problem, selected.pair)
+        total_error = kept_part + lost_part
+        facts["What the error consists of"] = (
+            f"groups that are not released {wording.percent(lost_part / total_error)}, released ones "
+            f"{wording.percent(kept_part / total_error)}."
+        )
+    if (vector := selected.vector) is not None:
+        rule = "one level for each user's vector" if vector.rule is VectorRule.CAP else "scaling"
+        facts["Without sampling amounts"] = (
+            f"{rule} errs by {format_error(parameters, vector.error)}, the best pair by "
+            f"{format_error(parameters, solution.pair_error)}. Only the selection keeps "
+            f"{wording.counted(vector.max_groups, 'group')} of each user. Best of {wording.number(vector.evaluations)} "
+            "settings; nothing proves that there is no better one."
+        )
+    if selected.tuner_groups is not None:
+        facts["What PipelineDP's rule keeps"] = (
+            f"{wording.number(selected.tuner_groups.expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} on average: groups that are not released cost it nothing."
+        )
+    return facts | {"Programs": "are written for public lists of groups only."}
+
+
+def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
     """Describe which bounds *Choose privately* offers for these parameters."""
     parameters = solution.parameters
-    if parameters.statistic not in COVERED or parameters.selection.private:
+    if not parameters.statistic.non_negative or parameters.selection.private:
         return "no pair: one is drawn for counts and for sums of amounts of at least 0, on a public list of groups."
-    pair = (
+    text = (
         "the pair, with one ε for both numbers. It is drawn for the least sum of all groups' mean absolute errors; the "
-        "root mean square may be up to half as large again, most where one group holds nearly everything"
+        "root mean square may be up to half as large again, most where one group holds nearly everything."
     )
     contributions = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
-    public = (
-        parameters.num_groups if parameters.num_groups is not None or data.is_private else solution.num_groups
-    )
-    margin = private_margin(parameters, public or 1)
-    if (
-        margin is None
-        or solution.scaled is None
-        or contributions.get(parameters.statistic) is not data.contribution
-    ):
-        return f"{pair}."
-    times = "" if parameters.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
-    users = (
-        f"({times}number of groups − 1) / {wording.entered(parameters.epsilon)} users"
-        if public is None
-        else wording.counted(margin, "user")
-    )
+    is_known = parameters.num_groups is not None or data.is_private
+    num_groups = parameters.num_groups if is_known else solution.num_groups
+    margin = private_margin(parameters, num_groups or 1)
+    if margin is None or contributions.get(parameters.statistic) is not data.contribution:
+        return text
+    users = wording.counted(margin, "user")
+    if num_groups is None:
+        times = "" if parameters.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
+        users = f"({times}number of groups − 1) / {wording.entered(parameters.epsilon)} users"
     return (
-        f"{pair}. For a *Count of rows* with a margin of {users} it has the bound on a user's whole vector, which errs "
+        f"{text} For a *Count of rows* with a margin of {users} it has the bound on a user's whole vector, which errs "
         "less still where your library takes one bound for all groups of a user."
     )
 
 
 def proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
     """Return the certificates of pair, cap and radial clip, each with its stop reason."""
-    entries = []
-    if solution.choice.certificate is not None:
-        entries.append(("Pair", solution.choice.certificate, solution.choice.stop_reason))
-    if solution.cap is not None:
-        entries.append(("One level", solution.cap.certificate, solution.cap.stop_reason))
-    if solution.radial is not None:
-        entries.append(("Scaling", solution.radial.certificate, solution.radial.stop_reason))
-    return tuple(entries)
+    choices = (("Pair", solution.choice), ("One level", solution.cap), ("Scaling", solution.radial))
+    return tuple(
+        (name, choice.certificate, choice.stop_reason)
+        for name, choice in choices
+        if choice is not None and choice.certificate is not None
+    )
 
 
-def describe_data(solution: PerGroupSolution, data: Dataset) -> str:
+def describe_data(solution: AnySolution, data: Dataset) -> str:
     """Describe the data that the answer was computed from, and what is not proved."""
-    pairs = solution.problem.pairs
+    if isinstance(solution, DistributionSolution):
+        sizes = solution.problem.sizes
+        num_pairs, num_groups, column = int(sizes.pairs.sum()), solution.problem.num_groups, sizes.label
+    else:
+        pairs = solution.problem.pairs
+        num_pairs, num_groups, column = pairs.num_pairs, pairs.num_groups, solution.facet.label
+    action = "in the data" if solution.parameters.selection.private else "released"
     sentences = [
-        f"{wording.counted(pairs.num_pairs, 'pair')} of a user and a group; "
-        f"{wording.counted(pairs.num_groups, 'group')} of {wording.plain(solution.column)} "
-        f"{'released' if solution.selected is None else 'in the data'}."
+        f"{wording.counted(num_pairs, 'pair')} of a user and a group; {wording.counted(num_groups, 'group')} of "
+        f"{wording.plain(column)} {action}."
     ]
-    assert data.pairs is not None
-    if data.pairs.rows_without_group:
-        sentences.append(f"{wording.counted(data.pairs.rows_without_group, 'row')} without a group stay out.")
-    if not solution.is_mean and solution.choice.certificate is None:
-        sentences.append("Nothing proves that the pair is the best.")
-    if solution.is_mean:
-        sentences.append(solution.choice.stop_reason)
+    if isinstance(solution, PerGroupSolution):
+        if skipped := solution.facet.rows_without_group:
+            sentences.append(f"{wording.counted(skipped, 'row')} without a group stay out.")
+        if solution.is_mean:
+            sentences.append(solution.choice.stop_reason)
     return " ".join(sentences)
+
+
+def survival_sentences(solution: PerGroupSolution) -> list[str]:
+    """Describe the expected number of released groups and their size, for each choice of bounds."""
+    assert solution.selected is not None
+    selected, sentences = solution.selected, []
+    for name, groups in (
+        ("With the best pair", selected.pair),
+        ("With users scaled", selected.vector_groups),
+        ("With the pair of PipelineDP's rule", selected.tuner_groups),
+    ):
+        if groups is None:
+            continue
+        likely = selected.users[groups.keep_probability >= 0.5]
+        size_text = "none is released more often than not"
+        if likely.size:
+            users = wording.counted(int(likely.min()), "user")
+            size_text = f"the smallest that is released more often than not has {users}"
+        sentences.append(
+            f"**{name}:** {wording.number(groups.expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
+        )
+    if not sentences:
+        no_better = "No bounds that were looked at err less than releasing no group."
+        sentences.append("Releasing no group errs least." if solution.choice.settled else no_better)
+    return sentences
 
 
 def group_sentences(solution: PerGroupSolution) -> list[str]:
     """Describe which groups have useful numbers."""
     if solution.is_mean:
-        if solution.mean_size is None:
+        if solution.useful_mean_size is None:
             return ["One mean for all groups errs less than their own means."]
         return [
-            f"Over the groups of at least {wording.counted(solution.mean_size, 'row')} their own means err less than "
-            "one mean for all; below that size they do not."
+            f"Over the groups of at least {wording.counted(solution.useful_mean_size, 'row')} their own means err less "
+            "than one mean for all; below that size they do not."
         ]
     sentences = []
-    choices = [("With the best pair" if solution.pair is not None else "Publishing 0", solution.errors)]
-    if solution.errors_scaled is not None:
-        choices.append(("With every row kept and users scaled", solution.errors_scaled))
     if solution.selected is not None:
         sentences.append("A group that is not released counts as 0: it errs by its whole size.")
-    for name, errors in choices:
+    ten = wording.percent(USEFUL_ERROR)
+    for name, errors in (
+        ("With the best pair" if solution.pair is not None else "Publishing 0", solution.errors),
+        ("With every row kept and users scaled", solution.errors_scaled),
+    ):
+        if errors is None:
+            continue
         useless, size = solution.count_useless(errors), solution.find_useful_size(errors)
-        ten = wording.percent(USEFUL_ERROR)
-        useful = (
-            f"from a size of {wording.number(size)} on, every group's error is below {ten}"
-            if size is not None
-            else f"the largest group's error is above {ten}"
-        )
+        useful = f"the largest group's error is above {ten}"
+        if size is not None:
+            useful = f"from a size of {wording.number(size)} on, every group's error is below {ten}"
         sentences.append(
             f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(solution.num_groups, 'group')} "
             f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
@@ -447,9 +491,8 @@ def _describe_users(solution: PerGroupSolution) -> str:
     is_occupied = group_rows > 0.0
     ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
     return (
-        f"{sentence} As an estimate for people like these, a group's mean is off by more than that of independent "
-        f"rows: if a share ρ = {noise_error.ASSUMED_SHARE} of the variance lies between users, its standard error "
-        "before "
-        f"noise is {wording.number(float(np.median(ratios)))} times theirs in the middle group and "
+        f"{sentence} For people like these the error is larger, as rows of one user are alike: if a share "
+        f"ρ = {noise_error.ASSUMED_SHARE} of the variance lies between users, a group's standard error before noise is "
+        f"{wording.number(float(np.median(ratios)))} times that of independent rows in the middle group, and "
         f"{wording.number(float(ratios.max()))} times in the worst."
     )

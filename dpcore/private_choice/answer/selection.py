@@ -28,10 +28,10 @@ from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
 from dpcore.per_group import private_pair
 from dpcore.per_group.answer.answer import write_private_forms
+from dpcore.per_group.answer.words import format_amount
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
-from dpcore.per_group.private_pair import COVERED, PrivatePair, PrivatePairProblem
-from dpcore.per_group.summary import amount_words
+from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice import choice, private_range, release_bounds
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
@@ -195,7 +195,7 @@ def build_pair_request(
     Raises:
         InvalidInput: Something that was entered is out of its range.
     """
-    if parameters.statistic not in COVERED or parameters.selection.private:
+    if not parameters.statistic.non_negative or parameters.selection.private:
         return NO_PAIR
     if parameters.num_groups is None:
         return MissingInput(LIST_MISSING, ("num_groups",))
@@ -356,7 +356,7 @@ def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
         headline = f"Count each user in at most {groups}."
         label, copied = "Bound, drawn privately", f"{selection.max_groups}"
     else:
-        amount = amount_words(parameters, selection.max_amount)
+        amount = format_amount(parameters, selection.max_amount)
         headline = f"Keep at most {groups} of each user, and at most {amount} in each."
         label, copied = "Pair, drawn privately", f"{selection.max_groups}, {selection.max_amount:.12g}"
     return headline, Number(label, format_selection(selection), clipboard_text=copied)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dpcore.answer import Number
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
+from dpcore.per_group.answer.words import format_pair
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected_excess as expected_of_pair
-from dpcore.per_group.summary import pair_words
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
@@ -48,7 +48,7 @@ WHOSE_COSTS = {
 def format_selection(selection: Selection) -> str:
     """Say what was drawn, for a person: ``12``, ``3 groups × 2 rows``, ``0 to 96.4``."""
     if isinstance(selection, PrivatePair):
-        return pair_words(selection.problem.parameters, selection.max_groups, selection.max_amount)
+        return format_pair(selection.problem.parameters, selection.max_groups, selection.max_amount)
     if isinstance(selection, PrivateRange):
         return f"{wording.entered(selection.lower)} to {wording.entered(selection.upper)}"
     return choice.format_choice(selection)

@@ -1,28 +1,273 @@
-"""The answer for a linear regression: one object that page, report, files, script and notebook read."""
+"""The answer for a linear regression and its tabs, as all readers take them."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
 import numpy as np
 
-from dpcore.answer import Answer
-from dpcore.answer.answer import add_choice
+from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer.plot import Axis, Plot
+from dpcore.answer.section import (
+    BEHIND,
+    Choice,
+    Columns,
+    Figures,
+    Label,
+    Live,
+    Note,
+    PaperFigures,
+    Parts,
+    Search,
+    Sections,
+    Table,
+)
+from dpcore.answer.stage import Stage
+from dpcore.answer.standard import show_other_solver
+from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
-from dpcore.regression import draw
-from dpcore.regression.answer import plots
-from dpcore.regression.answer.solution import (
-    ErrorOf,
-    RegressionSolution,
-    describe_near_optimal,
-    list_facts,
-    list_numbers,
-    solve,
-    write_detail,
-    write_forms,
-    write_methods,
+from dpcore.regression import draw, study, working_set
+from dpcore.regression.answer import plots, words
+from dpcore.regression.answer.solution import RegressionSolution, solve
+from dpcore.regression.estimate import ErrorTarget, coefficient_variances
+from dpcore.regression.parameters import (
+    ASSUMPTIONS,
+    RegressionGenerator,
+    RegressionParameters,
+    ResidualVarianceSource,
 )
-from dpcore.regression.estimate import coefficient_variances
-from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.study import EXPONENTS, FIGURES, OVER_EXPONENTS, OVER_ROWS, ROWS, Sweep
+
+AT_ONCE = 100_000
+"""Entries of X up to which a curve against epsilon starts by itself."""
+REPEATS = 3
+"""Data sets that are generated at each value."""
+
+
+def describe_basis(answer: Answer, data: Dataset) -> Parts:
+    """Say what the answer is computed with, and show all methods beside each other."""
+    yield Note(words.describe_basis(answer.solution))
+    yield "**All methods beside each other**"
+    yield Table(
+        words.tabulate_methods(answer.solution),
+        "Errors of the best weights, the best bound, no bound, one row per user and user averages",
+        {
+            "Standard error, coefficients": "%.4g",
+            "Times the best": "%.3g",
+            "Error, predictions": "%.4g",
+            "Privacy noise": "%.2g %%",
+        },
+        key="regression_methods",
+    )
+    yield Note(words.describe_methods(answer.solution))
+
+
+def show_bounds(answer: Answer, data: Dataset) -> Parts:
+    """Show the error against the bound."""
+    yield Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
+
+
+def show_weights(answer: Answer, data: Dataset) -> Parts:
+    """Show the weights of users' rows, by size and by direction."""
+    yield (
+        "**Look at** the heavy users on the right: with no bound one of them weighs far more than all others and sets "
+        "the noise. The best weights hold everybody at one level and let light users count for more."
+    )
+    by_size = Figures((answer.plots["regression-weights"](),), titled=True)
+    yield Columns(([by_size], _show_directions(answer.solution)))
+    yield Label()
+
+
+def _show_directions(solution: RegressionSolution) -> Parts:
+    available = reversed(plots.list_weights(solution))
+    names = {method: plots.METHODS[method][0] for method in available}
+    method = yield Choice("weights_of", "Share of each coefficient's weight, under", names)
+    yield Figures((plots.plot_directions(solution, method),), titled=True)
+
+
+def show_over_epsilon(answer: Answer, data: Dataset) -> Parts:
+    """Show the error against epsilon, on the data of the answer."""
+    solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
+    yield (
+        "**Look at** the distance between the orange line and the blue one: so much do the best weights gain over the "
+        "best bound at each ε. The dotted line is your ε."
+    )
+    if not solution.draws.num_draws:
+        yield Note("This needs the trial of bounds, which was stopped.", "info")
+        return
+    sweep = yield Search(
+        "over_epsilon",
+        (parameters.lower, parameters.upper, problem.residual_variance),
+        lambda tell, stop: study.over_epsilon(
+            problem, solution.draws, solution.labels, progress=tell, should_stop=stop
+        ),
+        "Solving at 12 values of ε",
+        "" if problem.features.size <= AT_ONCE else "Solve at 12 values of ε",
+        describe_stop=_describe_stop,
+    )
+    axis = Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS)))
+    yield from _show_sweep(
+        sweep,
+        lambda: plots.plot_sweep(
+            sweep,
+            "epsilon",
+            "Error against ε",
+            axis,
+            solution.target,
+            solution.unit,
+            answer.disclosure,
+            parameters.epsilon,
+        ),
+    )
+    if solution.target is ErrorTarget.PREDICTIONS:
+        yield Note(words.FIT)
+    yield Label()
+
+
+def _describe_stop(sweep: Sweep) -> str:
+    return "" if sweep.is_complete else sweep.stop_reason
+
+
+def _show_sweep(sweep: Sweep | None, draw_sweep: Callable[[], Plot]) -> Parts:
+    if sweep is None or not sweep.values.size:
+        return
+    yield draw_sweep()
+    yield Note(
+        f"{sweep.stop_reason} Every point of the best weights is proved best to within a relative gap of "
+        f"{sweep.columns['gap'].max():.0e}."
+    )
+
+
+def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
+    """Show figures 1 and 2 with the parameters of the answer, and below them the paper's own."""
+    generator, epsilon = answer.parameters.generator, answer.parameters.epsilon
+    yield (
+        f"**With your settings**: figures 1 and 2 on generated data "
+        f"({wording.counted(generator.num_features, 'feature')}, label noise {wording.entered(generator.label_noise)}; "
+        f"the mean over {REPEATS} data sets), at ε = {wording.entered(epsilon)}. σ² is the generator's, B the range of "
+        "its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
+    )
+
+    def show_generated(
+        name: str, title: str, axis: Axis, generators: Mapping[float, RegressionGenerator], heading: str
+    ) -> Parts:
+        yield heading
+        sweep = yield Search(
+            f"over_{name}",
+            (next(iter(generators.values())), epsilon),
+            lambda tell, stop: study.over_generated(
+                generators, epsilon, REPEATS, progress=tell, should_stop=stop
+            ),
+            f"Solving {len(generators) * REPEATS} problems",
+            f"Solve at {len(generators)} values",
+            shows_outdated=True,
+            describe_stop=_describe_stop,
+            of_data=False,
+        )
+        target = answer.solution.target
+        yield from _show_sweep(sweep, lambda: plots.plot_sweep(sweep, name, title, axis, target))
+
+    alpha = wording.entered(generator.exponent)
+    by_rows = {n: replace(generator, num_rows=int(n)) for n in ROWS}
+    rows_heading = f"**Against the number of rows** (α = {alpha}; the paper: 1.5)"
+    by_exponent = {exponent: replace(generator, exponent=exponent) for exponent in EXPONENTS}
+    exponent_heading = f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)"
+    yield Columns(
+        (
+            show_generated("rows", "Figure 1", OVER_ROWS, by_rows, rows_heading),
+            show_generated("exponent", "Figure 2", OVER_EXPONENTS, by_exponent, exponent_heading),
+        )
+    )
+    yield Label(Disclosure.PUBLIC)
+    yield PaperFigures(FIGURES)
+
+
+def show_search(answer: Answer, data: Dataset) -> Parts:
+    """Show the gap by iteration, live while the search goes on, and what a general solver finds."""
+    solution, problem, steps = answer.solution, answer.solution.problem, answer.solution.best_estimate.steps
+    yield (
+        "After each iteration the best weights so far, and a bound that no weights go below, are computed from the "
+        "data. The figure shows the gap between them."
+    )
+    if solution.stage is Stage.FIRST:
+        yield Live(lambda: plots.plot_gap(tuple(steps), answer.disclosure))
+        return
+    yield (
+        f"{solution.best_estimate.stop_reason} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} "
+        "seconds."
+    )
+    yield plots.plot_gap(steps, answer.disclosure)
+    entries, limit = problem.features.size, working_set.MOST_ENTRIES
+    yield from show_other_solver(
+        "cvxpy",
+        problem.digest,
+        lambda stop: working_set.compare_solvers(problem, stop),
+        "Total variance",
+        f"A general solver takes too long for the {entries:,} entries of C; the comparison is offered up to {limit:,}."
+        if entries > limit
+        else "",
+    )
+    yield Label()
+
+
+EXAMPLE_TEXTS = {
+    1: (
+        "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
+        "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A bound "
+        "must be large for the one and small for the other; weights need not choose. The paper shows a C of variance "
+        "1/g⁴; the optimum is exactly 1/(g² + 1)². (The paper's weight 1/g² per row does not satisfy CX = I; 1/g³ "
+        "does, and its variance stands.)"
+    ),
+    3: (
+        "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
+        "direction; each of g others holds one of it and g − 1 of the second. The paper shows at most 6/g for weights, "
+        "and for any bound at least g/9 in half of the draws. The curve shows the optimum itself."
+    ),
+}
+
+
+def show_examples(answer: Answer, data: Dataset) -> Parts:
+    """Show the two examples of an unbounded gap, with the true optimum."""
+    number = yield Choice("example", "Example of the paper", {n: f"Example {n}" for n in EXAMPLE_TEXTS})
+    yield EXAMPLE_TEXTS[number]
+    sweep = yield Search(
+        "examples",
+        number,
+        lambda tell, stop: study.over_examples(number, progress=tell, should_stop=stop),
+        f"Solving at {len(study.EXAMPLE_G[number])} sizes",
+        describe_stop=_describe_stop,
+        is_complete=lambda sweep: sweep.is_complete,
+        of_data=False,
+        kept=2,
+    )
+    if sweep is None or not sweep.values.size:
+        return
+    yield plots.plot_example(sweep, number)
+    last = {name: float(column[-1]) for name, column in sweep.columns.items()}
+    ratio = last["best_cap_variance"] / last["ours_variance"]
+    yield (
+        f"At g = {sweep.values[-1]:.0f}: optimum {wording.number(last['ours_variance'], 5)} (proved from below at "
+        f"{wording.number(last['ours_lower_bound'], 5)}), best bound {wording.number(last['best_cap_variance'], 5)} at "
+        f"{wording.counted(int(last['best_cap']), 'row')} per user: {wording.number(ratio)} times as much."
+    )
+    yield Label(Disclosure.PUBLIC)
+
+
+SECTIONS: Sections = {
+    BEHIND: describe_basis,
+    "Studies": {
+        "Against the bound": show_bounds,
+        "Weights": show_weights,
+        "Against ε": show_over_epsilon,
+        "Figures 1 and 2": show_paper_figures,
+        "Search": show_search,
+        "Examples": show_examples,
+    },
+}
 
 
 def build_answer(
@@ -55,27 +300,34 @@ def build_answer(
     Source: Epasto et al. 2020, section 5.
     """
     solved = solve(data, parameters) if solution is None else solution
+    disclosure, estimate = solved.data.provenance, solved.best_estimate
+    targets = sorted(
+        ErrorTarget, key=lambda target: target is not solved.target
+    )  # The main figure is the first.
     answer = Answer(
         headline="Weight the rows, do not bound them.",
-        detail=write_detail(solved),
-        numbers=list_numbers(solved),
+        detail=words.write_detail(solved),
+        numbers=words.list_numbers(solved),
         assumptions=ASSUMPTIONS,
-        disclosure=solved.data.provenance,
-        facts=list_facts(solved),
-        proofs=(("Best weights", solved.best_estimate.certificate, solved.best_estimate.stop_reason),),
-        code=write_forms(solved),
-        near_optimal=describe_near_optimal(solved),
+        disclosure=disclosure,
+        facts=words.list_facts(solved),
+        proofs=(("Best weights", estimate.certificate, estimate.stop_reason),),
+        code=words.write_forms(solved),
+        near_optimal=words.describe_near_optimal(solved),
         parameters=solved.parameters,
         solution=solved,
         plots={
-            "regression-errors": lambda: plots.plot_errors(solved, ErrorOf.COEFFICIENTS),
-            "regression-errors-predictions": lambda: plots.plot_errors(solved, ErrorOf.PREDICTIONS),
-            "regression-caps": lambda: plots.plot_caps(solved, ErrorOf.COEFFICIENTS),
-            "regression-predictions": lambda: plots.plot_caps(solved, ErrorOf.PREDICTIONS),
+            **{plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solved, t) for t in targets},
+            "regression-caps": lambda: plots.plot_caps(solved, ErrorTarget.COEFFICIENTS),
+            "regression-predictions": lambda: plots.plot_caps(solved, ErrorTarget.PREDICTIONS),
             "regression-weights": lambda: plots.plot_weights(solved),
         },
-        make_methods=lambda: write_methods(solved),
-        bound=lambda: draw.user_table(solved.problem, solved.best_estimate),
+        make_methods=lambda: words.write_methods(solved),
+        bound=lambda: draw.user_table(solved.problem, estimate),
+        files={
+            "regression_matrix.parquet": lambda: draw.matrix_parquet(solved.problem, estimate, disclosure)
+        },
+        sections=SECTIONS,
     )
     variance_is_entered = solved.parameters.variance_source is ResidualVarianceSource.ENTERED
     return add_choice(

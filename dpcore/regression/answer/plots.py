@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,10 +30,10 @@ from dpcore.answer.plot import FIT, Limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
-from dpcore.regression.answer.solution import ErrorOf, Method, RegressionSolution
+from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.draw import distinct_from
-from dpcore.regression.estimate import Step, UserWeights
-from dpcore.regression.study import ExampleSweep, Sweep
+from dpcore.regression.estimate import ErrorTarget, Step, UserWeights
+from dpcore.regression.study import Sweep
 
 HEIGHT = 420
 GAP_HEIGHT = 340
@@ -43,12 +42,23 @@ MAX_LETTERS = 28
 """Of a feature's name that stands beside its row."""
 GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
 OURS = "Best weights"
+ERROR_KEYS = {
+    ErrorTarget.COEFFICIENTS: "regression-errors",
+    ErrorTarget.PREDICTIONS: "regression-errors-predictions",
+}
+"""Keys of the main figure, by the error that it shows."""
+SWEEP_STYLES: dict[str, tuple[str, Style, dict[str, Any]]] = {
+    "no_cap": ("No bound", Style.ENTERED, {"dash": "dash", "width": 2.0, "symbol": "square"}),
+    "best_cap": ("Best bound", Style.CAP, {"symbol": "diamond"}),
+    "ours": (OURS, Style.SMOOTH, {"symbol": "circle"}),
+}
+"""Name and look of a method in a sweep, by the names of its columns."""
 
 
-def build_error_axis(unit: str, target: ErrorOf, limits: Limits = FIT) -> Axis:
+def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Axis:
     """Build the axis of errors; its unit is named after the labels' column."""
     # The unit stands in the title alone: a control is named after the axis, and a column's name may be Markdown.
-    is_coefficients = target is ErrorOf.COEFFICIENTS
+    is_coefficients = target is ErrorTarget.COEFFICIENTS
     name = "standard error, all coefficients" if is_coefficients else "root mean squared prediction error"
     title_unit = f"{unit} per unit" if is_coefficients else unit
     return Axis(name, "", limits, title=f"{wording.capital(name)} ({title_unit})")
@@ -57,9 +67,9 @@ def build_error_axis(unit: str, target: ErrorOf, limits: Limits = FIT) -> Axis:
 # --- against the cap ----------------------------------------------------------------------------------------
 
 
-def plot_errors(solution: RegressionSolution, target: ErrorOf) -> Plot:
+def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
-    is_coefficients = target is ErrorOf.COEFFICIENTS
+    is_coefficients = target is ErrorTarget.COEFFICIENTS
     error = {
         method: method.coefficients if is_coefficients else method.predictions for method in solution.methods
     }
@@ -97,7 +107,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorOf) -> Plot:
     ]
     errors_text = ", ".join(f"{method.name.lower()} {wording.number(error[method])}" for method in methods)
     return Plot(
-        "regression-errors" if is_coefficients else "regression-errors-predictions",
+        ERROR_KEYS[target],
         "Error of every method" if is_coefficients else "Error of predictions of every method",
         f"Errors: {errors_text}.",
         names_axis("method"),
@@ -117,10 +127,10 @@ def _in_two_lines(method: Method) -> str:
     return f"{first}<br>{rest}"
 
 
-def plot_caps(solution: RegressionSolution, target: ErrorOf) -> Plot:
+def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error against the cap, in its parts, with ours as a level and both ends marked."""
-    is_coefficients, caps = target is ErrorOf.COEFFICIENTS, solution.caps
-    ours = math.sqrt(solution.best_estimate.variance if is_coefficients else solution.prediction.total)
+    is_coefficients, caps = target is ErrorTarget.COEFFICIENTS, solution.caps
+    ours = solution.methods[0].coefficients if is_coefficients else solution.methods[0].predictions
     limits = 1.0, max(float(solution.problem.histogram.max_size), 2.0)
     columns: dict[str, npt.NDArray[Any]] = {
         "cap": np.empty(0),
@@ -155,7 +165,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorOf) -> Plot:
         ]
     items.append(Curve(f"{OURS} (no bound)", limits, (ours, ours), Style.SMOOTH))
     caps_text = "no bound was tried."
-    if caps is not None and solution.has_caps:
+    if caps is not None:
         best = caps.best if is_coefficients else caps.best_prediction
         best_cap, errors = int(caps.caps[best]), columns["cap_error"]
         best_error, last_error = float(errors[best]), float(errors[-1])
@@ -181,65 +191,49 @@ def plot_caps(solution: RegressionSolution, target: ErrorOf) -> Plot:
 # --- against epsilon, rows, exponent ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Varied:
-    """The quantity that a sweep varies.
+def plot_sweep(
+    sweep: Sweep,
+    name: str,
+    title: str,
+    axis: Axis,
+    target: ErrorTarget,
+    unit: str = "y",
+    disclosure: Provenance = Disclosure.PUBLIC,
+    current_value: float | None = None,
+) -> Plot:
+    """Plot the error of the best weights, the best cap and no cap against a quantity; its file has the squares, too.
 
-    Attributes:
-        name: Of the column of its values.
-        words: In a sentence.
-        key: Of the plot.
+    Args:
+        sweep: The errors.
+        name: Of the quantity.
         title: Heading.
-        axis: Its axis.
+        axis: Of the quantity.
+        target: Which errors are drawn.
         unit: Of the labels.
         disclosure: Of the data behind it.
-        current_value: Where the question stands; None for nowhere.
+        current_value: Where the parameters stand; None for nowhere.
     """
-
-    name: str
-    words: str
-    key: str
-    title: str
-    axis: Axis
-    unit: str
-    disclosure: Provenance
-    current_value: float | None = None
-
-
-def plot_sweep(sweep: Sweep, varied: Varied, target: ErrorOf) -> Plot:
-    """Plot the error of ours, the best cap and no cap against what was varied; its file has the squares, too."""
-    columns: dict[str, FloatArray] = {varied.name: sweep.values}
-    for index, each_target in enumerate(ErrorOf):
-        for method, errors in (
-            ("ours", sweep.best_weights),
-            ("best_cap", sweep.cap),
-            ("no_cap", sweep.no_cap),
-        ):
-            columns[f"{method}_{each_target.value}"] = np.sqrt(errors[index])
-            columns[f"{method}_{each_target.value}_squared"] = errors[index]
-    columns["best_cap"] = sweep.max_contributions.astype(np.float64)
-    index = list(ErrorOf).index(target)
-    ratios = np.sqrt(sweep.cap[index] / sweep.best_weights[index])
-    ours, capped, uncapped = (
-        columns[f"{method}_{target.value}"] for method in ("ours", "best_cap", "no_cap")
-    )
-    dashed: dict[str, Any] = {"dash": "dash", "width": 2.0, "symbol": "square"}
+    columns: dict[str, FloatArray] = {name: sweep.values}
+    for other_target, method in itertools.product(ErrorTarget, SWEEP_STYLES):
+        column = f"{method}_{other_target.value}"
+        columns |= {column: np.sqrt(sweep.columns[column]), f"{column}_squared": sweep.columns[column]}
+    columns["best_cap"] = sweep.columns["best_cap"]
+    ratios = columns[f"best_cap_{target.value}"] / columns[f"ours_{target.value}"]
     items: list[Item] = [
-        Curve("No bound", sweep.values, uncapped, Style.ENTERED, **dashed),
-        Curve("Best bound", sweep.values, capped, Style.CAP, symbol="diamond"),
-        Curve(OURS, sweep.values, ours, Style.SMOOTH, symbol="circle"),
+        Curve(label, sweep.values, columns[f"{method}_{target.value}"], style, **look)
+        for method, (label, style, look) in SWEEP_STYLES.items()
     ]
-    if varied.current_value is not None:
-        items.append(Level("Your setting", varied.current_value, is_vertical=True))
+    if current_value is not None:
+        items.append(Level("Your setting", current_value, is_vertical=True))
     return Plot(
-        varied.key,
-        varied.title,
-        f"Against {varied.words}, the best bound's error is {wording.number(float(ratios.min()))} to "
+        f"regression-{name}",
+        title,
+        f"Against {name}, the best bound's error is {wording.number(float(ratios.min()))} to "
         f"{wording.number(float(ratios.max()))} times that of the best weights.",
-        varied.axis,
-        build_error_axis(varied.unit, target),
+        axis,
+        build_error_axis(unit, target),
         items,
-        varied.disclosure,
+        disclosure,
         columns,
         height=HEIGHT,
     )
@@ -391,34 +385,26 @@ EXAMPLES = {
 }
 
 
-def plot_example(sweep: ExampleSweep, number: int) -> Plot:
-    """Plot the total variance of ours and of the best cap against g, beside what is known of both."""
-    g = sweep.g.astype(np.float64)
+def plot_example(sweep: Sweep, number: int) -> Plot:
+    """Plot the total variance of the best weights and of the best cap against g, beside what is known of both."""
+    g, columns = sweep.values, sweep.columns
     known, claimed = EXAMPLES[number]
-    ratio = sweep.cap / sweep.optimum
+    ratio = columns["best_cap_variance"] / columns["ours_variance"]
     limits = float(g.min()), max(float(g.max()), float(g.min()) + 1.0)
     return Plot(
         f"regression-example-{number}",
         f"Example {number}",
-        f"The best bound's variance is {wording.number(float(ratio[0]))} times the optimum at g = {sweep.g[0]} and "
-        f"{wording.number(float(ratio[-1]))} times at g = {sweep.g[-1]}: the gap grows without bound.",
+        f"The best bound's variance is {wording.number(float(ratio[0]))} times the optimum at g = {g[0]:.0f} and "
+        f"{wording.number(float(ratio[-1]))} times at g = {g[-1]:.0f}: the gap grows without bound.",
         Axis("size g of the example", "", limits, number_format=","),
         Axis("total variance", number_format=".4g"),
         (
-            Curve("Best bound", g, sweep.cap, Style.CAP, symbol="circle"),
-            Curve(claimed, g, sweep.claimed_cap, Style.CAP, dash="dot", width=1.5),
-            Curve("Best weights, proved", g, sweep.optimum, Style.SMOOTH, symbol="circle"),
-            Curve(known, g, sweep.reference, Style.SMOOTH, dash="dot", width=1.5),
+            Curve("Best bound", g, columns["best_cap_variance"], Style.CAP, symbol="circle"),
+            Curve(claimed, g, columns["claimed_of_caps"], Style.CAP, dash="dot", width=1.5),
+            Curve("Best weights, proved", g, columns["ours_variance"], Style.SMOOTH, symbol="circle"),
+            Curve(known, g, columns["known"], Style.SMOOTH, dash="dot", width=1.5),
         ),
         Disclosure.PUBLIC,
-        {
-            "g": g,
-            "ours_variance": sweep.optimum,
-            "ours_lower_bound": sweep.lower_bound,
-            "known": sweep.reference,
-            "best_cap_variance": sweep.cap,
-            "best_cap": sweep.max_contributions.astype(np.float64),
-            "claimed_of_caps": sweep.claimed_cap,
-        },
+        {"g": g, **columns},
         height=HEIGHT,
     )

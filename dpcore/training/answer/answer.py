@@ -12,12 +12,14 @@ from dpcore.common import wording
 from dpcore.common.strict_json import finite_or_none
 from dpcore.common.weights import smooth_losses
 from dpcore.data.design_matrix import FeatureKind
-from dpcore.training import account, descent, followed
+from dpcore.training import account, adaptive_bound
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
+from dpcore.training.answer.sections import list_sections
 from dpcore.training.answer.solution import TrainingSolution, solve
 from dpcore.training.answer.words import write_methods
 from dpcore.training.experiment import Side, Table
+from dpcore.training.files import write_table
 from dpcore.training.mechanism import (
     AGREEMENT_TO_FORGET,
     AGREEMENT_TO_GROW,
@@ -138,12 +140,10 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
 def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
     """Return the program's training with the noise of a method."""
     if mechanism.pace is Pace.ENTERED and cell.method is Method.SMOOTH:
-        noise_of_steps = descent.plan_noise(mechanism, cell.bound)
+        noise_of_steps = account.plan_noise(mechanism, cell.bound)
         return replace(training, gradient_noise=noise_of_steps.gradient, weight_noise=noise_of_steps.weight)
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
-    rule_noise = account.plan_rule_noise(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, mechanism.steps, bound_follows
-    )
+    rule_noise = account.plan_rule_noise(mechanism, bound_follows)
     rule = Rule(
         bounds_by={
             Method.FOLLOWED: "followed",
@@ -164,11 +164,11 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         moving=AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
         growth=GROWTH,
         most_growth=MAX_GROWTH,
-        start=followed.START_DIVISOR,
-        clipped=followed.CLIPPED_USERS,
-        turn=followed.BOUND_RATE,
-        largest=followed.MAX_LOG_CHANGE,
-        ends=followed.BOUND_RANGE,
+        start=adaptive_bound.START_DIVISOR,
+        clipped=adaptive_bound.CLIPPED_USERS,
+        turn=adaptive_bound.BOUND_RATE,
+        largest=adaptive_bound.MAX_LOG_CHANGE,
+        ends=adaptive_bound.BOUND_RANGE,
     )
     return replace(
         training,
@@ -226,6 +226,8 @@ def build_answer(
             "training-sides": lambda: plots.plot_sides(solution),
         },
         make_methods=lambda: write_methods(solution),
+        files={"training_runs.csv": lambda: write_table(solution.table, solution.data.provenance)},
+        sections=list_sections(),
     )
     return add_choice(
         answer,

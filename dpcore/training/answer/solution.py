@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from dpcore.answer.against import BoundComparison, cache_by_epsilon
 from dpcore.answer.stage import Stage
 from dpcore.common import weights
 from dpcore.common.checks import refuse
+from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.common.text_fields import build_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
@@ -18,7 +19,7 @@ from dpcore.training import decision, excess, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.decision import BestBound, Verdict
 from dpcore.training.excess import TheoryBound
-from dpcore.training.experiment import References, Side, SplitSummary, Table
+from dpcore.training.experiment import Experiment, References, Side, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
@@ -34,12 +35,83 @@ class Runs:
         references: What it is compared with.
         user_share: Share of the users that they are made on, for a first look; 1 for all of them.
         close_table: More runs of methods that those of the table do not tell apart; None where there are none.
+        is_complete: True if no run is missing, nor one that decides between methods.
     """
 
     table: Table
     references: References
     user_share: float = 1.0
     close_table: Table | None = None
+    is_complete: bool = False
+
+    @property
+    def digest(self) -> Hashable:
+        """Return the runs that are finished, of which experiment."""
+        tables = [table for table in (self.table, self.close_table) if table is not None]
+        return tuple((table.experiment.key, *table.runs_done.tolist()) for table in tables)
+
+
+def complete_runs(
+    question: Experiment,
+    runs: Runs | None = None,
+    *,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+    on_more: Callable[[Runs], None] | None = None,
+) -> Runs | None:
+    """Make the runs that are missing, and then those that decide a close call.
+
+    Args:
+        question: The methods, bounds and splits.
+        runs: The runs that there are; None for none.
+        progress: Told the share of runs done.
+        should_stop: Asked between steps.
+        on_more: Given the runs as they come. A large table then begins with a first look at some of its users.
+
+    Returns:
+        The runs; None if it was stopped before the first of them.
+    """
+    references, table, first_look = None, question.make_empty_table(), None
+    if runs is not None and runs.user_share == 1.0:
+        references, table = runs.references, runs.table
+    if references is None:
+        first_look = None if on_more is None else _take_first_look(question, should_stop, on_more)
+        references = experiment.compute_references(question, should_stop)
+    if references is None:
+        return first_look
+    comparison = references
+    table = experiment.fill_table(
+        table,
+        progress=progress,
+        should_stop=should_stop,
+        on_update=None if on_more is None else lambda table: on_more(Runs(table, comparison)),
+    )
+    if first_look is not None and not table.runs_done.any():
+        return first_look
+    close_question = decision.plan_close_call(table)
+    if close_question is None:
+        return Runs(table, references, is_complete=table.is_finished)
+    close_table = experiment.fill_table(close_question.make_empty_table(), should_stop=should_stop)
+    if not close_table.runs_done.min():
+        return Runs(table, references)
+    return Runs(table, references, close_table=close_table, is_complete=True)
+
+
+def _take_first_look(
+    question: Experiment, should_stop: ShouldStop, on_more: Callable[[Runs], None]
+) -> Runs | None:
+    """Make a few runs on some of the users of a large table; return None if it is small, or if no run was done."""
+    subset = experiment.make_first_look(question)
+    references = None if subset is None else experiment.compute_references(subset, should_stop)
+    if subset is None or references is None:
+        return None
+    share = subset.mechanism.user_share
+    table = experiment.fill_table(
+        subset.make_empty_table(),
+        should_stop=should_stop,
+        on_update=lambda table: on_more(Runs(table, references, share)),
+    )
+    return Runs(table, references, share) if table.runs_done.any() else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,15 +279,9 @@ def solve(data: TrainingData | None, parameters: TrainingParameters) -> Training
         )
     else:
         parameters = replace(parameters, source=DataSource.UPLOAD)
-    question = parameters.make_experiment(scale_rows(data, parameters.positive_above))
-    references = experiment.compute_references(question)
-    assert references is not None
-    table = experiment.fill_table(question.make_empty_table())
-    close_experiment = decision.plan_close_call(table)
-    close_table = (
-        None if close_experiment is None else experiment.fill_table(close_experiment.make_empty_table())
-    )
-    return build_solution(data, parameters, Runs(table, references, close_table=close_table))
+    runs = complete_runs(parameters.make_experiment(scale_rows(data, parameters.positive_above)))
+    assert runs is not None  # Nobody stops it.
+    return build_solution(data, parameters, runs)
 
 
 def build_solution(

@@ -14,6 +14,7 @@ from dpcore.training.account import Cell, Method
 from dpcore.training.answer.plots import METHOD_NAMES
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
+from dpcore.training.files import ReleaseRecord
 from dpcore.training.mechanism import Average, LossKind, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.release import Model
@@ -241,6 +242,57 @@ def _compare_method(solution: TrainingSolution, method: Method) -> str:
     return (
         f"{method_text}: {loss}, {wording.number(abs(difference), 2)} ± {wording.number(half_width, 2)} "
         f"{direction}{doubt_text}"
+    )
+
+
+def describe_inputs(solution: TrainingSolution) -> str:
+    """Describe the rows that the answer is computed from."""
+    experiment = solution.table.experiment
+    positive_share = float((experiment.train.signs > 0).mean())
+    return (
+        f"{wording.plain(solution.data.dataset.source, 600)} "
+        f"{wording.counted(experiment.train.num_users, 'user')} with "
+        f"{wording.counted(experiment.train.num_rows, 'row')} to train on, "
+        f"{wording.counted(experiment.test.num_users, 'user')} with "
+        f"{wording.counted(experiment.test.num_rows, 'row')} held out, "
+        f"{wording.counted(experiment.train.num_features, 'feature')}, intercept included; "
+        f"{wording.percent(positive_share)} of the labels are 1."
+    )
+
+
+def describe_runs(solution: TrainingSolution) -> str:
+    """Describe the runs that are done, after the name of an icon."""
+    if solution.user_share < 1.0:
+        return ":material/pan_tool: Stopped after a first look at some of the users."
+    fewest, most = solution.runs
+    runs, splits = solution.table.experiment.runs, len(solution.table.experiment.splits)
+    if not solution.table.is_finished:
+        run_counts = f"{fewest} to {most}" if fewest != most else f"{fewest}"
+        return f":material/pan_tool: Stopped after {run_counts} of {runs} runs."
+    split_note = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
+    close = solution.close_table
+    close_note = "" if close is None else f"; {close.experiment.runs} of the closest {close.runs_done.size}"
+    return f":material/check: {wording.counted(runs, 'run')} of every method at every bound{split_note}{close_note}."
+
+
+def describe_model(record: ReleaseRecord) -> str:
+    """Describe how a released model is applied, how it was trained, and its noise."""
+    model = record.model
+    size = f"standard deviation {wording.number(model.noise)}"
+    if model.cell.method is Method.OUTPUT:
+        noise_text = f"{size} on each coordinate of θ."
+    elif model.cell.method is Method.FOLLOWED:
+        noise_text = (
+            f"{size} rows on each coordinate of the last step's summed gradient. The last bound was "
+            f"{wording.counted(model.last_bound, 'row')}."
+        )
+    else:
+        noise_text = f"{size} rows on each coordinate of a step's summed gradient."
+    return (
+        "A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "
+        f"{wording.number(record.scaling.norm)} is shortened to that, then all are divided by it. A score θ·x above 0 "
+        f"says **{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: "
+        f"{noise_text}"
     )
 
 

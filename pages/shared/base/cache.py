@@ -237,11 +237,14 @@ class Answers(Generic[R]):
             self._answers[question] = answer = self._answers.pop(question)  # Now the last one used.
             return answer
 
-    def compute(self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool]) -> R:
-        """Return the answer, searched for if it is not known, and keep it if it ``is_complete``."""
+    def compute(
+        self, question: Hashable, search: Callable[[], R], is_complete: Callable[[R], bool] | None = None
+    ) -> R:
+        """Return the answer, searched for if it is not known, and keep it unless it is not complete."""
         if (known_answer := self.get(question)) is not None:
             return known_answer
-        if is_complete(answer := search()):
+        answer = search()
+        if is_complete is None or is_complete(answer):
             self.keep(question, answer)
         return answer
 

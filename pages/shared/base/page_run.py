@@ -92,22 +92,13 @@ def is_presented() -> bool:
     return bool(st.session_state.get(keys.PRESENTING))
 
 
-_CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
-
-
-def begin(run: PageRun | None) -> None:
-    """Set the run of the page that is drawn now; None if it has ended."""
-    _CURRENT_RUN.set(run)
-
-
-def get_run() -> PageRun | None:
-    """Return the run of the page that is drawn now; None outside of pages."""
-    return _CURRENT_RUN.get()
+CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
+"""The run of the page that is drawn now; None outside of pages."""
 
 
 def compares(own_data: Any) -> None:
     """Let the tab *Compare* use a page's own data, which have ``digest`` and ``provenance``."""
-    if (run := get_run()) is not None:
+    if (run := CURRENT_RUN.get()) is not None:
         run.own_data = own_data
 
 
@@ -116,13 +107,13 @@ def answers(parameters: Any) -> None:
 
     Files and pins then name these settings, and not those that were entered since.
     """
-    if (run := get_run()) is not None:
+    if (run := CURRENT_RUN.get()) is not None:
         run.answered_parameters = parameters
 
 
 def answers_on_invented_data() -> None:
     """Note that the answer is not about the data in use, which lack what the page needs."""
-    if (run := get_run()) is not None:
+    if (run := CURRENT_RUN.get()) is not None:
         run.invented = True
 
 
@@ -133,7 +124,7 @@ class MainPlace:
         self._container = container
 
     def __enter__(self) -> DeltaGenerator:
-        if (run := get_run()) is not None:
+        if (run := CURRENT_RUN.get()) is not None:
             run.in_main = True
         self._container.__enter__()
         return self._container
@@ -142,7 +133,7 @@ class MainPlace:
         self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._container.__exit__(error_type, error, trace)
-        if (run := get_run()) is not None:
+        if (run := CURRENT_RUN.get()) is not None:
             run.in_main = False
 
 

@@ -168,11 +168,6 @@ GRID_BEGINS = "numbers_"
 MOUNT_GRID = st.components.v2.component("sweetspot_grid", html=_GRID_HTML, css=_GRID_STYLE, js=_GRID_SCRIPT)
 
 
-def single(label: str, value: str, note: str, help: str = "") -> None:
-    """Draw one number beside a figure, with a note that compares it."""
-    st.metric(label, value, note, delta_color="off", delta_arrow="off", help=help or None)
-
-
 BADGES = {
     Disclosure.PUBLIC: ("public input", "green", ":material/public:"),
     Disclosure.PRIVATE: ("computed from private data: do not publish", "orange", ":material/lock:"),
@@ -205,7 +200,7 @@ def answer(card: Answer, key: str) -> None:
         key: Unique on the page.
     """
     selection = None
-    if (run := page_run.get_run()) is not None and run.card is None:
+    if (run := page_run.CURRENT_RUN.get()) is not None and run.card is None:
         run.card = card
         selection = get_private_selection(card)
         run.lacks = "" if selection is None else selection.waits_for
@@ -267,7 +262,7 @@ def _words(card: Answer, key: str, draws: bool) -> None:
 
 def get_private_selection(card: Answer) -> Any | None:
     """Return how the bound of a card can be selected privately in this run; None if it cannot."""
-    run = page_run.get_run()
+    run = page_run.CURRENT_RUN.get()
     if run is None or not run.private or (draws := _drawing()) is None:
         return None
     if run.selection is None or run.selection[0] is not card:
@@ -309,9 +304,8 @@ def behind(card: Answer) -> None:
     left_column, right_column = st.columns(2, gap="large")
     with left_column:
         facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts.items())
-        proofs = "\n".join(
-            f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs
-        )
+        proof_lines = [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
+        proofs = "\n".join(proof_lines)
         if blocks := [block for block in (facts, proofs and f"**How sure**\n\n{proofs}") if block]:
             st.markdown("\n\n".join(blocks))
     with right_column:

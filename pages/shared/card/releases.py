@@ -1,33 +1,26 @@
-"""DP releases that a page draws on request, what was spent, and a check by another solver.
+"""DP releases that a page with data of its own draws on request, and what they cost; kept in the session by account.
 
 The spending on private data is described in sentences and as lines of a report. It is the user's own doing and tells
-nothing about the data.
-
-DP releases that a page with data of its own draws on request, and what they cost; kept in the session by account.
-
-The session holds, under the page's own names, ``draws`` (what was drawn), ``spent`` (what was paid for, which is noted
-before there is any noise) and ``refused``.
+nothing about the data. The session holds, under the page's own names, ``draws`` (what was drawn), ``spent`` (what was
+paid for, which is noted before there is any noise) and ``refused``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from dpcore.common import certificate, wording
-from dpcore.common.certificate import Solved
+from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Charge, Disclosure, Ledger, ReleaseFacts, format_rounded_up
-from dpcore.common.progress import ShouldStop
 from dpcore.report.content import Line
 from dpcore.report.markup import escape_markdown
-from pages.shared.base import tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import fields
 
 IN_THIS_WINDOW = (
     "Counted in this window alone: another tab, a page that is loaded anew, and a file with one row more or less begin "
@@ -171,51 +164,3 @@ class Releases:
         """Draw a button that downloads all releases as a CSV file."""
         key = f"{self.question.name}_released_file"
         cards.file_button(label, f"{self.question.url_path}-{name}.csv", Disclosure.PUBLIC, text, key=key)
-
-
-def show(
-    key: str,
-    question: Hashable,
-    solve: Callable[[ShouldStop], tuple[Solved, ...]],
-    quantity: str,
-    too_large: str,
-) -> None:
-    """Draw a button that solves with both solvers, and both results with their proofs and times.
-
-    Args:
-        key: In the session, of the work.
-        question: What is solved.
-        solve: Our answer and the other; ours alone where it is stopped before the other has begun.
-        quantity: Name of the value in the table.
-        too_large: Why it is not offered; empty where it is.
-    """
-    st.markdown("**Compare with CVXPY**")
-    if too_large:
-        st.caption(too_large)
-        return
-    st.caption(
-        "CVXPY hands the problem as written to Clarabel, a general solver. Both answers are proved by the same rule: "
-        "their value and a number that no answer goes below are computed from the data."
-    )
-    if st.button("Compare with CVXPY", key=f"{key}_start", icon=":material/balance:"):
-        jobs.start(key, question, lambda _progress, stop: solve(stop), heavy=True)
-    if jobs.watch(key, "Solving with both", measured=False):
-        return
-    done = jobs.result_of(key)
-    if done is None or done[0] != question:
-        return
-    results: tuple[Solved, ...] = done[1]
-    tables.show(
-        {
-            "Solver": [result.solver for result in results],
-            quantity: [solution.certificate.value for solution in results],
-            "No answer is below": [solution.certificate.lower_bound for solution in results],
-            "Seconds": [solution.seconds for solution in results],
-            "How it ended": [solution.stop_reason for solution in results],
-        },
-        f"{quantity} and time of both solvers",
-        formats={quantity: "%.9g", "No answer is below": "%.9g", "Seconds": "%.3f"},
-    )
-    st.markdown(
-        certificate.compare_results(*results) if len(results) == 2 else "Stopped before CVXPY had begun."
-    )

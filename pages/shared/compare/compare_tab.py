@@ -288,7 +288,7 @@ def show(question: Question) -> None:
     parameters = st.session_state.get(keys.PAGE_PARAMETERS)
     if parameters is None or find_comparison_function(question) is None:
         return
-    run = page_run.get_run()
+    run = page_run.CURRENT_RUN.get()
     page_data = None if run is None else run.own_data
     if question.own_data and page_data is None:
         return

@@ -101,35 +101,15 @@ class TableUpload:
         """Return the uploader."""
         return uploads.Entry(self.question)
 
-    @property
-    def label_key(self) -> str:
-        """Return the session key of the label's column."""
-        return self.question.key("role_") + "label"
+    def role_key(self, role: str, column: str = "") -> str:
+        """Return the session key of a choice about columns.
 
-    @property
-    def user_key(self) -> str:
-        """Return the session key of the user's column."""
-        return self.question.key("role_") + "user"
-
-    @property
-    def features_key(self) -> str:
-        """Return the session key of the features' columns."""
-        return self.question.key("role_") + "features"
-
-    @property
-    def categories_key(self) -> str:
-        """Return the session key of the features that are categories."""
-        return self.question.key("role_") + "categories"
-
-    @property
-    def positive_key(self) -> str:
-        """Return the session key of the class that counts as 1; it is empty for numeric labels."""
-        return self.question.key("role_") + "positive"
-
-    @property
-    def intercept_key(self) -> str:
-        """Return the session key of the choice of an intercept."""
-        return self.question.key("role_") + "intercept"
+        Args:
+            role: "label", "user", "features", "categories", "intercept", or "positive", the class that counts as 1,
+                which is empty for numeric labels; for one category "reference" or "levels".
+            column: The category.
+        """
+        return f"{self.question.key(f'{role}_')}{column}" if column else self.question.key("role_") + role
 
     def show_uploader(self) -> None:
         """Show the uploader; on a public demo, a notice."""
@@ -167,16 +147,16 @@ class TableUpload:
         else:
             state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
-            state[self.positive_key] = ""
-            state[self.label_key], state[self.user_key], state[self.intercept_key] = (
-                design.label,
-                design.user,
-                design.intercept,
-            )
-            state[self.features_key] = [feature.column for feature in design.features]
-            state[self.categories_key] = [
-                f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES
-            ]
+            categories = [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
+            for role, choice in {
+                "label": design.label,
+                "user": design.user,
+                "features": [feature.column for feature in design.features],
+                "categories": categories,
+                "positive": "",
+                "intercept": design.intercept,
+            }.items():
+                state[self.role_key(role)] = choice
             state[self.question.key("public")] = Disclosure.PRIVATE
         self.entry.drop(files)
 
@@ -185,11 +165,14 @@ class TableUpload:
         table, columns = opened.table, opened.table.columns
         uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
-            st.selectbox(self.label, columns, key=self.label_key, persist_state="session")
+            st.selectbox(self.label, columns, key=self.role_key("label"), persist_state="session")
             self._show_classes(opened)
-            st.selectbox("User: whose row it is", columns, key=self.user_key, persist_state="session")
+            st.selectbox("User: whose row it is", columns, key=self.role_key("user"), persist_state="session")
             st.multiselect(
-                "Features: what it is predicted from", columns, key=self.features_key, persist_state="session"
+                "Features: what it is predicted from",
+                columns,
+                key=self.role_key("features"),
+                persist_state="session",
             )
             self._show_categories(opened)
         design: Design | None = None
@@ -210,85 +193,66 @@ class TableUpload:
 
     def _show_classes(self, opened: _OpenFile) -> None:
         """Ask which class counts as 1, if the label has words or more than two numbers."""
-        state, key, label = st.session_state, self.positive_key, st.session_state[self.label_key]
+        state, key = st.session_state, self.role_key("positive")
+        label = state[self.role_key("label")]
         has_words = not opened.is_numeric(label)
-        if not self.allows_classes or (not has_words and len(opened.list_levels(label)) <= 2):
+        levels = opened.list_levels(label) if self.allows_classes else ()
+        if not self.allows_classes or (not has_words and len(levels) <= 2):
             state[key] = ""
             return
-        help_text = (
-            "This class against all others; a model for another class is one more release."
-            if has_words
-            else "Empty: labels above a threshold count as 1."
-        )
-        levels = opened.list_levels(label) if has_words and not self._is_private() else None
-        if levels is not None and len(levels) <= MAX_LISTED_CLASSES:
+        title, help_text = "Which one is 1?", "Empty: labels above a threshold count as 1."
+        if has_words:
+            help_text = "This class against all others; a model for another class is one more release."
+        if has_words and not self._is_private() and len(levels) <= MAX_LISTED_CLASSES:
             if state.get(key) not in levels:
                 state[key] = None
-            st.selectbox("Which one is 1?", levels, key=key, persist_state="session", help=help_text)
+            st.selectbox(title, levels, key=key, persist_state="session", help=help_text)
             return
-        state.setdefault(key, "")
-        state[key] = state[key] or ""
-        st.text_input(
-            "Which one is 1?",
-            key=key,
-            persist_state="session",
-            max_chars=200,
-            help=f"{help_text} Write it as it stands in the file. A release names it, so take it from what the column "
-            "can be.",
+        state[key] = state.get(key) or ""
+        help_text += (
+            " Write it as it stands in the file. A release names it, so take it from what the column can be."
         )
+        st.text_input(title, key=key, persist_state="session", max_chars=200, help=help_text)
 
     def _show_categories(self, opened: _OpenFile) -> None:
         """Ask which features are categories, and which level of each is left out."""
-        state = st.session_state
-        features: list[str] = state[self.features_key]
-        state[self.categories_key] = [
-            column for column in state.get(self.categories_key, []) if column in features
-        ]
+        state, key = st.session_state, self.role_key("categories")
+        features: list[str] = state[self.role_key("features")]
+        state[key] = [column for column in state.get(key, []) if column in features]
         st.multiselect(
             "Of these, as categories (one-hot)",
             features,
-            key=self.categories_key,
+            key=key,
             persist_state="session",
             help="A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers.",
         )
-        if self._lists_levels():
-            for column in state[self.categories_key]:
+        for column in state[key]:
+            if self._lists_levels():
                 st.text_area(
                     f"Levels of {wording.plain(column, 30)}, one in each line",
-                    key=self._levels_key(column),
+                    key=self.role_key("levels", column),
                     persist_state="session",
                     help="The public list, from what the column can be and not from these rows, which are private: a "
                     "release names every level. The first one is the reference: it gets no feature, and any level "
                     "that is not listed counts as it.",
                 )
-        for column in () if self._lists_levels() else state[self.categories_key]:
-            options, key = (
-                opened.list_levels(column)[: design_matrix.MAX_LEVELS + 1],
-                self._reference_key(column),
-            )
-            if not options:
-                continue
-            if state.get(key) not in options:
-                state[key] = options[0]
-            st.selectbox(
-                f"Reference level of {wording.plain(column, 30)}",
-                options,
-                key=key,
-                persist_state="session",
-                help="The level that gets no feature: the others' coefficients are differences from it.",
-            )
+            elif options := opened.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
+                reference_key = self.role_key("reference", column)
+                if state.get(reference_key) not in options:
+                    state[reference_key] = options[0]
+                st.selectbox(
+                    f"Reference level of {wording.plain(column, 30)}",
+                    options,
+                    key=reference_key,
+                    persist_state="session",
+                    help="It gets no feature: the others' coefficients are differences from it.",
+                )
         st.toggle(
             "Intercept",
-            key=self.intercept_key,
+            key=self.role_key("intercept"),
             persist_state="session",
             help="A feature that is 1 in every row. Without it, a row at all reference levels is predicted as 0.",
         )
-
-    def _reference_key(self, column: str) -> str:
-        return self.question.key("reference_") + column
-
-    def _levels_key(self, column: str) -> str:
-        return self.question.key("levels_") + column
 
     def _is_private(self) -> bool:
         return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
@@ -299,27 +263,28 @@ class TableUpload:
 
     def _build_design(self) -> Design:
         """Return the roles of the columns that the widgets hold."""
-        state = st.session_state
-        features = tuple(
-            self._build_category(column) if column in state[self.categories_key] else Feature(column)
-            for column in state[self.features_key]
-        )
-        positive = str(state.get(self.positive_key) or "").strip()
-        return Design(
-            state[self.label_key], state[self.user_key], features, state[self.intercept_key], positive
-        )
+        roles: dict[str, Any] = {
+            role: st.session_state.get(self.role_key(role))
+            for role in ("label", "user", "features", "categories", "intercept", "positive")
+        }
+        features = [
+            self._build_category(column) if column in roles["categories"] else Feature(column)
+            for column in roles["features"]
+        ]
+        positive = str(roles["positive"] or "").strip()
+        return Design(roles["label"], roles["user"], tuple(features), roles["intercept"], positive)
 
     def _build_category(self, column: str) -> Feature:
         """Return a feature that is a category, with its reference level or its listed levels."""
-        state = st.session_state
+        reference, text = (
+            st.session_state.get(self.role_key(role, column)) or "" for role in ("reference", "levels")
+        )
         if not self._lists_levels():
-            return Feature(column, FeatureKind.CATEGORIES, state.get(self._reference_key(column), ""))
-        text = str(state.get(self._levels_key(column)) or "")
+            return Feature(column, FeatureKind.CATEGORIES, reference)
         # Nothing written yet: `build` says that it must be.
+        is_listed = bool(str(text).strip())
         return (
-            design_matrix.read_levels(column, text)
-            if text.strip()
-            else Feature(column, FeatureKind.CATEGORIES)
+            design_matrix.read_levels(column, text) if is_listed else Feature(column, FeatureKind.CATEGORIES)
         )
 
     def _use_file(self, opened: _OpenFile, design: Design) -> None:

@@ -12,6 +12,7 @@ import re
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -123,10 +124,27 @@ def draw(
     return st.text_input(label, max_chars=field.max_length, placeholder=field.placeholder or None, **sized)
 
 
-def draw_all(question: Question, *names: str) -> None:
-    """Draw the widgets of several fields, one after another."""
+def draw_all(
+    question: Question,
+    *names: str,
+    options: Mapping[str, Collection[Any]] = MappingProxyType({}),
+    widgets: Mapping[str, Callable[[], object]] = MappingProxyType({}),
+) -> None:
+    """Draw the widgets of several fields, one after another.
+
+    Args:
+        question: The question.
+        names: The fields.
+        options: The options that a field offers now, by name; all of them by default.
+        widgets: Functions that draw a field in another way, by name.
+    """
     for name in names:
-        draw(question, name)
+        if name in widgets:
+            widgets[name]()
+            continue
+        rule = question.fields[name].enabled_with
+        disabled = rule is not None and st.session_state[question.widgets[rule[0]]] not in rule[1]
+        draw(question, name, options=options.get(name), disabled=disabled)
 
 
 def draw_row(question: Question, *names: str) -> None:
@@ -278,7 +296,7 @@ def button(
 
 def show_problems(problems: Iterable[InputProblem]) -> None:
     """Show problems as an error box, a sentence each, with the labels of the page's fields."""
-    run = page_run.get_run()
+    run = page_run.CURRENT_RUN.get()
     labels = {} if run is None else run.question.subjects
     sentences = [wording.plain(_name_fields(problem, labels).sentence, 300) for problem in problems]
     mark = "- " if len(sentences) > 1 else ""

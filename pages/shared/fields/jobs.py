@@ -69,6 +69,7 @@ class Job:
     cut_off: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _done: threading.Event = field(default_factory=threading.Event)
+    _first: threading.Event = field(default_factory=threading.Event)
     _dropped: bool = False
     _in_queue: bool = False
     _has_turn: bool = False
@@ -113,6 +114,11 @@ class Job:
         with cache.PAGES.wait():
             self._done.wait(seconds)
 
+    def wait_for_first(self, seconds: float) -> None:
+        """Wait until it has reported a result, is done, or waits for other heavy work, for so many seconds at most."""
+        with cache.PAGES.wait():
+            self._first.wait(seconds)
+
     def run(self, work: Work) -> None:
         """Do the work in this thread.
 
@@ -135,11 +141,15 @@ class Job:
             if self._has_turn:
                 self._line.leave()
             self._done.set()
+            self._first.set()
             _running.discard(self)
 
     def _wait_for_turn(self) -> bool:
         """Return True with the turn, which must be given back; False if it was stopped before."""
+        if _HEAVY.acquire(blocking=False):
+            return True
         self._in_queue = True
+        self._first.set()
         # In short waits: a semaphore cannot be woken by Stop.
         while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
             pass
@@ -167,6 +177,7 @@ class Job:
             self.progress = min(max(share, 0.0), 1.0)
         if so_far is not None:
             self.so_far = so_far
+            self._first.set()
 
 
 _running: set[Job] = set()
@@ -193,7 +204,7 @@ def start(
         key: In the session.
         question: What it works on.
         work: What to do.
-        seconds: How long to wait for it.
+        seconds: How long to wait for its first result.
         heavy: True if it waits until no other heavy work runs.
         light: True if it waits in the queue of light work; it must ask often whether it should stop.
     """
@@ -204,7 +215,7 @@ def start(
     st.session_state[key] = job
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
-    job.wait(seconds)  # Short work is done then, and the page shows its result in this very run.
+    job.wait_for_first(seconds)  # Short work is done then, and the page shows its result in this very run.
     if job.running and (is_lost := _loss_of_session()) is not None:
         threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
     return job
@@ -269,45 +280,25 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
     keys = (keys,) if isinstance(keys, str) else tuple(keys)
     for key in keys:
         rerun_if_ended(key)
+        job: Job | None = st.session_state.get(key)
+        if job is not None and job.failed:
+            fields.show_problems(job.problems)
+            if job.retry_work is not None:
+                st.button(
+                    "Try again",
+                    key=f"{key}_retry",
+                    on_click=start,  # type: ignore[arg-type]
+                    args=(key, job.question, job.retry_work),
+                    kwargs={"heavy": job.heavy, "light": job.light},
+                    icon=":material/refresh:",
+                )
     at_work = working(*keys)
     if not at_work:
-        for key in keys:
-            say_failure(key)
-            if (job := st.session_state.get(key)) is not None and job.cut_off:
-                st.info(CUT_OFF, icon=":material/stop_circle:")
+        if any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
+            st.info(CUT_OFF, icon=":material/stop_circle:")
         return False
     _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
     return True
-
-
-def outcome(
-    key: str,
-    doing: str,
-    question: Any,
-    idle: str = "",
-    *,
-    live: bool = False,
-    fits: Callable[[Any], bool] = lambda _question: True,
-) -> tuple[Any, Any] | None:
-    """Watch work and return (question, result); None, with a sentence, if there is nothing to show.
-
-    Args:
-        key: In the session.
-        doing: What is done, beside its progress.
-        question: The present question: results for another question are labelled as such.
-        idle: Shown if there is no result; empty for nothing.
-        live: True if results are shown while it works.
-        fits: Returns True if the result for a question may be shown beside the present one.
-    """
-    running = watch(key, doing)
-    done = (so_far_of(key) if live else None) if running else result_of(key)
-    if done is None or not fits(done[0]):
-        if idle and not running:
-            st.caption(idle)
-        return None
-    if done[0] != question:
-        st.caption(":material/history: These results are for earlier settings; start again for the new ones.")
-    return done
 
 
 def working(*keys: str) -> list[Job]:
@@ -325,30 +316,6 @@ def rerun_if_ended(key: str) -> None:
     if job is not None and job.read_early and not job.running and not page_run.in_sight():
         job.read_early = False
         st.rerun()
-
-
-def say_failure(key: str) -> bool:
-    """If the work under this key failed, show why and a button to start it again; return True if it failed."""
-    job: Job | None = st.session_state.get(key)
-    if job is None or not job.failed:
-        return False
-    fields.show_problems(job.problems)
-    if job.retry_work is not None:
-        retry_work = job.retry_work
-        st.button(
-            "Try again",
-            key=f"{key}_retry",
-            on_click=_start_again,
-            args=(key, job.question, retry_work),
-            icon=":material/refresh:",
-        )
-    return True
-
-
-def _start_again(key: str, question: Any, work: Work) -> None:
-    failed_job: Job | None = st.session_state.get(key)
-    heavy, light = (False, False) if failed_job is None else (failed_job.heavy, failed_job.light)
-    start(key, question, work, heavy=heavy, light=light)
 
 
 @st.fragment(run_every=POLL_SECONDS)

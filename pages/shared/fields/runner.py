@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -22,9 +23,8 @@ from pages.shared.fields import jobs
 
 def compute(call: Cached) -> Any:
     """Return the result of a call of the core, kept for this session."""
-    return cache.answers(call.name, False, call.kept).compute(
-        call.question, call.compute, lambda result: True
-    )
+    name, question = call.name, call.question
+    return cache.answers(name, False, call.kept).compute(question, partial(call.function, *call.arguments))
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,8 @@ class Run:
     def start(self) -> None:
         """Start the work; a result that is known takes its place."""
         search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
-        if (known_result := self._results.get(self.request)) is not None:
+        known_result = self._results.get(self.request)
+        if known_result is not None and (not search.resumes or search.is_complete(known_result)):
             jobs.put(self.key, self.request, known_result)
             return
         jobs.start(self.key, self.request, self._work(), seconds, heavy=search.heavy, light=search.light)
@@ -85,11 +86,27 @@ class Run:
         search, request, results, prior = (self.search, self.request, self._results, self._prior)
         begin = None if prior is None else prior._work()
 
+        def resume(progress: jobs.Progress, stop: Callable[[], bool]) -> Any:
+            # Read now: while this work waited, that of another session may have gone on.
+            known_result = results.get(request)
+            if known_result is not None and (stop() or search.is_complete(known_result)):
+                return known_result
+
+            def report(share: float | None, so_far: Any = None) -> None:
+                if so_far is not None:
+                    results.keep(request, so_far)
+                progress(share, so_far)
+
+            result = search.work(known_result, report, stop)
+            if result is not None:
+                results.keep(request, result)
+            return result
+
         def work(progress: jobs.Progress, stop: Callable[[], bool]) -> Any:
             begun = () if begin is None else (begin(progress, stop),)
             return results.compute(request, lambda: search.work(*begun, progress, stop), search.is_complete)
 
-        return work
+        return resume if search.resumes else work
 
     def forget(self) -> None:
         """Let the next run of the page search anew."""
@@ -97,26 +114,50 @@ class Run:
             self.job.drop()
         st.session_state[self.key] = None
 
+    @property
+    def failed(self) -> bool:
+        """Return True if it ended in an error."""
+        return bool(jobs.failure_of(self.key))
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Return True if it has ended with a result that is not complete."""
+        state = self.get_state()
+        is_final = state.stage is Stage.FINAL and state.value is not None
+        return is_final and not self.search.is_complete(state.value)
+
     def get_state(self) -> Found:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
-        earlier = f"{self.key}_earlier"
-        if (done := jobs.result_of(self.key)) is not None:
-            st.session_state[earlier] = done
-            if done[0] == self.request:
-                return Found(done[1], Stage.FINAL)
+        earlier, settings = f"{self.key}_earlier", self.search.settings
+        previous = st.session_state.get(earlier)
+        is_complete, done = self.search.is_complete, jobs.result_of(self.key)
+        if done is not None and (previous is None or is_complete(done[1]) or not is_complete(previous[1])):
+            # What was stopped does not take the place of a complete result.
+            st.session_state[earlier] = previous = (*done, settings)
         if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.request:
-            return Found(partial[1], Stage.FIRST)
+            if self.search.resumes:
+                st.session_state[earlier] = (*partial, settings)
+            return Found(partial[1], Stage.FIRST, settings)
+        for result in (previous, done):
+            if (
+                result is not None
+                and result[0] == self.request
+                and (result is done or is_complete(result[1]))
+            ):
+                return Found(result[1], Stage.FINAL, settings)
+        if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
+            return Found(known_result, Stage.FIRST, settings)
         if self.search.first is not None:
             begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
             if (first := self.search.first(*begun)) is not None:
                 return Found(first, Stage.FIRST)
-        if (previous := st.session_state.get(earlier)) is not None and previous[0][0] == self.request[0]:
-            return Found(previous[1], Stage.EARLIER)
-        return Found(None, Stage.FINAL if jobs.failure_of(self.key) else Stage.FIRST)
+        if previous is not None and previous[0][0] == self.request[0]:
+            return Found(previous[1], Stage.EARLIER, previous[2])
+        return Found(None, Stage.FINAL if self.failed else Stage.FIRST)
 
 
 def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:
-    """Return the solution as it stands, and the searches for it."""
+    """Return the solution as it stands, and the searches that it has started."""
     reply, runs = None, list[Run]()
     try:
         while True:
@@ -124,8 +165,16 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
             if isinstance(step, Cached):
                 reply = compute(step)
                 continue
-            runs.append(Run(question, step, data, for_all))
-            runs[-1].ask()
-            reply = runs[-1].get_state()
+            run = Run(question, step, data, for_all)
+            if not step.button:
+                runs.append(run)
+                run.ask()
+            reply = run.get_state()
     except StopIteration as end:
         return end.value, runs
+
+
+def forget(runs: Sequence[Run]) -> None:
+    """Let the next run of the page search anew."""
+    for run in runs:
+        run.forget()

@@ -193,6 +193,7 @@ def draw(
         ghost: True if the main curves from before the last change stay visible, pale, behind the new ones.
         handle: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
+    height = int(fig.layout.height or HEIGHT)
     channel = figure_socket.get_channel()
     description = None if handle is None else handle[0]
     token = channel.token if speed.IS_ON else ""
@@ -200,7 +201,6 @@ def draw(
         fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=token, handle=description
     )
     channel.send(key, payload)
-    height = int(fig.layout.height or HEIGHT)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
     mounted = f"{KEY_BEGINS}{key}"
@@ -216,7 +216,7 @@ def draw(
 
 def strip_height(handle: Mapping[str, Any]) -> int:
     """Return the height in pixels of the strip below the figure."""
-    return STRIP + (NOTE if handle.get("dots", {}).get("isPrivate") else 0)
+    return STRIP + (NOTE if (handle["dots"] or {}).get("is_private") else 0)
 
 
 def _apply_moved_values(mounted: str, field_keys: tuple[str, ...]) -> None:

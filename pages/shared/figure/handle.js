@@ -92,15 +92,15 @@ class Handle {
   update(description, height) {
     this.description = description;
     // If there is a second bound with several values, the positions are a grid with a row for each of its values.
-    this.columns = description.bounds.length;
-    this.rows = description.second?.bounds.length ?? 1;
+    this.columns = description.bound.length;
+    this.rows = description.second?.values.length ?? 1;
     this.isMap = this.rows > 1;
     this.strip.style.height = `${height}px`;
     this.frame.style.setProperty("--sweetspot-handle", description.colour);
     this.grip.classList.toggle("both", this.isMap);
     this.grip.setAttribute("aria-label", this.isMap ? `${description.name}, with the keys left and right; ${description.second.name}, up and down` : description.name);
-    this.grip.setAttribute("aria-valuemin", description.bounds[0]);
-    this.grip.setAttribute("aria-valuemax", description.bounds.at(-1));
+    this.grip.setAttribute("aria-valuemin", description.bound[0]);
+    this.grip.setAttribute("aria-valuemax", description.bound.at(-1));
     for (const dot of this.partDots) dot.remove();
     // On a map the parts have no curves for their dots.
     this.partDots = (this.isMap ? [] : description.parts).map(({ colour }) => {
@@ -111,7 +111,8 @@ class Handle {
       return dot;
     });
     this.build();
-    this.home = [findNearestRatio(description.bounds, description.initial), this.isMap ? findNearestRatio(description.second.bounds, description.second.initial) : 0];
+    const { bound, initial_value, second } = description;
+    this.home = [findNearestRatio(bound, initial_value), this.isMap ? findNearestRatio(second.values, second.initial_value) : 0];
     if (!this.isHeld && !this.playing) {
       clearTimeout(this.waiting);
       [this.column, this.row] = this.home;
@@ -126,22 +127,22 @@ class Handle {
 
   // The bound that is shown and sent. At its home the handle has the exact value, which may lie between two columns.
   get bound() {
-    const { bounds, isInteger, initial } = this.description;
-    return roundBound(this.column === this.home[0] ? initial : bounds[this.column], isInteger);
+    const { bound, is_integer, initial_value } = this.description;
+    return roundBound(this.column === this.home[0] ? initial_value : bound[this.column], is_integer);
   }
 
   get second() {
-    const { bounds, isInteger, initial } = this.description.second;
-    return roundBound(this.row === this.home[1] || this.rows === 1 ? initial : bounds[this.row], isInteger);
+    const { values, is_integer, initial_value } = this.description.second;
+    return roundBound(this.row === this.home[1] || this.rows === 1 ? initial_value : values[this.row], is_integer);
   }
 
   // Computes where Plotly's axes put every bound; called once Plotly has drawn.
   place() {
     const { xaxis, yaxis } = this.plot._fullLayout;
-    const { bounds, errors, parts, second } = this.description;
+    const { bound: bounds, error: errors, parts, second } = this.description;
     const findY = (value) => yaxis._offset + clamp(0, yaxis.d2p(value), yaxis._length);
     this.xs = bounds.map((value) => xaxis._offset + xaxis.d2p(value));
-    this.ys = this.isMap ? second.bounds.map((value) => yaxis._offset + yaxis.d2p(value)) : errors.map(findY);
+    this.ys = this.isMap ? second.values.map((value) => yaxis._offset + yaxis.d2p(value)) : errors.map(findY);
     this.ascendingYs = this.isMap && this.ys.slice().reverse();
     this.partYs = (this.isMap ? [] : parts).map(({ y }) =>
       y.map((value) => (value > 0 || yaxis.type !== "log" ? findY(value) : yaxis._offset + yaxis._length)),
@@ -191,8 +192,8 @@ class Handle {
     this.stop();
     const previous = this.bound;
     // Several columns may round to the same small integer.
-    const { bounds, isInteger } = this.description;
-    while (steps && !rowSteps && isInteger && column > 0 && column < last && Math.round(bounds[column]) === previous)
+    const { bound: bounds, is_integer } = this.description;
+    while (steps && !rowSteps && is_integer && column > 0 && column < last && Math.round(bounds[column]) === previous)
       column += Math.sign(steps);
     this.move(column, row);
     clearTimeout(this.waiting);
@@ -220,7 +221,7 @@ class Handle {
       const last = this.columns - 1;
       if (share === 1) {
         this.stop();
-        this.move(findNearestRatio(this.description.bounds, this.description.best), this.row);
+        this.move(findNearestRatio(this.description.bound, this.description.best_value), this.row);
         this.sendBounds();
         return;
       }
@@ -241,7 +242,7 @@ class Handle {
 
   // Builds the strip below the figure: a panel for each count of users, then the simulated releases or the error's parts.
   build() {
-    const { users, dots, parts, isSum, best } = this.description;
+    const { users, dots, parts, is_sum: isSum, best_value: best } = this.description;
     const panels = document.createElement("div");
     panels.className = "panels";
     this.strip.replaceChildren(panels);
@@ -269,7 +270,7 @@ class Handle {
       element.addEventListener("click", press);
       return element;
     };
-    for (const { title, sizes, bySecond } of users) {
+    for (const { title, contributions: sizes, is_cut_by_second: bySecond } of users) {
       const { line: heading, picture, below } = addPanel(title);
       if (best && !this.player) {
         this.player = createButton(this.playing ? "Stop" : "Play", "Moves the bound over all its values, and ends at the best one", () => this.play());
@@ -295,12 +296,12 @@ class Handle {
     if (dots) {
       const { line, picture, below } = addPanel("");
       const othersButton = createButton("others", "Show other simulated releases", () => {
-        this.drawSet = (this.drawSet + 1) % dots.draws.length;
+        this.drawSet = (this.drawSet + 1) % dots.unit_draws.length;
         this.draw();
       });
-      const count = dots.draws[0].length;
-      line.append(`${count} simulated ${dots.unitName} `, othersButton);
-      if (dots.isPrivate) {
+      const count = dots.unit_draws[0].length;
+      line.append(`${count} simulated ${dots.unit_name} `, othersButton);
+      if (dots.is_private) {
         const note = document.createElement("div");
         note.className = "line";
         note.textContent = "Nothing was released: the dots are drawn from the model's error alone.";
@@ -312,7 +313,7 @@ class Handle {
       const room = parts.length ? 100 - 12 * parts.length : 100;
       this.bars = parts.map(({ colour }, k) => createSvg("rect", { y: `${room + 12 * k + 3}%`, height: "8%", fill: colour }, picture));
       // Spread over the height, so that dots at the same position are all visible.
-      this.points = dots.draws[0].map((_, k) =>
+      this.points = dots.unit_draws[0].map((_, k) =>
         createSvg("circle", { r: 4, cy: `${8 + ((room - 16) * ((k * 7) % count)) / (count - 1)}%`, fill: this.description.colour, stroke: this.description.colour, "stroke-width": 1.5 }, picture),
       );
       this.spreadLine = below;
@@ -340,9 +341,9 @@ class Handle {
     const isInside = this.ends.every(([low, high], k) => position[k] >= low && position[k] <= high);
     this.grip.style.visibility = isInside ? "" : "hidden";
     this.partDots.forEach((dot, k) => (dot.style.transform = translate(position[0], this.partYs[k][index])));
-    const boundText = `${writeBound(bound, description.isInteger)} ${description.unit}`.trim();
+    const boundText = `${writeBound(bound, description.is_integer)} ${description.unit}`.trim();
     this.grip.setAttribute("aria-valuenow", bound);
-    this.grip.setAttribute("aria-valuetext", this.isMap ? `${description.name} ${boundText}, ${description.second.name} ${writeBound(this.second, description.second.isInteger)} ${description.second.unit}`.trim() : boundText);
+    this.grip.setAttribute("aria-valuetext", this.isMap ? `${description.name} ${boundText}, ${description.second.name} ${writeBound(this.second, description.second.is_integer)} ${description.second.unit}`.trim() : boundText);
     for (const { sizes, bySecond, heightOf, keptArea, line, below } of this.cuts) {
       const [limit, cutBound] = bySecond ? [this.second, description.second] : [bound, description];
       const top = 1 - heightOf(limit);
@@ -350,12 +351,12 @@ class Handle {
       line.setAttribute("y1", top);
       line.setAttribute("y2", top);
       const numCut = sizes.filter((size) => size > limit).length;
-      below.textContent = `${cutBound.name} ${writeBound(limit, cutBound.isInteger)}: cuts ${numCut || "none"}`;
+      below.textContent = `${cutBound.name} ${writeBound(limit, cutBound.is_integer)}: cuts ${numCut || "none"}`;
     }
     if (this.points) this.drawDots(index);
     if (this.stack) {
       let start = 0;
-      const total = description.errors[index];
+      const total = description.error[index];
       description.parts.forEach(({ y }, k) => {
         const { text, bar } = this.stack[k];
         const width = (100 * y[index]) / total;
@@ -370,25 +371,25 @@ class Handle {
 
   drawDots(index) {
     const { dots, parts } = this.description;
-    const read = (values) => values[index] ?? 0;
+    const read = (values) => values?.[index] ?? 0;
     const [loss, noise] = [read(dots.loss), read(dots.noise)];
     let sum = 0;
-    dots.draws[this.drawSet].forEach((draw, k) => {
-      const sampling = dots.samplingDraws ? read(dots.sampling) * dots.samplingDraws[this.drawSet][k] : 0;
+    dots.unit_draws[this.drawSet].forEach((draw, k) => {
+      const sampling = dots.unit_sampling_draws ? read(dots.sampling) * dots.unit_sampling_draws[this.drawSet][k] : 0;
       const error = noise * draw + sampling - loss;
       sum += dots.spread === "mean distance" ? Math.abs(error) : error * error;
-      const share = error / dots.limit;
+      const share = error / dots.axis_limit;
       this.points[k].setAttribute("cx", `${50 + 49 * clamp(-1, share, 1)}%`);
       // Dots beyond the end of their axis are hollow.
       this.points[k].setAttribute("fill-opacity", Math.abs(share) > 1 ? 0 : 0.65);
     });
-    parts.forEach(({ y, isLoss }, k) => {
-      const half = 49 * Math.min(y[index] / dots.limit, 1);
+    parts.forEach(({ y, is_loss: isLoss }, k) => {
+      const half = 49 * Math.min(y[index] / dots.axis_limit, 1);
       // A loss lies on the side of the dots.
       this.bars[k].setAttribute("x", `${isLoss && loss < 0 ? 50 : 50 - half}%`);
       this.bars[k].setAttribute("width", `${isLoss ? half : 2 * half}%`);
     });
-    const mean = sum / dots.draws[this.drawSet].length;
+    const mean = sum / dots.unit_draws[this.drawSet].length;
     const spread = dots.spread === "mean distance" ? mean : Math.sqrt(mean);
     const distance = `${writeNumber(dots.unit === "%" ? 100 * spread : spread)} ${dots.unit}`.trim();
     this.spreadLine.textContent = `${dots.spread[0].toUpperCase()}${dots.spread.slice(1)}${this.cuts.length < 2 ? " from truth" : ""}: ${distance}`;

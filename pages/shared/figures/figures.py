@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import streamlit as st
 
 from dpcore.answer import Plot, Style
 from dpcore.answer.answer import BIAS, STYLES
-from dpcore.answer.handle import Dots, Handle
+from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
@@ -51,7 +52,7 @@ def show(
         handle: Description of the handle, and session keys of the fields that it moves.
     """
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, original = page_run.get_run(), fig
+    run, original = page_run.CURRENT_RUN.get(), fig
     parameters = _find_parameters(run)
     question = ""
     # The first figure in the main place of a page with parameters can be pinned.
@@ -59,16 +60,15 @@ def show(
         question, run.figure = run.question.name, fig
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
+    file_name = write_file_name(key, disclosure)
     with figure_place or contextlib.nullcontext():
-        figure.draw(
-            fig, key, alt, write_file_name(key, disclosure), csv=f"{key}_csv", ghost=True, handle=handle
-        )
+        figure.draw(fig, key, alt, file_name, csv=f"{key}_csv", ghost=True, handle=handle)
     if question and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
     (button_place or st).download_button(
         "CSV",
         lambda: document.write_columns(data, disclosure, [*_list_inputs(parameters), *axis_notes(original)]),
-        file_name=f"{write_file_name(key, disclosure)}.csv",
+        file_name=f"{file_name}.csv",
         mime="text/csv",
         key=f"{key}_csv",
         on_click="ignore",
@@ -102,7 +102,7 @@ def question_notes() -> list[str]:
 
     They hold what a link holds, and hence no number computed from private data.
     """
-    return _list_inputs(_find_parameters(page_run.get_run()))
+    return _list_inputs(_find_parameters(page_run.CURRENT_RUN.get()))
 
 
 def _find_parameters(run: page_run.PageRun | None) -> Any:
@@ -133,41 +133,24 @@ UNBOUNDED = 1e300
 
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
-    description: dict[str, Any] = {
-        "name": handle.name,
+    description: dict[str, Any] = _to_json(handle)
+    description |= {
         "unit": plot.x.unit,
-        "bounds": _round_numbers(handle.bound),
-        "errors": _round_numbers(handle.error),
         "colour": LINE_STYLES[Style.CAP]["color"],
-        "initial": handle.initial_value,
-        "isInteger": handle.is_integer,
         "parts": [
             # The loss lies on one side of the truth; the other parts lie on both sides.
             {
                 "name": name,
                 "colour": LINE_STYLES[STYLES[name]]["color"],
-                "y": _round_numbers(values),
-                "isLoss": name == BIAS,
+                "y": _to_json(values),
+                "is_loss": name == BIAS,
             }
             for name, values in handle.parts.items()
         ],
-        "isSum": handle.is_sum,
-        "best": handle.best_value,
-        "users": [
-            {"title": x.title, "sizes": _round_numbers(x.contributions), "bySecond": x.is_cut_by_second}
-            for x in handle.users
-        ],
     }
-    if (second_bound := handle.second) is not None:
-        description["second"] = {
-            "name": second_bound.name,
-            "unit": second_bound.unit,
-            "bounds": _round_numbers(second_bound.values),
-            "initial": second_bound.initial_value,
-            "isInteger": second_bound.is_integer,
-        }
     if handle.dots is not None:
-        description["dots"] = _describe_dots(plot, handle.dots)
+        # The strip then says that nothing was released.
+        description["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
     return description
 
 
@@ -177,29 +160,16 @@ def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ..
     return tuple(key(bound.field) for bound in bounds)
 
 
-def _describe_dots(plot: Plot, dots: Dots) -> dict[str, Any]:
-    """Return the simulated releases as JSON for the browser: draws of unit size, and the columns that scale them."""
-    zeros = np.zeros(1)
-    description = {
-        "unitName": dots.unit_name,
-        # The strip then says that nothing was released.
-        "isPrivate": plot.disclosure is Disclosure.PRIVATE,
-        "loss": _round_numbers(zeros if dots.loss is None else dots.loss),
-        "noise": _round_numbers(zeros if dots.noise is None else dots.noise),
-        "draws": [_round_numbers(draw) for draw in dots.unit_draws],
-        "spread": dots.spread.value,
-        "limit": dots.axis_limit,
-        "unit": dots.unit,
-    }
-    if dots.unit_sampling_draws is not None:
-        description |= {
-            "sampling": _round_numbers(zeros if dots.sampling is None else dots.sampling),
-            "samplingDraws": [_round_numbers(draw) for draw in dots.unit_sampling_draws],
-        }
-    return description
-
-
-def _round_numbers(column: npt.ArrayLike) -> list[float]:
-    """Return the numbers rounded for JSON; NaN and infinity become a number beyond the top of every axis."""
-    numbers = np.nan_to_num(np.asarray(column, dtype=np.float64), nan=UNBOUNDED, posinf=UNBOUNDED)
-    return [float(f"{value:.{DIGITS}g}") for value in numbers.tolist()]
+def _to_json(value: Any) -> Any:
+    """Return a value as JSON; columns are rounded, and NaN and infinity lie beyond the top of every axis."""
+    if isinstance(value, Handle | SecondBound | UserBars | Dots):
+        return {f.name: _to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Spread):
+        return value.value
+    if value is None or isinstance(value, str | float | int | Mapping):
+        return value
+    if isinstance(value, tuple) and all(isinstance(entry, UserBars) for entry in value):
+        return [_to_json(entry) for entry in value]
+    column = np.nan_to_num(np.asarray(value, dtype=np.float64), nan=UNBOUNDED, posinf=UNBOUNDED)
+    rounded = [float(f"{number:.{DIGITS}g}") for number in column.ravel().tolist()]
+    return np.reshape(rounded, column.shape).tolist()

@@ -19,10 +19,12 @@ from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Dataset
 from dpcore.report import document
-from pages.shared.base import keys, page_run, tables
+from dpcore.report.content import Line
+from dpcore.report.script import Source
+from pages.shared.base import demo, keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.data import table_upload
+from pages.shared.data import table_upload, uploads
 from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
 from pages.shared.report import report_content
@@ -49,17 +51,19 @@ class Renderer:
         question: The question of the page.
         answer: The answer.
         data: What it is about.
-        main: The main figure as it is drawn.
+        main: The main figure as it is drawn; None if there is none.
         label: What stands above the figures; empty for nothing.
         is_final: False if another answer will replace this one.
+        for_all: True if everybody has these data, so that all sessions share the results.
     """
 
     question: Question
     answer: Answer
     data: Any
-    main: Plot
+    main: Plot | None = None
     label: str = ""
     is_final: bool = True
+    for_all: bool = False
 
     def show(self, content: section.Section) -> None:
         """Draw a section."""
@@ -81,6 +85,8 @@ class Renderer:
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
                 plots.draw(item, self.label)
+            case section.Live(draw):
+                st.fragment(lambda: plots.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
                 self._draw_figures(item)
             case section.Table():
@@ -88,7 +94,14 @@ class Renderer:
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
                     for number in numbers:
-                        cards.single(number.label, number.text, number.note, number.help)
+                        st.metric(
+                            number.label,
+                            number.text,
+                            number.note,
+                            delta_color="off",
+                            delta_arrow="off",
+                            help=number.help or None,
+                        )
             case section.File():
                 self._draw_file(item)
             case section.Fields(names, shares):
@@ -107,12 +120,16 @@ class Renderer:
             case section.Window():
                 return self._draw_window(item)
             case section.Missing(needed, remedy):
-                session.show_stand_in(self.data, needed, remedy)
+                st.info(session.explain_missing(self.data, needed), icon=":material/info:")
+                session.draw_data_link(remedy)
             case section.Proposal(label, icon, settings):
                 key = f"{self.question.name}_{'_'.join(settings)}_use"
                 fields.button(label, key, icon, setting.enter, settings)
             case section.PrivateRange():
                 inputs.offer_draw(self.data)
+            case section.ItemNames(noun):
+                uploads.show_upload(self.question, self.data, f"{noun}s")
+                return uploads.list_task_names(self.data, noun)
             case section.Row(parts):
                 with st.container(horizontal=True, vertical_alignment="center"):
                     section.walk(parts, self._draw)
@@ -124,7 +141,8 @@ class Renderer:
                         section.walk(column, self._draw)
             case section.PaperFigures(paper_figures):
                 st.divider()
-                plots.show_paper_figure(paper_figures)
+                state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
+                plots.show_paper_figure(paper_figures, state_key)
             case section.Cached():
                 return runner.compute(item)
             case section.Search():
@@ -182,13 +200,18 @@ class Renderer:
         cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, item: section.Search) -> Any:
-        run = runner.Run(self.question, item, self.data, session.is_same_for_all())
+        run = runner.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
+        if not item.in_demo and demo.is_served():
+            st.caption(OWN_COMPUTER)
+            return None
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
-                if fields.button(item.button, f"{key}_start", item.icon):
+                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
                     run.start()
+                    if run.get_state().stage is Stage.FINAL:
+                        st.rerun()  # The answer above may read the result.
         elif not self.is_final:
             st.caption("The figure follows the exact answer.")
             return None
@@ -196,19 +219,20 @@ class Renderer:
             run.ask()
         is_running = jobs.watch(run.key, item.doing, item.measured)
         state = run.get_state()
-        if state.value is None or is_running:
+        if state.value is None or (is_running and state.stage is not Stage.FIRST):
             if item.idle and not is_running:
                 st.caption(item.idle)
             return None
         if state.stage is Stage.EARLIER:
             st.caption(item.outdated)
             return state.value if item.shows_outdated else None
-        if stopped := item.describe_stop(state.value):
+        if not is_running and (stopped := item.describe_stop(state.value)):
             st.warning(stopped, icon=":material/stop_circle:")
             fields.button("Compute again", f"{key}_again", "refresh", run.forget)
         return state.value
 
 
+OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
 PROGRESS_HEIGHT = 44
 """In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
 
@@ -247,15 +271,23 @@ class Page:
     """
 
     question: Question
-    solve: Callable[[Dataset, Any], Any]
-    build_answer: Callable[[Dataset, Any, Any], Answer]
+    solve: Callable[[Any, Any], Any]
+    build_answer: Callable[[Any, Any, Any], Answer]
     glossary: str = ""
     needs: Needs | None = None
     stem: str = ""
     has_axis_controls: bool = True
     progress_below: bool = False
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> Any | None:
+    def read_own_data(self) -> Any | None:
+        """Draw which data a page with data of its own uses; return them, or None if there are none yet."""
+        raise NotImplementedError
+
+    def is_same_for_all(self, data: Any, parameters: Any) -> bool:
+        """Return True if everybody has these data: no upload is ever shared with another session."""
+        return not self.question.own_data and session.is_same_for_all()
+
+    def read_inputs(self, slots: layout.PageSlots, data: Any) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
         text = self.glossary
         return inputs.read_inputs(self.question, slots, draw_more=lambda: st.caption(text) if text else None)
@@ -296,6 +328,18 @@ class Page:
         """Return True if the answer needs more of the data than rows per user."""
         return self.needs is not None
 
+    def build_source(self, answer: Answer, data: Any) -> Source:
+        """Build the source of the script in the report."""
+        return report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+
+    def summarise(self, answer: Answer, data: Any) -> tuple[Line, ...] | None:
+        """Return what the answer is about for the report; None if that is the data in use alone."""
+        return None
+
+    def list_releases(self, answer: Answer, data: Any) -> tuple[Line, ...]:
+        """List what this page has released and spent, as lines of the report."""
+        return ()
+
     def variant(self, answer: Answer) -> str:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
@@ -304,10 +348,14 @@ class Page:
         """Draw what is left to do if the data refuse the question."""
 
     def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
-        """Draw how far the searches are."""
-        for run in runs:
-            doing = run.search.doing_at.get(state.stage) if state.value is not None else None
-            jobs.watch(run.key, doing or run.search.doing, run.search.measured)
+        """Draw how far the searches are, in one line with one Stop button."""
+
+        def describe_work() -> str:
+            search = next((run.search for run in runs if jobs.working(run.key)), runs[0].search)
+            doing = search.doing_at.get(state.stage) if state.value is not None else None
+            return doing or search.doing
+
+        jobs.watch([run.key for run in runs], describe_work, all(run.search.measured for run in runs))
 
     def file_label(self, name: str) -> str:
         """Return the text of the button of a file: "Curves (CSV)" of learning_curves.csv."""
@@ -319,12 +367,23 @@ class Page:
 
     def show(self) -> None:
         """Draw the page."""
+        if self.question.own_data:
+            layout.show(self.question, self._show_own_data)
+            return
         in_use = session.dataset()
         is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
         data = session.load_demonstration() if is_demonstration else in_use
         layout.show(self.question, lambda slots: self._body(slots, in_use, data))
 
-    def _body(self, slots: layout.PageSlots, in_use: Dataset, data: Dataset) -> None:
+    def _show_own_data(self, slots: layout.PageSlots) -> None:
+        fields.start(self.question)
+        with slots.notes:
+            data = self.read_own_data()
+        if data is not None:
+            page_run.compares(data)
+            self._body(slots, data, data)
+
+    def _body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
         is_demonstration = data is not in_use
         if self.needs is not None and is_demonstration:
             page_run.answers_on_invented_data()
@@ -337,8 +396,9 @@ class Page:
         st.session_state[keys.PAGE_PARAMETERS] = parameters
         if self.refuse(slots, data, parameters):
             return
+        for_all = is_demonstration or self.is_same_for_all(data, parameters)
         try:
-            state, runs = self._solve(data, parameters, is_demonstration or session.is_same_for_all())
+            state, runs = self._solve(data, parameters, for_all)
         except InvalidInput as refused:
             with slots.notes:
                 fields.show_problems(refused.problems)
@@ -362,7 +422,7 @@ class Page:
                 self.draw_progress(state, runs)
         if state.value is None:
             return
-        renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL)
+        renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL, for_all)
         sections = dict(answer.sections)
         behind: Any = sections.pop(BEHIND, None)
         downloads: Any = sections.pop(DOWNLOADS, None)
@@ -387,29 +447,34 @@ class Page:
         with slots.answer:
             if self.needs is not None and is_demonstration:
                 session.draw_data_link(self.needs.remedy)
-            for run in runs:
-                result = run.get_state()
-                is_final = result.stage is Stage.FINAL and result.value is not None
-                if is_final and not run.search.is_complete(result.value):
-                    fields.button("Search again", f"{self.question.name}_again", "refresh", run.forget)
+            if any(run.is_cut_short for run in runs):
+                button_label = "Go on" if runs[0].search.resumes else "Search again"
+                fields.button(button_label, f"{self.question.name}_again", "refresh", runner.forget, runs)
         self.draw_last(slots, answer)
 
-    def _solve(self, data: Dataset, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:
+    def _solve(self, data: Any, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:
         """Return the solution as it stands, and the searches for it."""
         if inspect.isgeneratorfunction(self.solve):
             solver: Solver = self.solve(data, parameters)
             return runner.solve(solver, self.question, data, for_all)
         return Found(runner.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
-    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""
-        question = self.question
-        source = report_content.source_of(data) if self.reads_rows(answer) else report_content.source()
+        question, source, releases = (
+            self.question,
+            self.build_source(answer, data),
+            self.list_releases(answer, data),
+        )
+        summary = self.summarise(answer, data)
         formula, labels = (self.formula(answer), question.get_labels(*self.fields_in_report(answer)))
         report_content.draw(
             "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
             answer.disclosure,
-            lambda: report_content.of_answer(question, answer, source, formula, labels, label),
+            lambda: replace(
+                report_content.of_answer(question, answer, source, formula, labels, label, summary),
+                releases=releases,
+            ),
             answer.methods,
             self.describe_files(answer),
             [(self.file_label(name), name, make) for name, make in answer.files.items()],

@@ -15,7 +15,7 @@ from dpcore.answer.distribution import plot_counts
 from dpcore.answer.methods import Methods
 from dpcore.answer.section import list_plots
 from dpcore.common.parameters import FieldOrigin
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.privacy import Disclosure, Provenance, write_file_name
 from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
@@ -26,7 +26,6 @@ from dpcore.report.script import Source
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields.fields import main_button
-from pages.shared.figures import figures
 from pages.shared.session import session
 
 
@@ -95,103 +94,32 @@ def list_private_settings(question: Question, parameters: Any) -> tuple[str, ...
     )
 
 
-HEADING = "**For your methods section**"
-AS_IT_STANDS = (
-    "They describe a release that follows the answer above to the letter: change what you did otherwise."
-)
 WITHHELD = (
     "Bound and error are left out: they were computed from your private data, and ε does not cover them. "
     "These sentences may be published; with the bound in them they may not. A bound chosen without these "
     "data, or under *Choose privately*, may be printed."
 )
 
-_HTML = """
-<div class="sweetspot-copied">
-  <div class="row"><span class="label"></span><span class="buttons"></span></div>
-  <pre></pre>
-</div>
-"""
-_STYLE = """
-.sweetspot-copied { color: var(--st-text-color); font-family: var(--st-font); font-size: 0.875rem; line-height: 1.5; }
-.sweetspot-copied .row {
-  display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.5rem;
-}
-.sweetspot-copied pre {
-  margin: 0.25rem 0 0; padding: 0.6rem 0.8rem; background: var(--st-secondary-background-color);
-  border-radius: var(--st-base-radius); color: inherit; font: inherit; white-space: pre-wrap; overflow-wrap: anywhere;
-}
-.sweetspot-copied.code pre { font-family: var(--st-code-font); font-size: 0.8rem; max-height: 16rem; overflow-y: auto; }
-.sweetspot-copied .buttons { display: flex; gap: 0.5rem; }
-.sweetspot-copied button {
-  font: inherit; color: var(--st-text-color); background: var(--st-background-color);
-  border: 1px solid var(--st-border-color); border-radius: var(--st-button-radius);
-  padding: 0.2rem 0.6rem; cursor: pointer;
-}
-.sweetspot-copied button:hover { border-color: var(--st-primary-color); }
-.sweetspot-copied button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-@media print { .sweetspot-copied .buttons { display: flex; gap: 0.5rem; }
-.sweetspot-copied button { display: none; } }
-"""
-_SCRIPT = """
-const SHOWN_MILLISECONDS = 1500;
-export default ({ data, parentElement }) => {
-  const find = (name) => parentElement.querySelector(name);
-  find(".sweetspot-copied").classList.toggle("code", data.code);
-  find(".label").textContent = data.label;
-  const text = find("pre");
-  text.textContent = data.text;
-  text.tabIndex = data.code ? 0 : -1; // It scrolls: the keyboard must reach it.
-  const waiting = [];
-  find(".buttons").replaceChildren(...data.copies.map(([name, copied]) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = name;
-    button.setAttribute("aria-label", `${name}: ${data.label}`);
-    button.onclick = async () => {
-      try {
-        await navigator.clipboard.writeText(copied);
-        button.textContent = "Copied";
-      } catch (error) { // No permission: it can be copied by hand.
-        text.textContent = copied;
-        const range = document.createRange();
-        range.selectNodeContents(text);
-        getSelection().removeAllRanges();
-        getSelection().addRange(range);
-        button.textContent = "Selected";
-      }
-      waiting.push(setTimeout(() => { button.textContent = name; }, SHOWN_MILLISECONDS));
-    };
-    return button;
-  }));
-  return () => waiting.forEach(clearTimeout);
-};
-"""
 
-_mount = st.components.v2.component("sweetspot_copied", html=_HTML, css=_STYLE, js=_SCRIPT)
-
-
-def show(methods: Methods | None, stem: str) -> None:
+def show(methods: Methods | None) -> None:
     """Show the sentences, a note on how they may be used, and the BibTeX entries of what they cite.
 
     Args:
         methods: The page's sentences; None if nothing was chosen yet.
-        stem: Part of the widgets' keys, unique on the page.
     """
-    st.markdown(HEADING)
+    st.markdown("**For your methods section**")
     if methods is None:
         st.caption("Nothing has been chosen yet, so that there is nothing to say.")
         return
-    copies = [("Copy", methods.text), ("Copy as LaTeX", methods.latex)]
-    _show_box("Sentences", methods.text, copies, f"cite_text_{stem}", code=False)
-    st.caption(f"{AS_IT_STANDS} {WITHHELD if methods.is_withheld else ''}")
+    st.code(methods.text, language=None, wrap_lines=True)
+    st.caption(
+        "They describe a release that follows the answer above to the letter: change what you did otherwise. "
+        + (WITHHELD if methods.is_withheld else "")
+    )
     cards.label(methods.shown_disclosure)
-    copies = [("Copy", methods.bibtex)]
-    _show_box("BibTeX of the works cited", methods.bibtex, copies, f"cite_bibtex_{stem}", code=True)
-
-
-def _show_box(label: str, text: str, copies: Sequence[tuple[str, str]], key: str, *, code: bool) -> None:
-    data = {"label": label, "text": text, "copies": [list(copy) for copy in copies], "code": code}
-    _mount(key=key, data=data, height="content")
+    for title, text in (("As LaTeX", methods.latex), ("BibTeX of the works cited", methods.bibtex)):
+        with st.expander(title):
+            st.code(text, language="latex", wrap_lines=True)
 
 
 MEGABYTES = 1.3
@@ -249,24 +177,26 @@ def draw(
         choice: Makes the page's own JSON; by default it is that of the report's answer.
     """
 
-    def with_methods() -> Report:
+    def build_report() -> Report:
         return replace(build_content(), methods=methods)
 
-    _files(stem, disclosure, with_methods)
-    show(methods, stem)
+    def build_choice() -> str | bytes:
+        if choice is not None:
+            return choice()
+        answer = build_content().answer
+        assert answer.choice is not None
+        return answer.choice()
+
+    draw_whole_answer(stem, disclosure, build_report)
+    show(methods)
     if files_heading:
         st.markdown(files_heading)
-        make_choice = choice or (lambda: _choice(build_content().answer))
-        choice_file: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", make_choice)
+        choice_file: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", build_choice)
         cards.file_buttons([*files, choice_file], files_disclosure or disclosure)
 
 
-def _choice(answer: Answer) -> str:
-    assert answer.choice is not None
-    return answer.choice()
-
-
-def _files(stem: str, disclosure: Provenance, build_content: Callable[[], Report]) -> None:
+def draw_whole_answer(stem: str, disclosure: Provenance, build_report: Callable[[], Report]) -> None:
+    """Draw the buttons of report, JSON and script, and say what they hold; arguments as in `draw`."""
     st.markdown(
         "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
         "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
@@ -276,50 +206,55 @@ def _files(stem: str, disclosure: Provenance, build_content: Callable[[], Report
         st.caption(
             f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
         )
-        _buttons(stem, disclosure, build_content, public_only=False)
-        return
-    private_column, public_column = st.columns(2, gap="large")
-    with private_column:
-        st.markdown(
-            "**Everything, for yourself.** The choice, its figures and every number computed from your private data, "
-            f"each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
-        )
-        _buttons(stem, disclosure, build_content, public_only=False)
-    with public_column:
-        st.markdown(
-            "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left out: "
-            "**neither the choice nor its figures**, which are computed from private data. Less than "
-            f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty first "
-            "what you chose by looking at these data."
-        )
-        _buttons(stem, disclosure, build_content, public_only=True)
+        _draw_buttons(stem, disclosure, build_report, public_only=False)
+    else:
+        private_column, public_column = st.columns(2, gap="large")
+        with private_column:
+            st.markdown(
+                "**Everything, for yourself.** The choice, its figures and every number computed from your private "
+                f"data, each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
+            )
+            _draw_buttons(stem, disclosure, build_report, public_only=False)
+        with public_column:
+            st.markdown(
+                "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left "
+                "out: **neither the choice nor its figures**, which are computed from private data. Less than "
+                f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty "
+                "first what you chose by looking at these data."
+            )
+            _draw_buttons(stem, disclosure, build_report, public_only=True)
 
 
-def _buttons(
-    stem: str, disclosure: Provenance, build_content: Callable[[], Report], public_only: bool
+def _draw_buttons(
+    stem: str, disclosure: Provenance, build_report: Callable[[], Report], public_only: bool
 ) -> None:
     """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
-    report_disclosure = Disclosure.PUBLIC if public_only else disclosure
     public = "_public" if public_only else ""
-    report = figures.write_file_name(f"{stem}_report{public}", report_disclosure)
-    script = figures.write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
+    report_name = write_file_name(f"{stem}_report{public}", Disclosure.PUBLIC if public_only else disclosure)
+    script_name = write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
     with st.container(horizontal=True):
-        for label, ending, mime, name, make in (
-            ("Report (HTML)", "html", "text/html", report, write_html),
-            ("Report (JSON)", "json", "application/json", report, write_json),
-            ("Script (Python)", "py", "text/x-python", script, write_script),
+        for label, name, mime, write in (
+            ("Report (HTML)", f"{report_name}.html", "text/html", write_html),
+            ("Report (JSON)", f"{report_name}.json", "application/json", write_json),
+            ("Script (Python)", f"{script_name}.py", "text/x-python", write_script),
         ):
-            is_main = ending == "html" and not public_only
             st.download_button(
                 label,
-                _maker(make, build_content, public_only),
-                file_name=f"{name}.{ending}",
+                build_writer(write, build_report, public_only),
+                file_name=name,
                 mime=mime,
-                key=f"{stem}_report{public}_{ending}",
+                key=f"{stem}_report{public}_{name.rpartition('.')[2]}",
                 on_click="ignore",
-                type=main_button() if is_main else "secondary",
+                type=main_button() if write is write_html and not public_only else "secondary",
                 icon=":material/download:",
             )
+
+
+def build_writer(
+    write: Callable[[Report, datetime, bool], str], build_report: Callable[[], Report], public_only: bool
+) -> Callable[[], str]:
+    """Return a function that writes the report as it is when its button is pressed."""
+    return lambda: write(build_report(), datetime.now(UTC), public_only)
 
 
 def write_html(report: Report, created: datetime, public_only: bool) -> str:
@@ -336,9 +271,3 @@ def write_script(report: Report, created: datetime, public_only: bool) -> str:
     """Write the script; it names no file of private data if ``public_only``."""
     assert report.write_script is not None
     return report.write_script(created, public_only)
-
-
-def _maker(
-    make: Callable[[Report, datetime, bool], str], build_content: Callable[[], Report], public_only: bool
-) -> Callable[[], str]:  # fmt: skip
-    return lambda: make(build_content(), datetime.now(UTC), public_only)

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
-from dpcore.common.parameters import FieldOrigin, Place, applies
+from dpcore.common.parameters import FieldOrigin, Place, list_unused
 from dpcore.dataset import Dataset, Values
 from pages.shared.base import catalogue
 from pages.shared.base.cache import cached
@@ -21,7 +21,7 @@ from pages.shared.screen import layout
 from pages.shared.session import session
 
 
-def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
+def ask(data: Dataset, ends: Mapping[str, str], noun: str = "value") -> bool:
     """Ask for the range of private values if nobody has entered one; return True if it asks.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
@@ -30,13 +30,14 @@ def ask(data: Dataset, ends: Mapping[str, str]) -> bool:
     Args:
         data: The data in use.
         ends: What each end is called in a sentence, by session key.
+        noun: The name of a value.
     """
     empty_names = [name for key, name in ends.items() if st.session_state.get(key) is None]
     is_cleared_release = data.release is not None and not any(session.is_cleared(key) for key in ends)
     if not empty_names or not (data.is_private or is_cleared_release):
         return False
     st.info(
-        f"**What range can a value have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
+        f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
         f"{'it' if len(empty_names) == 1 else 'them'} off the data, which are private. The answer follows.",
         icon=":material/straighten:",
     )
@@ -98,20 +99,16 @@ def read_inputs(
     assert question.parameters is not None
     options, widgets = options or {}, widgets or {}
     unused = start(question, options, shares)
+    hidden_names = {name for name in question.fields if hidden(name)}
+    drawn = [name for name in question.fields if name not in unused and name not in hidden_names]
 
     def draw(position: Place) -> None:
-        for name in question.list_fields(position):
-            if name in unused or hidden(name):
-                continue
-            if name in widgets:
-                widgets[name]()
-            else:
-                enabled = _applies(question, question.fields[name].enabled_with)
-                fields.draw(question, name, options=options.get(name), disabled=not enabled)
+        names = [name for name in drawn if question.fields[name].place is position]
+        fields.draw_all(question, *names, options=options, widgets=widgets)
 
     with slots.line:
         draw(Place.LINE)
-    if question.list_fields(Place.MORE):
+    if any(field.place is Place.MORE for field in question.fields.values()):
         with slots.more_settings(f"{question.name}_more"):
             draw(Place.MORE)
             draw_more()
@@ -119,11 +116,12 @@ def read_inputs(
         if ask_first(unused):
             return None
         # A refused field that stands elsewhere leaves the answer standing.
-        optional = question.list_fields(Place.OWN, Place.CARD, Place.TAB)
+        optional_places = Place.OWN, Place.CARD, Place.TAB
+        optional = [name for name, field in question.fields.items() if field.place in optional_places]
         unused += [
             f.name
             for f in dataclasses.fields(question.parameters)
-            if hidden(f.name) and None in (f.default, _value(question, f.name))
+            if f.name in hidden_names and None in (f.default, st.session_state[question.widgets[f.name]])
         ]
         # Not the default, which may be another value than the field begins with.
         overrides = {
@@ -145,29 +143,22 @@ def start(
     """
     fields.start(question, shares)
     for name, choices in (options or {}).items():
-        if _value(question, name) not in choices:
-            st.session_state[question.key(name)] = choices[0]
+        key = question.widgets[name]
+        if st.session_state[key] not in choices:
+            st.session_state[key] = choices[0]
     unused = unused_fields(question)
-    for name, field in question.fields.items():
-        if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES:
-            fields.refill(question, name)
+    empty_names = [
+        name
+        for name, field in question.fields.items()
+        if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES
+        if st.session_state[question.widgets[name]] is None
+    ]
+    if empty_names:
+        fields.refill(question, *empty_names)
     return unused
 
 
 def unused_fields(question: Question) -> list[str]:
     """Return the fields that do not go with the present choices; a choice that is unused itself has its default."""
-
-    def choice(name: str) -> Any:
-        if applies(question.declared[name].only_with, choice):
-            return _value(question, name)
-        return question.first(name)
-
-    return [name for name, field in question.fields.items() if not applies(field.only_with, choice)]
-
-
-def _value(question: Question, name: str) -> Any:
-    return st.session_state[question.widgets[name]]
-
-
-def _applies(question: Question, rule: tuple[str, Collection[Any]] | None) -> bool:
-    return applies(rule, lambda name: _value(question, name))
+    values = {name: st.session_state[question.widgets[name]] for name in question.fields}
+    return list_unused(question.declared, values, question.first)

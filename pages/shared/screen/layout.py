@@ -54,6 +54,9 @@ LINK_NOTES = {
 }
 
 
+_EPSILON_TEXTS = {step: wording.entered(step) for step in EPSILON_STEPS}
+
+
 @dataclass(frozen=True)
 class PageSlots:
     """The containers of a question's page.
@@ -128,11 +131,11 @@ def show(
         run = page_run.PageRun(question, next_tab=DOWNLOADS, private=data.is_private)
         if question.parameters is not None:
             run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(question)}
-        page_run.begin(run)
+        page_run.CURRENT_RUN.set(run)
         try:
             body(PageSlots(line, notes, page_run.MainPlace(figure), answer, bottom, intro))
         finally:
-            page_run.begin(None)
+            page_run.CURRENT_RUN.set(None)
         if run.card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
         if touring is None and question.step:
@@ -186,7 +189,7 @@ def _draw_epsilon(page_name: str) -> None:
         # where another run begins at once, as after an upload. The slider then stood at its least value.
         step,
         key=keys.EPSILON_SLIDER,
-        format_func=wording.entered,
+        format_func=_EPSILON_TEXTS.__getitem__,
         on_change=_slider_moved,
         help="Smaller is more private and noisier. One release uses it up once.",
         width=fields.scale_width(220),
@@ -314,7 +317,7 @@ READ_OFF = (
 
 def _shows_private_draw(answer: Answer) -> bool:
     """Return True if the card shows a privately drawn bound in place of the answer's bound."""
-    run = page_run.get_run()
+    run = page_run.CURRENT_RUN.get()
     shown_answer = None if run is None or run.card is not answer else run.shown_card
     return (
         shown_answer is not None
@@ -336,7 +339,7 @@ def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     The page's first tabs come first; the machinery's tabs are added among them. Whoever puts the name of a tab into the
     session, such as a tour or a link, need not know in which other tab it lies.
     """
-    if (run := page_run.get_run()) is not None:
+    if (run := page_run.CURRENT_RUN.get()) is not None:
         contents = run.with_tabs(contents)
     open_tab = st.session_state.get(key)
     for name, content in contents.items():

@@ -60,19 +60,6 @@ def draw(
     figures.show(fig, key, alt, plot.columns, plot.disclosure, button_place, figure_place, handle)
 
 
-def draw_titled(plot: Plot) -> None:
-    """Draw a plot below its title."""
-    st.markdown(f"**{plot.title}**")
-    draw(plot)
-
-
-def draw_beside(*plots: Plot) -> None:
-    """Draw plots side by side, each below its title."""
-    for column, plot in zip(st.columns(len(plots)), plots, strict=True):
-        with column:
-            draw_titled(plot)
-
-
 def show(
     plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
 ) -> Plot:
@@ -94,7 +81,8 @@ def show(
     button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
     with place_controls(f"{key}_ranges", button, note) as (chart, controls):
         limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
-    plot = plot.with_limits(**limits)
+    if any(ends != movable_axes[name].limits for name, ends in limits.items()):
+        plot = plot.with_limits(**limits)
     draw(plot, label, key_of, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import textwrap
 from typing import Any
 
 import streamlit as st
@@ -17,7 +16,6 @@ import streamlit as st
 from dpcore.answer.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
-from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
@@ -112,26 +110,20 @@ def draw(question: Question, run: page_run.PageRun) -> None:
     """Draw the strip; call it once the page has drawn its answer."""
     shown_steps = list_steps(question, run)
     payload = {"steps": tuple(dataclasses.asdict(step) for step in shown_steps)}
-    pressed = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=_do_nothing).step
-    page = next((step.page for step in shown_steps if step.name == pressed), "")
-    if page:
+    # Streamlit hands on what was pressed only if there is a callback.
+    pressed = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=lambda: None).step
+    if page := next((step.page for step in shown_steps if step.name == pressed), ""):
         st.switch_page(catalogue.page(page).path)
-
-
-def _do_nothing() -> None:
-    """Do nothing: Streamlit hands on what was pressed only if there is a callback."""
 
 
 def list_steps(question: Question, run: page_run.PageRun) -> tuple[Step, ...]:
     """Return the steps as the page stands now."""
     data, card = session.dataset(), run.shown_card
-    name = "invented" if run.invented else data.name
-    if len(name) > LONGEST_NAME:
-        name = textwrap.shorten(name, LONGEST_NAME, placeholder="").rstrip(" :,;(-")
-        if len(name) < LONGEST_NAME / 2:  # A long first word.
-            name = data.name[: LONGEST_NAME - 1]
-        name += "\N{HORIZONTAL ELLIPSIS}"
-    bound = _describe_bound(question, card) if card is not None and card.numbers else ""
+    name = "invented" if run.invented else _shorten(data.name, LONGEST_NAME)
+    bound = ""
+    if card is not None and card.numbers:
+        is_drawn = not question.draws or isinstance(card.disclosure, ReleaseFacts)
+        bound = card.numbers[0].text if is_drawn else "not drawn"
     return (
         Step("Data", name, is_missing=run.invented, page="Your data"),
         Step("Release", _describe_release(question, card), page="Start"),
@@ -163,11 +155,12 @@ def _describe_release(question: Question, card: Answer | None) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _describe_bound(question: Question, card: Answer) -> str:
-    """Return the bound of the card; on a page that draws it privately, "not drawn" until it was drawn."""
-    if question.draws and not isinstance(card.disclosure, ReleaseFacts):
-        return "not drawn"
-    return card.numbers[0].text
+def _shorten(text: str, max_length: int) -> str:
+    """Cut a text to a length; an ellipsis takes the place of what is cut off."""
+    if len(text) <= max_length:
+        return text
+    words = text[:max_length].rpartition(" ")[0].rstrip(" :,;(-")
+    return (words if len(words) >= max_length / 2 else text[: max_length - 1]) + "…"
 
 
 def _select_button(run: page_run.PageRun, name: str) -> str:
@@ -177,34 +170,27 @@ def _select_button(run: page_run.PageRun, name: str) -> str:
 
 def _build_range_step(question: Question, card: Answer | None) -> Step:
     """Return the step of the value range: not needed, missing, or entered on this page or another."""
-    ends = ("lower", "upper")
-    end_fields = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
-    parameters = None if card is None else card.parameters
+    parameters, ends = None if card is None else card.parameters, ("lower", "upper")
+    page, selector = "", ""
     if question.range_on is not None:
-        return _build_other_range_step("" if parameters is None else question.range_on(parameters))
-    if card is not None and (
-        not end_fields or all(getattr(parameters, name, None) is None for name in end_fields.values())
-    ):
+        page = "" if parameters is None else question.range_on(parameters)
+        is_needed = bool(page)
+        limits = [setting.read_value(catalogue.page(page), end) for end in ends] if is_needed else []
+    else:
+        names = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
+        is_needed = card is None or any(
+            getattr(parameters, name, None) is not None for name in names.values()
+        )
+        # The page itself has taken up what was entered elsewhere.
+        limits = [
+            st.session_state.get(question.widgets[names[end]]) if end in names else None for end in ends
+        ]
+        selector = f'input[aria-label="{question.fields[names["lower"]].label if names else ""}"]'
+    if not is_needed:
         return Step("Range", "not needed")
-    # The page itself has taken up what was entered elsewhere.
-    state = st.session_state
-    limits = [state.get(question.widgets[end_fields[end]]) if end in end_fields else None for end in ends]
-    label = question.fields[end_fields["lower"]].label if end_fields else ""
-    selector = f'input[aria-label="{label}"]'
     if None in limits:
-        return Step("Range", MISSING, is_missing=True, selector=selector)
-    return Step("Range", _describe_range(*limits), selector=selector)
-
-
-def _build_other_range_step(title: str) -> Step:
-    """Return the step of a page that takes its range from another page; the title is empty if it needs none."""
-    if not title:
-        return Step("Range", "not needed")
-    question = catalogue.page(title)
-    low, high = setting.read_value(question, "lower"), setting.read_value(question, "upper")
-    if low is None or high is None:
-        return Step("Range", MISSING, is_missing=True, page=title)
-    return Step("Range", _describe_range(low, high), page=title)
+        return Step("Range", MISSING, is_missing=True, page=page, selector=selector)
+    return Step("Range", _describe_range(*limits), page=page, selector=selector)
 
 
 def _describe_range(low: Any, high: Any) -> str:
@@ -268,8 +254,20 @@ def draw_tour(question: Question, tour_state: Tour) -> None:
         answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
     with text:
         st.markdown(write_text(question, step_question, step, tour_state, answer))
+    number = tour_state.number
     with buttons, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
-        _draw_buttons(question is step_question and tour.has_step_data(step), tour_state, bool(answer))
+        if question is step_question and tour.has_step_data(step):
+            st.button(
+                "Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1
+            )
+            if number < len(tour.list_questions()):
+                main = fields.main_button()
+                st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
+            st.button("End", key="tour_end", on_click=tour.end)
+            st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))
+        else:
+            st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(number,))
+            st.button("End", key="tour_end", on_click=tour.end)
 
 
 def write_text(
@@ -285,12 +283,11 @@ def write_text(
         answer: The answer; empty while it is not shown.
     """
     badge = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
-    name = f"**{wording.plain(_shorten_name(tour_state.saved_state.loaded_data.dataset))}**"
-    ending = (
-        f"*End* goes on with {name}."
-        if tour_state.saved_state.named_only
-        else f"*End* brings {name} back, and your settings."
-    )
+    saved_state = tour_state.saved_state
+    name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, LONGEST_STEP_NAME))}**"
+    ending = f"*End* goes on with {name}."
+    if not saved_state.named_only:
+        ending = f"*End* brings {name} back, and your settings."
     if question is not step_question:
         return (
             f"{badge} The tour waits on **{step_question.title}**.  \n{ending} "
@@ -300,21 +297,3 @@ def write_text(
         return f"{badge} Other data are in use than those of this step.  \n{ending}"
     heading = f"{badge} **{step.question}**"
     return f"{heading}  \n{answer}" if answer else f"{heading}  \n{step.move}. {HINT}  \n{ending}"
-
-
-def _shorten_name(data: Dataset) -> str:
-    return data.name if len(data.name) <= LONGEST_STEP_NAME else data.name[: LONGEST_STEP_NAME - 1] + "…"
-
-
-def _draw_buttons(is_on_step: bool, tour_state: Tour, is_answered: bool) -> None:
-    if not is_on_step:
-        st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(tour_state.number,))
-        st.button("End", key="tour_end", on_click=tour.end)
-        return
-    number = tour_state.number
-    st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
-    if number < len(tour.list_questions()):
-        main = fields.main_button()
-        st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
-    st.button("End", key="tour_end", on_click=tour.end)
-    st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=is_answered)

@@ -13,14 +13,14 @@ import dataclasses
 import enum
 import math
 import typing
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems
-from dpcore.common.parameters import FieldOrigin, Parameters, declared_fields
+from dpcore.common.parameters import FieldOrigin, Parameters, applies
 from dpcore.common.strict_json import JsonValue
 from dpcore.common.text_fields import (
     MAX_TEXT,
@@ -72,9 +72,12 @@ def write_link(
         parameters: The page's parameters object; None for pages without.
         epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
     """
+    return _write_address(address, url_path, origin, _list_parameter_fields(parameters, epsilon))
+
+
+def _write_address(address: str, url_path: str, origin: session.Origin, fields: dict[str, str]) -> str:
     scheme, host, *_ = urlsplit(address)
-    fields = _list_origin_fields(origin) | _list_parameter_fields(parameters, epsilon)
-    return urlunsplit((scheme, host, "/" + url_path, urlencode(fields), ""))
+    return urlunsplit((scheme, host, "/" + url_path, urlencode(_list_origin_fields(origin) | fields), ""))
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
@@ -202,7 +205,7 @@ def _apply_link(fields: Mapping[str, str], spec: Question, problems: Problems) -
         problems.extend(refused.problems)
         return
     try:
-        session.use(origin.load(), origin)
+        session.use(session.LoadedData(origin.load(), origin))
     except InvalidInput as refused:
         problems.extend(refused.problems)
         problems.add(f"shown instead: {session.dataset().name}")
@@ -242,11 +245,11 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     if state.get(keys.PRESENTING):
         marks[page_run.PRESENT_MARK] = "1"
     shown_fields = _list_parameter_fields(*parameters)
+    link = _write_address(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, shown_fields)
     if is_guarded:
         for name, field in spec.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 shown_fields.pop(name, None)
-    link = write_link(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, *parameters)
     return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)
 
 
@@ -326,15 +329,12 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: P
                 values[name] = _convert_value(hints[name], node, longest.get(name, MAX_TEXT))
             except ValueError:
                 node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
-    empty = {name for name, value in values.items() if value is None}
-    filled = {name: value for name, value in values.items() if name not in empty}
-    accepted = _list_accepted(question, filled, empty)
+    accepted = _list_accepted(question, values)
     for name in values:
-        if name not in accepted and name not in empty:
-            nodes[name].refuse(
-                f"{question.fields[name].label or name} cannot be this: {to_text(values[name])[:40]}"
-            )
-    return {question.key(name): value for name, value in values.items() if name in accepted or name in empty}
+        if name not in accepted:
+            label = question.fields[name].label or name
+            nodes[name].refuse(f"{label} cannot be this: {to_text(values[name])[:40]}")
+    return {question.key(name): values[name] for name in values if name in accepted}
 
 
 def _convert_value(hint: Any, node: JsonValue, longest: int) -> Any:
@@ -360,47 +360,46 @@ def _convert_value(hint: Any, node: JsonValue, longest: int) -> Any:
     raise ValueError
 
 
-def _list_accepted(question: Question, values: Mapping[str, Any], empty: Collection[str]) -> set[str]:
-    """Return the names of fields that the parameters object accepts, with the others or alone under some option.
+def _list_accepted(question: Question, values: Mapping[str, Any]) -> set[str]:
+    """Return the names of fields that are empty, or whose value is good with the others or alone.
 
     A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
     """
     assert question.parameters is not None
-    field_names = {f.name for f in dataclasses.fields(question.parameters) if f.init}
-    stand_ins = {name: value for name, value in STAND_INS.items() if name in field_names}
-    texts = {name: to_text(value) for name, value in values.items()}
-    defaults = {name: str(value) for name, value in stand_ins.items() if name not in texts}
-    parameters, bad, _ = read_good_fields(question.parameters, defaults | texts, stand_ins)
-    declared, hints = declared_fields(question.parameters), list_field_types(question.parameters)
+    hints = list_field_types(question.parameters)
 
-    def is_unused_and_in_range(name: str) -> bool:
+    def is_in_range(name: str) -> bool:
         problems = Problems()
-        if name in parameters.unused:
-            declared[name].check(problems, values[name], hints[name])
-        return name in parameters.unused and not problems.entries
+        question.fields[name].check(problems, values[name], hints[name])
+        return not problems.entries
 
-    choices: list[dict[str, Any]] = [{}]
-    choices += [{name: option} for name, field in question.fields.items() for option in (field.options or ())]
+    empty = {name for name, value in values.items() if value is None}
+    good = {name: values[name] for name in values if name not in empty and is_in_range(name)}
     # Nothing is compared with what is empty, nor with an end of a range that nobody entered.
-    base = {name: value if name == "epsilon" else math.nan for name, value in stand_ins.items()}
-    base |= dict.fromkeys(empty, math.nan)
-    return {
-        name
-        for name, value in values.items()
-        if (question.fields[name].options is None or value in question.fields[name].options)  # type: ignore[operator]
-        and (
-            name not in bad
-            or is_unused_and_in_range(name)
-            or any(_is_accepted(question, base | choice | {name: value}) for choice in choices)
-        )
+    base = {name: math.nan for name in STAND_INS if name in hints}
+    used = base | {
+        name: good.get(name, math.nan)
+        for name in (*good, *empty)
+        if applies(question.fields[name].only_with, lambda other: good.get(other, question.first(other)))
     }
+    if _is_accepted(question, used):
+        return empty | set(good)
+
+    def is_good_alone(name: str) -> bool:
+        field = question.fields[name]
+        if name not in used or field.limits or field.options or field.stops:
+            return True  # It was checked above.
+        conditions = {field.only_with[0]} & good.keys() if field.only_with else set()
+        return _is_accepted(question, base | {other: good[other] for other in (name, *conditions)})
+
+    return empty | set(filter(is_good_alone, good))
 
 
 def _is_accepted(question: Question, values: Mapping[str, Any]) -> bool:
     """Return True if the parameters object accepts the values; comparisons with empty fields are ignored."""
     assert question.parameters is not None
     try:
-        question.parameters(**values)
+        question.parameters(**{**values, "epsilon": setting.DEFAULT_EPSILON})
     except InvalidInput as refused:
         return all(problem.message.endswith("got nan") for problem in refused.problems)
     except (TypeError, ValueError):  # A field that may not be empty is.

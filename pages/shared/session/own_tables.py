@@ -6,7 +6,7 @@ A page with one has an ``UPLOAD`` in its ``upload.py`` (`pages.shared.data.table
 
 Releases that pages have drawn, as a session file carries them.
 
-A page with such releases has a ``saved.py`` with ``ENTRY``, the name under which the session holds them, and
+A page with such releases holds them as `RELEASES` and has a ``saved.py`` with
 
     def to_json(held) -> Any                                  # the JSON for the file
     def from_json(part: Part, accounts: Mapping[str, Ledger]) -> held     # problems are added to the part
@@ -26,89 +26,63 @@ import functools
 import importlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
 
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Disclosure, Ledger, Provenance, ReleaseFacts
-from dpcore.common.strict_json import JsonValue, read_enum, read_optional, read_text, read_texts
+from dpcore.common.strict_json import JsonValue, read_optional, read_text
 from dpcore.data import saved_dataset
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.design_matrix import MAX_FEATURES, MAX_LEVELS, Design, Feature, FeatureKind
-from dpcore.data.saved_dataset import compute_seal, cut, facts_to_json, read_facts, table_to_json
-from dpcore.dataset import Contribution, Dataset
+from dpcore.data.column_roles import Roles
+from dpcore.data.design_matrix import MAX_FEATURES, Design, FeatureKind
+from dpcore.data.saved_dataset import CODEC, compute_seal, table_to_json
+from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.figures.pins import MAX_PINS, Pin
 
-TEXT, SETTINGS = 400, 60
-"""Longest text and most settings of a pin."""
-_TEXTS = ("question", "name", "data", "half_or_double")
-_PAIRS = ("bound", "error")
-_NUMBERS = {"epsilon": EPSILON_RANGE, "rows_lost": (0.0, 1.0)}
+PUBLIC_OR_PRIVATE = {label.value: label for label in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
 
 
-def pins_to_json(pin: Pin) -> dict[str, Any]:
-    """Return the pin as it stands in a session file."""
-    entry: dict[str, Any] = {name: cut(getattr(pin, name), TEXT) for name in _TEXTS}
-    entry |= {name: [cut(text, TEXT) for text in getattr(pin, name)] for name in _PAIRS}
-    entry |= {name: getattr(pin, name) for name in _NUMBERS}
-    entry["settings"] = [[cut(text, TEXT) for text in pair] for pair in pin.settings[:SETTINGS]]
-    entry["disclosure"] = (
-        facts_to_json(pin.disclosure) if isinstance(pin.disclosure, ReleaseFacts) else pin.disclosure.value
-    )
-    return entry
+def _read_disclosure(node: JsonValue) -> Provenance | None:
+    return CODEC.read(node, ReleaseFacts) if isinstance(node.value, dict) else node.choose(PUBLIC_OR_PRIVATE)
 
 
-def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
-    """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
-    pins = [_pin(entry) for entry in node.get_entries(MAX_PINS) or ()]
-    return tuple(pin for pin in pins if pin is not None)
-
-
-def _pin(node: JsonValue) -> Pin | None:
-    members = node.read_members(
-        {
-            **dict.fromkeys(_TEXTS, read_text(TEXT)),
-            **{name: functools.partial(_number, *ends) for name, ends in _NUMBERS.items()},
-            **dict.fromkeys(_PAIRS, functools.partial(_texts, 2)),
-            "settings": lambda entries: tuple(
-                _texts(2, entry) for entry in entries.get_entries(SETTINGS) or ()
-            ),
-            "disclosure": _disclosure,
-        },
-        {"curve": lambda _: None},  # Pins of before had a curve, which no figure shows any more.
-    )
-    if members is None or catalogue.find_question(members["question"]) is None:
-        return None
-    members.pop("curve", None)
-    return Pin(**members)
-
-
-def _number(low: float, high: float, node: JsonValue) -> float | None:
+def _read_number(low: float, high: float, node: JsonValue) -> float | None:
     number = None if node.value is None else node.get_number()
     if number is not None and not low <= number <= high:
         node.refuse(f"this must lie between {low:g} and {high:g}")
     return number
 
 
-def _texts(length: int, node: JsonValue) -> tuple[str, ...] | None:
-    entries = node.get_entries(length) or []
-    if len(entries) != length:
-        node.refuse(f"this must be a list of {length} texts")
-        return None
-    return tuple(entry.get_text(TEXT) or "" for entry in entries)
+PIN_CODEC = replace(
+    CODEC,
+    max_text=400,
+    max_entries=60,
+    readers={
+        **CODEC.readers,
+        Provenance: _read_disclosure,
+        (Pin, "epsilon"): functools.partial(_read_number, *EPSILON_RANGE),
+        (Pin, "rows_lost"): functools.partial(_read_number, 0.0, 1.0),
+    },
+)
+"""The form of a pin in a session file."""
 
 
-def _disclosure(node: JsonValue) -> Provenance | None:
-    if isinstance(node.value, dict):
-        return read_facts(node)
-    return node.choose(
-        {disclosure.value: disclosure for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
+def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
+    """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
+    needed, _ = PIN_CODEC.list_readers(Pin)
+    # Pins of before had a curve, which no figure shows any more.
+    entries = [
+        entry.read_members(needed, {"curve": lambda _: None}) for entry in node.get_entries(MAX_PINS) or ()
+    ]
+    return tuple(
+        Pin(**{name: members[name] for name in needed})
+        for members in entries
+        if members is not None and catalogue.find_question(members["question"]) is not None
     )
 
 
@@ -137,10 +111,8 @@ class OwnTable:
         return dataset
 
 
-def find_upload(question: Question) -> TableUpload | None:
-    """Return the page's upload; None if it has none."""
-    if not question.own_file:
-        return None
+def find_upload(question: Question) -> TableUpload:
+    """Return the upload of a page with a file of its own."""
     upload: TableUpload = importlib.import_module(f"pages.{question.name}.upload").UPLOAD
     return upload
 
@@ -149,33 +121,24 @@ def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
     """Return the tables in use in a session, by name of the page."""
     tables: dict[str, OwnTable] = {}
     for question in catalogue.PAGES:
-        table = state.get(question.file_key) if question.file_key else None
-        upload = find_upload(question) if table is not None else None
-        if upload is not None:
-            tables[question.name] = OwnTable(table, _read_entries(question, upload, state))
+        if not question.file_key or (table := state.get(question.file_key)) is None:
+            continue
+        prefix = find_upload(question).column_field_prefix
+        entries = {
+            key.removeprefix(f"{question.name}."): float(value)
+            for key, value in (list(state.items()) if prefix else ())
+            if str(key).startswith(f"{question.name}.{prefix}") and isinstance(value, int | float)
+        }
+        tables[question.name] = OwnTable(table, entries)
     return tables
-
-
-def _read_entries(question: Question, upload: TableUpload, state: Mapping[Any, Any]) -> dict[str, float]:
-    """Return what was entered about the table's columns, by name of the field."""
-    if not upload.column_field_prefix:
-        return {}
-    start = question.key(upload.column_field_prefix)
-    return {
-        key.removeprefix(f"{question.name}."): float(value)
-        for key, value in list(state.items())
-        if str(key).startswith(start) and isinstance(value, int | float)
-    }
 
 
 def apply(tables: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, table in tables.items():
         question = catalogue.find_question(name)
-        upload = None if question is None else find_upload(question)
-        if question is None or upload is None:
-            continue
-        entries = {question.own_file: table.table, **upload.list_extra_state(table.table)}
+        assert question is not None
+        entries = {question.own_file: table.table, **find_upload(question).list_extra_state(table.table)}
         for entry, value in entries.items():
             st.session_state[question.key(entry)] = value
         for entry, value in table.entries.items():
@@ -217,10 +180,7 @@ def from_json(node: JsonValue) -> dict[str, OwnTable]:
     pages = {page.name: page for page in catalogue.PAGES if page.own_file}
     tables: dict[str, OwnTable] = {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
-        upload = find_upload(pages[name])
-        assert upload is not None
-        table = _read_table(entry, pages[name], upload)
-        if table is not None:
+        if (table := _read_table(entry, pages[name], find_upload(pages[name]))) is not None:
             tables[name] = table
     return tables
 
@@ -261,39 +221,11 @@ def _rebuild_table(
 
 
 def _read_design(node: JsonValue) -> Design | None:
-    members = node.read_members(
-        {
-            "label": read_text(saved_dataset.NAME),
-            "user": read_text(saved_dataset.NAME),
-            "features": lambda features: tuple(map(_read_feature, features.get_entries(MAX_FEATURES) or ())),
-            "intercept": _read_boolean,
-        },
-        {"positive": read_text(saved_dataset.NAME)},
-    )
-    if members is None:
-        return None
-    if len({feature.column for feature in members["features"]}) < len(members["features"]):
+    design: Design | None = CODEC.read(node, Design)
+    if design is not None and len({feature.column for feature in design.features}) < len(design.features):
         node.refuse("a column stands at two features")
         return None
-    return Design(**members)
-
-
-def _read_feature(node: JsonValue) -> Feature | None:
-    entries = node.get_entries(3 + MAX_LEVELS) or []
-    if len(entries) < 3:
-        node.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
-        return None
-    column, reference, *levels = (
-        entry.get_text(saved_dataset.NAME) or "" for entry in (entries[0], *entries[2:])
-    )
-    kind_of_feature = read_enum(FeatureKind)(entries[1])
-    return None if kind_of_feature is None else Feature(column, kind_of_feature, reference, tuple(levels))
-
-
-def _read_boolean(node: JsonValue) -> bool:
-    if not isinstance(node.value, bool):
-        node.must_be("true or false")
-    return bool(node.value)
+    return design
 
 
 def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload) -> dict[str, float]:
@@ -314,41 +246,34 @@ def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload)
     return numbers
 
 
-_MODULES: dict[str, Any | None] = {}
-"""Modules by page, None without one: looking for a file in every run of every page would take as long as a figure."""
+RELEASES = "choices"
+"""The name under which a page with a module ``saved`` holds its releases."""
 
 
-def _import_saved(name: str) -> Any | None:
-    if name not in _MODULES:
-        module = f"pages.{name}.saved"
-        _MODULES[name] = None if find_spec(module) is None else importlib.import_module(module)
-    return _MODULES[name]
-
-
-def _list_pages() -> list[tuple[Question, Any]]:
-    return [(page, saved) for page in catalogue.PAGES if (saved := _import_saved(page.name)) is not None]
+def _list_pages() -> dict[str, tuple[Question, Any]]:
+    """Return the pages with releases that a session file carries, each with its module ``saved``."""
+    return {
+        page.name: (page, importlib.import_module(f"pages.{page.name}.saved"))
+        for page in catalogue.PAGES
+        if RELEASES in page.also
+    }
 
 
 def list_releases(state: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the releases in a session, by name of the page."""
-    return {
-        page.name: releases for page, saved in _list_pages() if (releases := state.get(page.key(saved.ENTRY)))
-    }
+    pages = [page for page in catalogue.PAGES if RELEASES in page.also]
+    return {page.name: releases for page in pages if (releases := state.get(page.key(RELEASES)))}
 
 
 def releases_to_json(releases: Mapping[str, Any]) -> dict[str, Any]:
     """Return the releases as they stand in a file, by name of the page."""
-    return {
-        page.name: saved.to_json(releases[page.name])
-        for page, saved in _list_pages()
-        if page.name in releases
-    }
+    pages = _list_pages()
+    return {name: pages[name][1].to_json(releases_of_page) for name, releases_of_page in releases.items()}
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file, by name of the page; problems are added to ``node``."""
-    pages = {page.name: (page, saved) for page, saved in _list_pages()}
-    releases = {}
+    pages, releases = _list_pages(), {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
         page, saved = pages[name]
         releases[name] = saved.from_json(entry, accounts.get(name if page.own_account else "", {}))
@@ -357,19 +282,14 @@ def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledg
 
 def apply_releases(releases: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
-    for page, saved in _list_pages():
-        if page.name in releases:
-            key = page.key(saved.ENTRY)
-            st.session_state[key] = saved.merge(st.session_state.get(key, {}), releases[page.name])
+    pages = _list_pages()
+    for name, added in releases.items():
+        page, saved = pages[name]
+        key = page.key(RELEASES)
+        st.session_state[key] = saved.merge(st.session_state.get(key, {}), added)
 
 
 MAX_FILES = 20
-NAME, MOST_COLUMNS = 400, 10_000
-"""Characters of a file's or a column's name, and columns of a file, in a session file that is read."""
-SINGLE = ("user", "count", "size", "users", "value", "task")
-SEVERAL = ("further_user", "further_task")
-_ENUMS: dict[str, Any] = {"kind": TableKind, "missing_users": MissingUsers, "contribution": Contribution}
-_LABELS = {label.value: label for label in (Disclosure.PRIVATE, Disclosure.PUBLIC)}
 
 
 @dataclass(frozen=True)
@@ -412,12 +332,10 @@ def known_files_to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
     """Return the files as they stand in a session file."""
     return [
         {
-            "name": file.name,
-            "columns": list(file.columns),
+            "name": CODEC.write(file.name),
+            "columns": CODEC.write(file.columns),
             "label": file.disclosure.value,
-            **{name: getattr(file.roles, name).value for name in _ENUMS},
-            **{name: column for name in SINGLE if (column := getattr(file.roles, name)) is not None},
-            **{name: list(getattr(file.roles, name)) for name in SEVERAL},
+            **CODEC.write_fields(file.roles),
         }
         for file in files
     ]
@@ -425,29 +343,28 @@ def known_files_to_json(files: Sequence[KnownFile]) -> list[dict[str, Any]]:
 
 def known_files_from_json(node: JsonValue) -> tuple[KnownFile, ...]:
     """Return the files of a session file; problems are added to ``node``."""
-    files = [_file(entry) for entry in node.get_entries(MAX_FILES) or ()]
+    files = [_read_known_file(entry) for entry in node.get_entries(MAX_FILES) or ()]
     return tuple(file for file in files if file is not None)
 
 
-def _file(node: JsonValue) -> KnownFile | None:
+def _read_known_file(node: JsonValue) -> KnownFile | None:
+    needed, optional = CODEC.list_readers(Roles)
     members = node.read_members(
         {
-            "name": read_text(NAME),
-            "columns": read_texts(MOST_COLUMNS, NAME),
-            "label": lambda label: label.choose(_LABELS),
-            **{field_name: read_enum(options) for field_name, options in _ENUMS.items()},
-            **dict.fromkeys(SEVERAL, read_texts(MOST_COLUMNS, NAME)),
+            "name": CODEC.reader(str),
+            "columns": CODEC.reader(tuple[str, ...]),
+            "label": lambda label: label.choose(PUBLIC_OR_PRIVATE),
+            **needed,
         },
-        dict.fromkeys(SINGLE, read_text(NAME)),
+        optional,
     )
     if members is None:
         return None
-    name, columns, label = (members.pop(field) for field in ("name", "columns", "label"))
-    used_columns = [
-        *(members[field_name] for field_name in SINGLE if field_name in members),
-        *(column for field_name in SEVERAL for column in members[field_name]),
-    ]
+    name, columns, label = (members.pop(entry) for entry in ("name", "columns", "label"))
+    roles = Roles(**members)
+    singles = (roles.user, roles.count, roles.size, roles.users, roles.value, roles.task)
+    used_columns = [*(c for c in singles if c is not None), *roles.further_user, *roles.further_task]
     if missing := [column for column in used_columns if column not in columns]:
         node.refuse(f"the file has no column {missing[0]}")
         return None
-    return KnownFile(name, columns, Roles(**members), label)
+    return KnownFile(name, columns, roles, label)

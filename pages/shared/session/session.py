@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.common.checks import InputProblem, InvalidInput, refuse
 from dpcore.common.parameters import FieldOrigin
 from dpcore.common.privacy import Ledger, ReleaseFacts
-from dpcore.common.text_fields import from_fields, to_fields
+from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from pages.shared.base import cache, catalogue, keys
@@ -84,7 +84,7 @@ class LoadedData:
 def get_loaded() -> LoadedData:
     """Return the session's data with their origin; the default sample if nothing was chosen yet."""
     if keys.LOADED_DATA not in st.session_state:
-        use(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE))
+        use(LoadedData(Origin(DEFAULT_SAMPLE).load(), Origin(DEFAULT_SAMPLE)))
     in_use: LoadedData = st.session_state[keys.LOADED_DATA]
     return in_use
 
@@ -94,20 +94,15 @@ def dataset() -> Dataset:
     return get_loaded().dataset
 
 
-def use(
-    data: Dataset,
-    origin: Origin,
-    made_of: LoadedData | None = None,
-    set_aside: Mapping[str, Any] | None = None,
-) -> None:
-    """Make ``data`` the session's data, and reset the fields that depended on the data before.
+def use(loaded: LoadedData) -> None:
+    """Make these the session's data, and reset the fields that depended on the data before.
 
     Data that a person brings end the tour: the settings from before the tour return first.
     """
     if (tour := shelf.get_tour()) is not None:
         del st.session_state[keys.TOUR]
         shelf.put_back(tour.saved_state)
-    put_in_use(data, origin, made_of, set_aside)
+    put_in_use(loaded)
 
 
 def end_tour() -> bool:
@@ -115,37 +110,27 @@ def end_tour() -> bool:
     tour = shelf.get_tour()
     if tour is None:
         return False
-    behind: LoadedData = tour.saved_state.loaded_data
     del st.session_state[keys.TOUR]
-    put_in_use(behind.dataset, behind.origin, behind.made_of, behind.set_aside)
+    put_in_use(tour.saved_state.loaded_data)
     shelf.put_back(tour.saved_state)  # Last: new data renew fields.
     return True
 
 
-def put_in_use(
-    data: Dataset,
-    origin: Origin,
-    made_of: LoadedData | None = None,
-    set_aside: Mapping[str, Any] | None = None,
-    same_rows: bool = False,
-) -> None:
+def put_in_use(loaded: LoadedData, same_rows: bool = False) -> None:
     """Do the same as `use` without ending the tour.
 
     Every question may propose values of its fields for these data. It proposes only what is public: value bounds read
     off private values, for example, would leak through a link or a release.
 
     Args:
-        data: The new data.
-        origin: How a link names them.
-        made_of: See `LoadedData`.
-        set_aside: See `LoadedData`.
+        loaded: The new data.
         same_rows: True if they are the data that were in use before, or a release of them: settings stay.
     """
     state = st.session_state
     if not same_rows and keys.LOADED_DATA in state:
-        clear_settings(state.get(keys.AWAITED, {}))
+        _clear_settings(state.get(keys.AWAITED, {}))
     state[keys.AWAITED] = {}
-    state[keys.LOADED_DATA] = LoadedData(data, origin, made_of, set_aside or {})
+    state[keys.LOADED_DATA] = loaded
     state[keys.DATA_VERSION] = data_version() + 1
     state[keys.LINK_PROBLEMS] = ()
     changed: list[InputProblem] = []
@@ -154,17 +139,15 @@ def put_in_use(
             if declared.renewed and not same_rows and declared.origin is not FieldOrigin.OWN_DATA:
                 state[question.key(name)] = question.first(name)
         if question.propose is not None:
-            current_values = {
-                name: state.get(question.key(name)) for name in (*question.fields, *question.also)
-            }
-            for name, value in question.propose(data, current_values).items():
+            current = {name: state.get(question.key(name)) for name in (*question.fields, *question.also)}
+            for name, value in question.propose(loaded.dataset, current).items():
                 changed += _check_link_choice(question, name, value)
                 state[question.key(name)] = value
     state[keys.LINK_PROBLEMS] = tuple(changed)
     setting.note_proposals()
 
 
-def clear_settings(awaited: Mapping[str, Any]) -> None:
+def _clear_settings(awaited: Mapping[str, Any]) -> None:
     """Empty the fields that may depend on the data in use; public fields, and those about a page's own data, stay.
 
     Args:
@@ -176,12 +159,12 @@ def clear_settings(awaited: Mapping[str, Any]) -> None:
         for name in (*question.fields, *question.also):
             if question.comes_from(name) not in (FieldOrigin.DATA, FieldOrigin.VALUES):
                 continue
-            key = question.key(name)
-            if name in question.fields:
+            key, is_field = question.key(name), name in question.fields
+            if is_field:
                 pieces.add(question.fields[name].shared)
             if key not in state or (key in awaited and awaited[key] == state[key]):
                 continue
-            if name in question.fields:
+            if is_field:
                 state[key] = question.forgotten(name)
             elif _can_return(state[key]):
                 del state[key]
@@ -190,24 +173,19 @@ def clear_settings(awaited: Mapping[str, Any]) -> None:
 
 def _check_link_choice(question: Question, name: str, value: Any) -> list[InputProblem]:
     """Return a problem if new data propose another option than the link set; an empty list if they agree."""
-    key, link_values = question.key(name), st.session_state.get(keys.LINK_SAID, {})
-    if key not in link_values or link_values[key] != st.session_state.get(key) or link_values[key] == value:
+    key = question.key(name)
+    link_value = st.session_state.get(keys.LINK_SAID, {}).get(key, value)
+    if link_value == value or link_value != st.session_state.get(key):
         return []
     field = question.fields[name]
     assert field.options is not None
     return [
         InputProblem(
-            f"of {field.report_label or field.label} the link says *{field.options[link_values[key]]}*, of data "
-            f"that it did not bring; for these {question.title} begins with *{field.options.get(value, value)}*",
+            f"of {field.report_label or field.label} the link says *{field.options[link_value]}*, of data that it did "
+            f"not bring; for these {question.title} begins with *{field.options.get(value, value)}*",
             remedy="Choose it there again if it holds for these data, too",
         )
     ]
-
-
-def use_generator(generator: object) -> None:
-    """Generate data and make them the session's data."""
-    origin = Origin(generator.key, to_fields(generator))  # type: ignore[attr-defined]
-    use(generators.dataset(generator), origin)  # type: ignore[arg-type]
 
 
 def get_original() -> LoadedData:
@@ -266,11 +244,10 @@ def use_release(data: Dataset) -> None:
     behind, set_aside = get_original(), get_loaded().set_aside
     forgotten = _forget_private(with_values=_had_values(LoadedData(data, Origin(DP_RELEASE), behind)))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
-    aside = {**forgotten, **set_aside, keys.PINS: _merge_pins_aside(set_aside, forgotten)}
+    aside = {**forgotten, **set_aside, keys.PINS: _list_pins(set_aside, forgotten)}
     stayed = _read_public_fields()
-    put_in_use(
-        data, Origin(DP_RELEASE), behind, aside, same_rows=True
-    )  # Last: the run may be cut short anywhere before.
+    # Last: the run may be cut short anywhere before.
+    put_in_use(LoadedData(data, Origin(DP_RELEASE), behind, aside), same_rows=True)
     changed = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
     if changed:  # Fields for which a release proposes something else, such as private counts, return too.
         st.session_state[keys.LOADED_DATA] = replace(get_loaded(), set_aside={**changed, **aside})
@@ -281,11 +258,16 @@ def use_original() -> None:
     aside, behind = get_loaded().set_aside, get_original()
     forgotten = _forget_private(with_values=False)
     stayed = _read_public_fields()
-    put_in_use(behind.dataset, behind.origin, same_rows=True)
+    put_in_use(behind, same_rows=True)
     for key, value in {**stayed, **aside}.items():
         if key != keys.PINS:
             st.session_state[key] = value
-    pins.store_pins(pins.merge_pins(_merge_pins_aside(aside, forgotten), pins.all_pins()))
+    pins.store_pins(_list_pins(aside, forgotten, {keys.PINS: pins.all_pins()}))
+
+
+def _list_pins(*states: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
+    """Return the pins in several states of the session, each once."""
+    return pins.merge_pins((), (pin for state in states for pin in state.get(keys.PINS, ())))
 
 
 def _read_public_fields() -> dict[str, Any]:
@@ -297,14 +279,6 @@ def _read_public_fields() -> dict[str, Any]:
         for name, declaration in question.fields.items()
         if declaration.origin is FieldOrigin.PUBLIC and (key := question.key(name)) in state
     }
-
-
-def _merge_pins_aside(*aside: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
-    """Return the pins in several mappings of what was set aside."""
-    merged: tuple[pins.Pin, ...] = ()
-    for values in aside:
-        merged = pins.merge_pins(merged, values.get(keys.PINS, ()))
-    return merged
 
 
 def _forget_private(with_values: bool) -> dict[str, Any]:
@@ -377,18 +351,8 @@ def load_demonstration() -> Dataset:
 
 def explain_missing(data: Dataset, needed: str, subject: str = "This") -> str:
     """Write why ``needed`` (a plural noun phrase), which ``subject`` needs, is not there."""
-    if data.release is not None:
-        return (
-            f"{subject} needs {needed}. A DP release holds only how many users have how many rows; everything else was "
-            "left behind, so that nothing of it can be shown."
-        )
-    return f"{subject} needs {needed}. The data in use hold only how many rows each user has."
-
-
-def show_stand_in(data: Dataset, needed: str, remedy: str) -> None:
-    """Show why the page shows a demonstration, and a link to *Your data*."""
-    st.info(explain_missing(data, needed), icon=":material/info:")
-    draw_data_link(remedy)
+    holder = "The data in use hold" if data.release is None else "A DP release holds"
+    return f"{subject} needs {needed}. {holder} only how many rows each user has."
 
 
 def draw_data_link(label: str) -> None:
@@ -402,12 +366,11 @@ def explain_cleared(fields: Mapping[str, str]) -> None:
     Args:
         fields: What each field is called in a sentence, by session key.
     """
-    empty = [name for key, name in fields.items() if is_cleared(key)]
-    if empty:
+    if empty := [name for key, name in fields.items() if is_cleared(key)]:
         is_single = len(empty) == 1
         names = " and ".join(filter(None, (", ".join(empty[:-1]), empty[-1])))
         st.caption(
-            f"{names} {'is' if is_single else 'are'} empty because the release in use holds no values, and "
-            f"what was entered while the values were in sight may have been read off them. Enter "
+            f"{names} {'is' if is_single else 'are'} empty because the release in use holds no values, and what was "
+            "entered beside the values may have been read off them. Enter "
             f"{'it' if is_single else 'them'} anew from what the quantity is, not from the data."
         )

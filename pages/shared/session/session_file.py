@@ -23,13 +23,12 @@ from dpcore.common.strict_json import JsonValue, load_json, read_optional, read_
 from dpcore.common.strict_json import read_text as text_of
 from dpcore.common.text_fields import MAX_TEXT
 from dpcore.data import saved_dataset
-from dpcore.data.saved_dataset import FACTS, SavedDataset, build_facts, facts_to_json
+from dpcore.data.saved_dataset import CODEC, FACTS, build_facts
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import fields
 from pages.shared.figures import pins
 from pages.shared.figures.pins import Pin
-from pages.shared.session import links, session, shelf
-from pages.shared.session import own_tables as session_own_tables
+from pages.shared.session import links, own_tables, session, shelf
 from pages.shared.session.own_tables import KnownFile, OwnTable
 
 SCHEMA = "sweetspot/session/1"
@@ -70,18 +69,15 @@ class Content:
     @property
     def disclosure(self) -> Provenance:
         """Return the label of the file: private if anything in it is private."""
-        in_use = self.data
-        datasets = (
-            [] if in_use is None else [in_use.dataset, *([in_use.made_of.dataset] if in_use.made_of else [])]
-        )
-        datasets += [table.dataset for table in self.own_tables.values()]
-        private = [
-            *(data.is_private for data in datasets),
-            # The names of a private file's columns are not for everybody either.
-            *(f.disclosure is Disclosure.PRIVATE for f in self.files),
+        loaded = filter(None, (self.data, self.data and self.data.made_of))
+        datasets = [
+            *(data.dataset for data in loaded),
+            *(table.dataset for table in self.own_tables.values()),
         ]
-        # An account names its data by a digest, which is as private as they are.
-        if any(private) or any(self.accounts.values()):
+        # The names of a private file's columns are not for everybody either. An account names its data by a digest,
+        # which is as private as they are.
+        is_file_private = any(file.disclosure is Disclosure.PRIVATE for file in self.files)
+        if is_file_private or any(self.accounts.values()) or any(data.is_private for data in datasets):
             return Disclosure.PRIVATE
         return find_strictest(
             [*(data.provenance for data in datasets), *(pin.disclosure for pin in self.pins)]
@@ -98,11 +94,6 @@ class Snapshot:
     def content(self) -> Content:
         """Return the content of the session when the page was last drawn."""
         return read_session(self.state)
-
-    @property
-    def disclosure(self) -> Provenance:
-        """Return the label of the file with this content."""
-        return _without_draws(self.state).disclosure
 
 
 def update_snapshot() -> Snapshot:
@@ -122,43 +113,36 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
             present state of this session.
     """
     state = st.session_state.to_dict() if state is None else state
-    releases, left_out = session_own_tables.list_releases(state), tuple(_list_undownloaded_releases(state))
-    return replace(_without_draws(state), releases=releases, left_out=left_out)
-
-
-def _without_draws(state: Mapping[Any, Any]) -> Content:
-    """Return the content without what pages have drawn, on which its label does not depend."""
     settings = {
         key: state[key]
-        for q in catalogue.PAGES
-        for name, key in q.widgets.items()
-        if name in q.fields and key in state
+        for question in catalogue.PAGES
+        for name, key in question.widgets.items()
+        if name in question.fields and key in state
     }
-    accounts: dict[str, Mapping[str, Ledger]] = {"": state.get(keys.LEDGERS, {})}
-    for question in catalogue.PAGES:
-        if question.account_key:
-            accounts[question.name] = state.get(question.account_key, {})
+    accounts = {q.name: state.get(q.account_key, {}) for q in catalogue.PAGES if q.account_key}
     tour: shelf.Tour | None = state.get(keys.TOUR)
     if tour is None:
-        saved_state = shelf.SavedState(state[keys.LOADED_DATA], state.get(keys.EPSILON), settings)
+        saved_state = shelf.SavedState(state[keys.LOADED_DATA], state.get(keys.EPSILON))
     else:
         saved_state = tour.saved_state
         tour_keys = {key for q in catalogue.PAGES for key in shelf.list_entered_keys(q, state)}
-        settings = {key: value for key, value in settings.items() if key not in tour_keys} | {
-            key: value for key, value in saved_state.settings.items() if links.is_field(key)
-        }
+        settings = {key: value for key, value in settings.items() if key not in tour_keys}
+        settings |= {key: value for key, value in saved_state.settings.items() if links.is_field(key)}
     loaded_data: session.LoadedData = saved_state.loaded_data
-    pinned_now, aside = state.get(keys.PINS, ()), loaded_data.set_aside.get(keys.PINS, ())
-    pinned = (
-        *aside,
-        *(pins.merge_pins(saved_state.pinned, pinned_now) if saved_state.pinned or pinned_now else ()),
-    )
-    has_tables = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    tables, files = (
-        session_own_tables.list_tables(state) if has_tables else {},
+    return Content(
+        loaded_data,
+        saved_state.epsilon,
+        settings,
+        {"": state.get(keys.LEDGERS, {}), **accounts},
+        (
+            *loaded_data.set_aside.get(keys.PINS, ()),
+            *pins.merge_pins(saved_state.pinned, state.get(keys.PINS, ())),
+        ),
+        own_tables.list_tables(state),
+        own_tables.list_releases(state),
         state.get(keys.KNOWN_FILES, ()),
+        tuple(_list_undownloaded_releases(state)),
     )
-    return Content(loaded_data, saved_state.epsilon, settings, accounts, pinned, tables, files=files)
 
 
 def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
@@ -183,22 +167,21 @@ def write_file(content: Content, saved_at: datetime | None = None) -> str:
         content: Content of the session.
         saved_at: Time in the file; now by default.
     """
-    data, left_out, room = _write_data(content.data, saved_dataset.ROOM)
-    tables, further = session_own_tables.to_json(content.own_tables, room)
-    left_out += [*further, *content.left_out]
+    data, data_left_out, room = _write_data(content.data, saved_dataset.ROOM)
+    tables, tables_left_out = own_tables.to_json(content.own_tables, room)
     return write_document(
         SCHEMA,
         label=content.disclosure.label,
         saved=(saved_at or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
-        left_out=left_out,
+        left_out=[*data_left_out, *tables_left_out, *content.left_out],
         data=data,
         epsilon=links.to_json_value(content.epsilon),
         settings=links.group_by_question(content.settings),
         accounts=_write_accounts(content.accounts),
-        pins=[session_own_tables.pins_to_json(pin) for pin in content.pins[-pins.MAX_PINS :]],
+        pins=[own_tables.PIN_CODEC.write(pin) for pin in content.pins[-pins.MAX_PINS :]],
         own=tables,
-        drawn=session_own_tables.releases_to_json(content.releases),
-        files=session_own_tables.known_files_to_json(content.files),
+        drawn=own_tables.releases_to_json(content.releases),
+        files=own_tables.known_files_to_json(content.files),
     )
 
 
@@ -211,11 +194,10 @@ def _write_data(
     entry: dict[str, Any] = {"origin": loaded_data.origin.name, "generator": dict(loaded_data.origin.fields)}
     if loaded_data.origin.name not in (session.UPLOADED, session.DP_RELEASE):
         return entry, [], room
-    saved: SavedDataset = saved_dataset.to_json(loaded_data.dataset, room)
-    left_out = list(saved.left_out)
+    saved = saved_dataset.to_json(loaded_data.dataset, room)
+    left_out, room = list(saved.left_out), saved.room
     if saved.content is None:
         return None, left_out, room
-    room = saved.room
     entry["content"] = saved.content
     if loaded_data.made_of is not None:
         behind, omissions, room = _write_data(loaded_data.made_of, room)
@@ -229,7 +211,7 @@ def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, A
     return {
         name: {
             digest: [
-                {"mark": mark, **facts_to_json(facts)}
+                {"mark": mark, **CODEC.write(facts)}
                 for mark, facts in zip(ledger.marks, ledger.releases, strict=True)
             ]
             for digest, ledger in ledgers.items()
@@ -237,12 +219,6 @@ def _write_accounts(accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, A
         for name, ledgers in accounts.items()
         if ledgers
     }
-
-
-def _note_second_dataset(node: JsonValue, problems: Problems) -> None:
-    """Add a problem if an older file holds a second data set, which no page shows any more."""
-    if node.value is not None:
-        problems.add("the second data set of this file is left out: pages show one data set at a time")
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------
@@ -280,6 +256,11 @@ def read_file(content: bytes) -> FileContent:
         document.refuse(f"this is no session file of this version: its schema is not {SCHEMA}")
         document.problems.raise_if_any()
     problems = Problems()  # Of settings: they are said, and the rest is followed.
+
+    def note_second_dataset(second: JsonValue) -> None:
+        if second.value is not None:
+            problems.add("the second data set of this file is left out: pages show one data set at a time")
+
     members = document.read_members(
         {
             **dict.fromkeys(("schema", "made_with", "label", "saved"), text_of(saved_dataset.SENTENCE)),
@@ -288,42 +269,36 @@ def read_file(content: bytes) -> FileContent:
             "epsilon": functools.partial(_read_epsilon, problems),
             "settings": lambda settings: links.read_settings(settings, problems),
             "accounts": _read_accounts,
-            "pins": session_own_tables.pins_from_json,
+            "pins": own_tables.pins_from_json,
         },
         {
-            "second": lambda node: _note_second_dataset(node, problems),
+            "second": note_second_dataset,
             # Files of before have none.
-            "own": session_own_tables.from_json,
+            "own": own_tables.from_json,
             "drawn": lambda releases: releases,
-            "files": session_own_tables.known_files_from_json,
+            "files": own_tables.known_files_from_json,
             "page": lambda page: page,
         },
     )
     document.problems.raise_if_any()
     assert members is not None
-    releases = (
-        session_own_tables.releases_from_json(members["drawn"], members["accounts"])
-        if "drawn" in members
-        else {}
-    )
+    drawn: JsonValue | None = members.get("drawn")
+    releases = {} if drawn is None else own_tables.releases_from_json(drawn, members["accounts"])
     document.problems.raise_if_any()
     session_content = Content(
-        data=members["data"],
         releases=releases,
         own_tables=members.get("own", {}),
         files=members.get("files", ()),
-        **{name: members[name] for name in ("epsilon", "settings", "accounts", "pins")},
+        **{name: members[name] for name in ("data", "epsilon", "settings", "accounts", "pins")},
     )
     return FileContent(session_content, tuple(problems.entries), members["left_out"], members["saved"])
 
 
 def _read_epsilon(aside: Problems, node: JsonValue) -> float | None:
-    if node.value is None:
-        return None
-    number = JsonValue(node.value, node.location, aside).get_number()
-    found_problems = [] if number is None else fields.check_epsilon(number)
-    aside.extend(found_problems)
-    return None if found_problems else number
+    number = None if node.value is None else JsonValue(node.value, node.location, aside).get_number()
+    problems = [] if number is None else fields.check_epsilon(number)
+    aside.extend(problems)
+    return None if problems else number
 
 
 def _read_dataset(
@@ -421,10 +396,10 @@ def apply(content: Content) -> None:
         # As it was: pins of private data do not stand beside a release of them.
         if data.made_of is not None:
             set_aside[keys.PINS], pinned = pins.split_private(pinned)
-        session.use(data.dataset, data.origin, data.made_of, set_aside)
-    session_own_tables.add_files(content.files)
-    session_own_tables.apply_releases(content.releases)
-    session_own_tables.apply(content.own_tables)
+        session.use(replace(data, set_aside=set_aside))
+    own_tables.add_files(content.files)
+    own_tables.apply_releases(content.releases)
+    own_tables.apply(content.own_tables)
     pins.store_pins(pins.merge_pins(pins.all_pins(), pinned))
     for key, value in content.settings.items():
         state[key] = value

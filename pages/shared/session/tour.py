@@ -86,7 +86,7 @@ def enter(number: int, saved_state: SavedState) -> None:
     state, question = st.session_state, list_questions()[number - 1]
     step = step_of(question)
     shelf.clear(question)
-    session.put_in_use(step.origin.load(), step.origin)
+    session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
     for name, key in question.widgets.items():
         state[key] = getattr(step.parameters, name)
     setting.forget()

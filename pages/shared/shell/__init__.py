@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+from collections.abc import Sequence
 
 import streamlit as st
 
 from dpcore.common import wording
+from dpcore.common.checks import InputProblem
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.workspace import remove_abandoned
 from dpcore.dataset import Dataset
@@ -78,13 +80,14 @@ def show(question: Question) -> None:
             st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
         if question.own_data:
             st.caption(f"Not used here: {question.title} has data of its own.")
-    _show_link_problems()
+    if problems := st.session_state.get(keys.LINK_PROBLEMS):
+        _show_link_problems(problems)
 
 
 def save_session() -> None:
     """Draw the button that saves the session as a file."""
     snapshot = session_file.update_snapshot()
-    disclosure = snapshot.disclosure
+    disclosure = snapshot.content.disclosure
     cards.file_button(
         "Save session",
         "session.json",
@@ -98,10 +101,7 @@ def save_session() -> None:
     )
 
 
-def _show_link_problems() -> None:
-    problems = st.session_state.get(keys.LINK_PROBLEMS, ())
-    if not problems:
-        return
+def _show_link_problems(problems: Sequence[InputProblem]) -> None:
     is_reload = all(problem.message in links.RELOAD_PROBLEMS for problem in problems)
     heading = (
         "This page was loaded anew."

@@ -151,10 +151,10 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
     assert plot.handle is not None
     assert plot.handle.dots is None
     told = figures.describe_handle(plot, plot.handle)
-    assert "dots" not in told
-    assert told["isSum"]
+    assert told["dots"] is None
+    assert told["is_sum"]
     assert json.dumps(told, allow_nan=False)
-    assert max(told["errors"]) == figures.UNBOUNDED
+    assert max(told["error"]) == figures.UNBOUNDED
 
 
 GROUPED = samples.load("shop-events")
@@ -211,7 +211,7 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
         drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
         assert drawn["Noise"] == pytest.approx(np.asarray(plot.columns["noise"]).tolist())
     told = figures.describe_handle(plot, found)
-    assert len(told["bounds"]) * len(told["second"]["bounds"]) == len(told["errors"])
+    assert len(told["bound"]) * len(told["second"]["values"]) == len(told["error"])
     assert figures.list_handle_keys(found, "per_group.{}".format) == (
         "per_group.own_groups",
         "per_group.own_amount",
@@ -291,7 +291,7 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
         plot = total_answer.build_answer(data, TotalParameters(1.0)).plots["total-error"]()
         told = figures.describe_handle(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
-        assert told["dots"]["isPrivate"] == private
+        assert told["dots"]["is_private"] == private
         assert component.strip_height(told) == component.STRIP + private * component.NOTE
 
 

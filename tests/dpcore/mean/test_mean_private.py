@@ -122,7 +122,7 @@ def test_at_the_worst_mean_it_is_the_public_count_error():
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
 def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
     problem = problem_of(epsilon=epsilon, release=release)
-    cap, smooth = private_counts.best_cap(problem), private_counts.best_smooth(problem)
+    cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     caps = mean.capped_error(problem, np.arange(1.0, 201.0)).variance
     assert cap.max_contributions == int(np.argmin(caps)) + 1
     assert cap.variance == pytest.approx(caps.min(), rel=1e-12)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Values
-from dpcore.mean.curves import interval_around
-from dpcore.mean.models import CountsOnly, Population
+from dpcore.mean.models import CountsOnly, interval_around
+from dpcore.mean.public_counts import Growth, Population
 from dpcore.mean.table_values import KnownValues, TableValues, clamp, user_share
 
 LIMITS = (-4.0, 6.0)
@@ -54,11 +54,11 @@ def test_a_cap_on_this_table_errs_what_all_draws_of_its_rows_err_on_average(per_
             for weights in selections(sizes, cap)
         ]
         want = np.mean((np.array(released) - truth) ** 2) + largest_noise(sizes, cap, unit_noise)
-        got = model.capped(np.array([float(cap)])).error(unit_noise)[0]
+        got = model.capped(np.array([float(cap)])).variance[0]
         assert got == pytest.approx(want, rel=1e-9, abs=1e-12)
         weights = [min(cap, len(rows)) for rows in per_user]
         shifted = np.average([rows.mean() for rows in clamped], weights=weights) - truth
-        smooth = model.smooth(np.array([float(cap)])).error(unit_noise)[0]
+        smooth = model.smooth(np.array([float(cap)])).variance[0]
         want = shifted**2 + largest_noise(sizes, cap, unit_noise)
         assert smooth == pytest.approx(want, rel=1e-9, abs=1e-12)
 
@@ -75,13 +75,13 @@ random_tables = st.integers(0, 10_000).map(
 def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_user, unit_noise):
     model, most = at_hand(per_user, unit_noise), max(len(rows) for rows in per_user)
     caps = np.arange(1.0, most + 1.0)
-    errors = model.capped(caps).error(unit_noise)
-    best = model.best_cap()
+    errors = model.capped(caps).variance
+    best = model.cap_curve.minimise(is_integer=True)
     assert best.certificate.value == pytest.approx(errors.min(), rel=1e-12)
     assert best.certificate.proves(1e-9)
     limit = best.certificate.value * 1.05**2
     want = set(caps[errors <= limit * (1 - 1e-12)])
-    stretches = model.cap_curve().intervals_within(limit, is_integer=True)
+    stretches = model.cap_curve.intervals_within(limit, is_integer=True)
     named = {cap for low, high in stretches for cap in np.arange(low, high + 1.0)}
     assert want <= named <= set(caps[errors <= limit * (1 + 1e-12)])
     low, high = interval_around(stretches, best.bound)
@@ -90,11 +90,11 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     smooth = model.best_smooth()
     smallest = min(len(rows) for rows in per_user)
     grid = np.linspace(smallest, most, 801)
-    on_grid = model.smooth(grid).error(unit_noise)
+    on_grid = model.smooth(grid).variance
     assert smooth.certificate.value <= on_grid.min() * (1 + 1e-12)
     assert smooth.certificate.proves(1e-9)
     # At a whole threshold smooth weights shift as much as the cap, and draw no rows.
-    assert np.all(model.smooth(caps).error(unit_noise) <= errors * (1 + 1e-12))
+    assert np.all(model.smooth(caps).variance <= errors * (1 + 1e-12))
 
 
 def test_several_valleys_occur_and_the_certificate_fails_on_the_wrong_one():
@@ -103,8 +103,8 @@ def test_several_valleys_occur_and_the_certificate_fails_on_the_wrong_one():
         rng = np.random.default_rng(seed)
         per_user = [rng.normal(rng.normal(0.0, 3.0), 1.0, int(s)).tolist() for s in rng.integers(1, 60, 12)]
         model = at_hand(per_user, 1e-3)
-        curve = model.cap_curve()
-        errors = model.capped(np.arange(1.0, 60.0)).error(1e-3)
+        curve = model.cap_curve
+        errors = model.capped(np.arange(1.0, 60.0)).variance
         inner = errors[1:-1]
         valleys = np.flatnonzero((inner < errors[:-2]) & (inner < errors[2:])) + 1
         several += valleys.size > 1
@@ -122,7 +122,9 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     p, x = s / n, s / (1.0 + (s - 1.0) * rho)
     best = model.best_smooth()
     assert best.certificate.proves(1e-7)
-    weights = np.minimum(best.bound, s) * 0 + model.growth(best.bound).user_weights(np.minimum(best.bound, s))
+    weights = np.minimum(best.bound, s) * 0 + Growth(*model.coefficients(best.bound), rho).user_weights(
+        np.minimum(best.bound, s)
+    )
     weights /= weights.sum()
     direct = 1.7 * np.sum((weights - p) ** 2 / x) + unit_noise * weights.max() ** 2
     assert direct == pytest.approx(best.certificate.value, rel=1e-8)
@@ -131,11 +133,13 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     k = kept / kept.sum(1, keepdims=True)
     rows = 1.0 / kept.sum(1) - 1.0 / n
     want = 1.7 * (rho * np.sum((k - p) ** 2, 1) + (1 - rho) * rows) + unit_noise * k.max(1) ** 2
-    got = model.capped(caps).error(unit_noise)
+    got = model.capped(caps).variance
     assert got == pytest.approx(want, rel=1e-8, abs=1e-13)
-    assert model.best_cap().certificate.value == pytest.approx(want.min(), rel=1e-8, abs=1e-13)
+    assert model.cap_curve.minimise(is_integer=True).certificate.value == pytest.approx(
+        want.min(), rel=1e-8, abs=1e-13
+    )
     # Over all whole thresholds nothing is better than the root.
-    assert best.certificate.value <= model.smooth(caps[caps >= s.min()]).error(unit_noise).min() * (1 + 1e-9)
+    assert best.certificate.value <= model.smooth(caps[caps >= s.min()]).variance.min() * (1 + 1e-9)
 
 
 def solved(quadratic, unit_noise):
@@ -171,9 +175,11 @@ def test_both_models_agree_with_the_covariance_of_rows_over_all_draws(sizes, rho
     for cap in range(1, max(sizes) + 1):
         drawn = [np.concatenate(weights) for weights in selections(sizes, cap)]
         want = np.mean([w @ covariance @ w for w in drawn])
-        assert Population(histogram, 1.0, 1.0, rho).capped(np.array([cap])).sampling == pytest.approx(want)
+        assert Population(histogram, 1.0, 1.0, rho).capped(
+            np.array([cap])
+        ).sampling_variance == pytest.approx(want)
         want = np.mean([(w - equal) @ covariance @ (w - equal) for w in drawn])
-        got = CountsOnly(histogram, 1.0, 1.0, rho).capped(np.array([cap])).sampling
+        got = CountsOnly(histogram, 1.0, 1.0, rho).capped(np.array([cap])).sampling_variance
         assert got == pytest.approx(want, abs=1e-12)
 
 
@@ -185,7 +191,7 @@ def test_rows_without_likeness_are_a_sample_without_replacement():
         for first, second in itertools.product(order[:3], order[3:]):
             errors.append(((first + second) / 2.0 - np.mean(rows)) ** 2)
     model = CountsOnly(ContributionHistogram.from_counts(sizes), 1.0, float(np.var(rows, ddof=1)), 0.0)
-    assert model.capped(np.array([cap])).sampling[0] == pytest.approx(np.mean(errors))
+    assert model.capped(np.array([cap])).sampling_variance[0] == pytest.approx(np.mean(errors))
 
 
 @given(counts, shares, noises)
@@ -196,14 +202,14 @@ def test_the_best_cap_for_a_population_is_that_of_the_enumeration(sizes, rho, un
     total = kept.sum(1)
     want = (rho * np.sum(kept**2, 1) + (1 - rho) * total) / total**2 + unit_noise * (kept.max(1) / total) ** 2
     model = Population(histogram, unit_noise, 1.0, rho)
-    assert model.capped(caps).error(unit_noise) == pytest.approx(want, rel=1e-12)
-    assert model.best_cap().certificate.value == pytest.approx(want.min(), rel=1e-12)
+    assert model.capped(caps).variance == pytest.approx(want, rel=1e-12)
+    assert model.cap_curve.minimise(is_integer=True).certificate.value == pytest.approx(want.min(), rel=1e-12)
     # One valley: what falls after it has risen does so by rounding alone.
     rises = np.flatnonzero(np.diff(want) > 1e-9 * want[:-1])
     assert not rises.size or np.all(np.diff(want[rises[0] :]) > -1e-9 * want[rises[0]])
     smooth = model.best_smooth()
     assert smooth.certificate.proves(1e-9)
-    weights = model.growth(smooth.bound).user_weights(np.minimum(smooth.bound, s))
+    weights = Growth(*model.coefficients(smooth.bound), rho).user_weights(np.minimum(smooth.bound, s))
     weights /= weights.sum()
     x = s / (1.0 + (s - 1.0) * rho)
     direct = np.sum(weights**2 / x) + unit_noise * weights.max() ** 2
@@ -219,7 +225,7 @@ def test_one_user_and_equal_users_leave_nothing_to_choose():
             CountsOnly(histogram, 1.0, 1.0, 0.2),
             at_hand(per_user, 1.0),
         ):
-            assert model.best_cap().certificate.proves(1e-9)
+            assert model.cap_curve.minimise(is_integer=True).certificate.proves(1e-9)
             assert model.best_smooth().certificate.proves(1e-9)
         assert CountsOnly(histogram, 1.0, 1.0, 0.2).best_smooth().certificate.value == pytest.approx(
             1 / len(sizes) ** 2

@@ -19,13 +19,11 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, choose_defaults, worst_values
 from dpcore.mean.answer import build_answer
-from dpcore.mean.answer.answer import compute_worst_case, error_over_users
-from dpcore.mean.worst_values import WorstProblem
 from dpcore.total import TotalProblem
 
 
 def problem(counts: list[int], epsilon: float = 1.0, bound: float = 1.0):
-    return WorstProblem(ContributionHistogram.from_counts(counts), epsilon, bound)
+    return mean.MeanProblem(ContributionHistogram.from_counts(counts), epsilon, bound, 0.0)
 
 
 def tables(number: int, seed: int = 0) -> list[list[int]]:
@@ -83,7 +81,7 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     bare = Dataset("made", "a generator", Disclosure.PUBLIC, ContributionHistogram.from_counts(counts))
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
         answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(made)))
-        most, problem = compute_worst_case(answer.solution), answer.solution.problem
+        most, problem = answer.solution.worst_case, answer.solution.problem
         assert most is not None
         assert most.any_weights <= min(most.cap, most.smooth)
         of_users = mean.user_weight(problem, answer.solution.smooth.threshold, counts) * counts
@@ -95,10 +93,10 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     ours = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
-    assert compute_worst_case(ours.solution) is None
+    assert ours.solution.worst_case is None
     assert "Whatever the values" not in ours.facts
     # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
-    assert error_over_users(ours.solution) == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
+    assert ours.solution.error_over_users == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
@@ -123,7 +121,7 @@ def test_figures_by_hand() -> None:
     Half of the rows at either end: V = 10 / 36, k (1 - k / s) V = 1/4 for each user, 100 of them over 100^2: 0.0025.
     Noise 2 (1 / 100)^2 = 0.0002. The root of 0.0027 is 0.05196; of the noise alone, as weights have it, 0.01414.
     """
-    asked = WorstProblem(ContributionHistogram([10], [100]), 1.0, 1.0)
+    asked = mean.MeanProblem(ContributionHistogram([10], [100]), 1.0, 1.0, 0.0)
     assert float(worst_values.caps_error_bound(asked, 1)) == pytest.approx(math.sqrt(0.0027), rel=1e-12)
     assert float(worst_values.smooth_weights_error(asked, 1.0)) == pytest.approx(math.sqrt(0.0002), rel=1e-12)
     # A cap that keeps all rows draws nothing.
@@ -170,7 +168,7 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
 
 def test_a_million_sizes_are_no_matter() -> None:
     sizes = np.arange(1, 1_000_001)
-    asked = WorstProblem(ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0)
+    asked = mean.MeanProblem(ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0, 0.0)
     best = worst_values.best_weights(asked)
     around = worst_values.smooth_weights_error(
         asked, np.geomspace(best.threshold / 3, best.threshold * 3, 31)

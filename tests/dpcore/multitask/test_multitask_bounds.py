@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.common.checks import InvalidInput
 from dpcore.multitask import bounds, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 
@@ -16,10 +15,9 @@ def test_gains_are_ratios_of_the_bounds() -> None:
         problem = TaskProblem(sizes, 500, 0.1, loss)
         best = weights.allocate_by_power(problem, loss.best_exponent).total_bound
         ratio = weights.allocate_uniformly(problem).total_bound / best
-        if loss is Loss.STRONGLY_CONVEX:
-            assert bounds.compute_strongly_convex_gain(sizes) == pytest.approx(ratio)
-        else:  # Bound (7) has the root of the sum.
-            assert bounds.compute_convex_gain(sizes) == pytest.approx(np.sqrt(ratio))
+        # Bound (7) has the root of the sum.
+        expected = np.sqrt(ratio) if loss is Loss.CONVEX else ratio
+        assert bounds.compute_gain(sizes, loss) == pytest.approx(expected)
 
 
 def _one_large(m: int, nu: float) -> np.ndarray:
@@ -38,7 +36,8 @@ def _one_large(m: int, nu: float) -> np.ndarray:
 )
 def test_convex_gain_limits(nu: float, limit) -> None:
     errors = [
-        abs(bounds.compute_convex_gain(_one_large(m, nu)) / limit(m) - 1.0) for m in (10**3, 10**5, 10**6)
+        abs(bounds.compute_gain(_one_large(m, nu), Loss.CONVEX) / limit(m) - 1.0)
+        for m in (10**3, 10**5, 10**6)
     ]
     assert errors[0] > errors[1] > errors[2]
     assert errors[2] < 0.05
@@ -47,17 +46,16 @@ def test_convex_gain_limits(nu: float, limit) -> None:
 @pytest.mark.parametrize("nu", [0.5, 1.0, 2.0])
 def test_strongly_convex_gain_limit(nu: float) -> None:
     errors = [
-        abs(bounds.compute_strongly_convex_gain(_one_large(m, nu)) / m**nu - 1.0) for m in (10**3, 10**6)
+        abs(bounds.compute_gain(_one_large(m, nu), Loss.STRONGLY_CONVEX) / m**nu - 1.0)
+        for m in (10**3, 10**6)
     ]
     assert errors[0] > errors[1]
     assert errors[1] < 0.002
 
 
 def test_gains_are_one_where_all_tasks_are_alike() -> None:
-    assert bounds.compute_convex_gain(np.full(7, 11)) == pytest.approx(1.0)
-    assert bounds.compute_strongly_convex_gain(np.full(7, 11)) == pytest.approx(1.0)
-    with pytest.raises(InvalidInput):
-        bounds.compute_convex_gain([])
+    assert bounds.compute_gain(np.full(7, 11), Loss.CONVEX) == pytest.approx(1.0)
+    assert bounds.compute_gain(np.full(7, 11), Loss.STRONGLY_CONVEX) == pytest.approx(1.0)
 
 
 def test_buckets_go_from_tail_to_head_and_add_up() -> None:
@@ -86,5 +84,4 @@ def test_clipping_only_ever_raises_a_bound(random_graph) -> None:
         # Without clipping all that matters are the sizes: the paper's closed forms.
         slices = bounds.slice_by_size(clipped, uniform, ignore_clipping=True)
         ratio = sum(b.reference for b in slices) / sum(b.bound for b in slices)
-        gain = bounds.compute_strongly_convex_gain if loss.value else bounds.compute_convex_gain
-        assert ratio == pytest.approx(gain(graph.task_sizes) ** (2 - loss.value))
+        assert ratio == pytest.approx(bounds.compute_gain(graph.task_sizes, loss) ** (2 - loss.value))

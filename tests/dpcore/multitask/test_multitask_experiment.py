@@ -25,13 +25,14 @@ def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
         algorithms=(Algorithm.SUFFICIENT_STATISTICS,), exponents=(0.0, 0.5, 1.0), repeats=10, seed=2023
     )
     result = run_experiment(experiment)
-    assert result.finished
+    assert result.is_finished
     # One-sided paired t test at 99.9 % for each of the 8 comparisons: all of them together at 99.2 %.
     needed = student.ppf(0.999, experiment.repeats - 1)
     for other in (0.0, 1.0):
-        advantage, error = result.compare_exponents(0.5, other)
-        assert advantage.shape == (1, 2, 2)
-        assert np.all(advantage > needed * error), (other, advantage / error)
+        assert len(result.errors) == 4
+        for panel in result.errors:
+            gain = result.compare_exponents(panel, 0.5, other)
+            assert gain.mean > needed * gain.standard_error, (panel, other)
 
 
 def test_descent_gains_from_adapting_where_noise_rules() -> None:
@@ -43,13 +44,14 @@ def test_descent_gains_from_adapting_where_noise_rules() -> None:
         repeats=6,
         seed=7,
     )
-    advantage, error = run_experiment(experiment).compare_exponents(0.5, 0.0)
-    assert advantage.item() > student.ppf(0.999, 5) * error.item()
+    gain = run_experiment(experiment).compare_exponents((Algorithm.GRADIENT_DESCENT, 1.0, 1.0), 0.5, 0.0)
+    assert gain.mean > student.ppf(0.999, 5) * gain.standard_error
 
 
 def test_threads_and_order_do_not_change_the_result() -> None:
     one, two = run_experiment(SMALL, workers=1), run_experiment(SMALL, workers=2)
-    np.testing.assert_array_equal(one.rmse, two.rmse)
+    for panel, errors in one.errors.items():
+        np.testing.assert_array_equal(errors, two.errors[panel])
     # A run does not depend on what else is asked for.
     alone = run_experiment(
         Experiment(
@@ -63,19 +65,19 @@ def test_threads_and_order_do_not_change_the_result() -> None:
             repeats=2,
         )
     )
-    np.testing.assert_array_equal(alone.rmse[0, 0, 0, 0], one.rmse[1, 0, 0, 1, :2])
+    np.testing.assert_array_equal(alone.errors[PANEL][0], one.errors[PANEL][1, :2])
 
 
 def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
     shares: list[float] = []
-    assert run_experiment(SMALL, progress=shares.append).finished
+    assert run_experiment(SMALL, progress=shares.append).is_finished
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
     never = Experiment(repeats=1000)
     early = run_experiment(never, should_stop=lambda: True)
-    assert not early.finished
-    assert np.isnan(early.rmse).any()
-    assert early.average().shape == (2, 2, 2, 9)
+    assert not early.is_finished
+    assert early.num_done < early.num_runs == 8 * 9 * 1000
+    assert all(early.summarise(panel).mean.shape == (9,) for panel in early.errors)
 
 
 def test_a_failing_progress_ends_the_run() -> None:
@@ -86,32 +88,27 @@ def test_a_failing_progress_ends_the_run() -> None:
         run_experiment(Experiment(repeats=1000), progress=fail)
 
 
+PANEL = (Algorithm.GRADIENT_DESCENT, 1.0, 5.0)
+
+
 def test_means_skip_runs_not_reached() -> None:
-    rmse = np.full((1, 1, 1, 2, 3), np.nan)
-    rmse[0, 0, 0, 0] = [1.0, 2.0, 6.0]
-    rmse[0, 0, 0, 1, :2] = [3.0, 5.0]
-    experiment = Experiment(
-        algorithms=(Algorithm.GRADIENT_DESCENT,),
-        powers=(1.0,),
-        epsilons=(1.0,),
-        exponents=(0.0, 1.0),
-        repeats=3,
-    )
-    result = ExperimentResult(experiment, rmse, False)
-    np.testing.assert_allclose(result.average()[0, 0, 0], [3.0, 4.0])
+    errors = np.array([[1.0, 2.0, 6.0], [3.0, 5.0, np.nan]])
+    result = ExperimentResult(SMALL, {PANEL: errors})
+    summary = result.summarise(PANEL)
+    np.testing.assert_allclose(summary.mean, [3.0, 4.0])
     # Sample variances 7 and 2 over 3 and 2.
-    np.testing.assert_allclose(result.compute_standard_error()[0, 0, 0], np.sqrt([7 / 3, 1.0]))
-    advantage, error = result.compare_exponents(0.0, 1.0)
-    assert advantage.item() == pytest.approx(2.5)
-    assert error.item() == pytest.approx(0.5)
+    np.testing.assert_allclose(summary.standard_error, np.sqrt([7 / 3, 1.0]))
+    gain = result.compare_exponents(PANEL, 0.0, 0.5)
+    assert gain.mean == pytest.approx(2.5)
+    assert gain.standard_error == pytest.approx(0.5)
 
 
 def test_relative_errors_are_paired() -> None:
-    rmse = np.array([[2.0, 4.0, 10.0], [1.0, 3.0, np.nan]]).reshape(1, 1, 1, 2, 3)
-    mean, error = ExperimentResult(SMALL, rmse, False).compare_with_uniform()
+    errors = np.array([[2.0, 4.0, 10.0], [1.0, 3.0, np.nan]])
+    summary = ExperimentResult(SMALL, {PANEL: errors}).summarise(PANEL, is_relative=True)
     # 1/2 and 3/4, not mean(1, 3) / mean(2, 4, 10).
-    assert mean.ravel() == pytest.approx([1.0, 0.625])
-    assert error.ravel() == pytest.approx([0.0, 0.125])
+    assert summary.mean == pytest.approx([1.0, 0.625])
+    assert summary.standard_error == pytest.approx([0.0, 0.125])
 
 
 def test_training_and_test_pairs_are_apart_and_complete() -> None:
@@ -126,7 +123,7 @@ def test_training_and_test_pairs_are_apart_and_complete() -> None:
 
 def test_the_experiment_names_its_problems() -> None:
     with pytest.raises(InvalidInput) as refused:
-        Experiment(powers=(), exponents=(2.0,), repeats=0, test_share=1.0)
-    assert len(refused.value.problems) == 4
+        Experiment(powers=(), exponents=(2.0,), repeats=0)
+    assert len(refused.value.problems) == 3
     with pytest.raises(InvalidInput, match="psilon"):
         Experiment(epsilons=(-1.0,))

@@ -7,7 +7,14 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Pairs
-from dpcore.multitask.experiment import HeavyTailed, LinearModel, SkewedTasks
+from dpcore.multitask.experiment import (
+    DIMENSION,
+    LABEL_NOISE,
+    Experiment,
+    HeavyTailed,
+    SkewedTasks,
+    draw_examples,
+)
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.problem import Loss, TaskProblem
 
@@ -93,11 +100,13 @@ def test_generators_name_all_their_problems() -> None:
 
 
 def test_the_linear_model_lies_in_the_unit_ball_and_its_noise_has_the_stated_scale() -> None:
-    rng = np.random.default_rng(2)
-    model = LinearModel.draw(5_000, 40, 5, 0.1, rng)
-    assert np.linalg.norm(model.users, axis=1).max() <= 1.0 + 1e-12
-    users = np.arange(5_000)
-    pairs = Pairs(users, users % 40, 40)
-    noise = model.draw_labels(pairs, rng) - np.sum(model.users * model.tasks[users % 40], axis=1)
-    # Variance of 5,000 normals: four standard deviations are 8 %.
-    assert np.var(noise) == pytest.approx(0.01, rel=0.08)
+    train, _ = draw_examples(Experiment(num_tasks=40), 1.0, np.random.default_rng(2))
+    assert np.linalg.norm(train.features, axis=1).max() <= 1.0 + 1e-12
+    squares = 0.0
+    for task in range(train.graph.num_tasks):
+        chosen = train.graph.tasks == task
+        fitted, residual, *_ = np.linalg.lstsq(train.features[chosen], train.labels[chosen])
+        assert np.linalg.norm(fitted) <= 1.0 + 0.01
+        squares += float(residual.sum())
+    # Over 100,000 pairs: four standard deviations are 2 %.
+    assert squares / (train.graph.num_pairs - 40 * DIMENSION) == pytest.approx(LABEL_NOISE**2, rel=0.02)

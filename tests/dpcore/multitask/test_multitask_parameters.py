@@ -8,7 +8,7 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
-from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource, draw_pairs
+from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.multitask.problem import Loss
 
 
@@ -63,8 +63,10 @@ def test_the_source_names_the_generator() -> None:
     assert MultitaskParameters(1.0, skew=2.0).generator == SkewedTasks(power=2.0)
     heavy = MultitaskParameters(1.0, source=TaskSource.HEAVY_TAILED, user_spread=0.5).generator
     assert heavy == HeavyTailed(10_000, 100, 20.0, 1.0, 0.5)
-    assert draw_pairs(SkewedTasks(50, 5, 1.0, 2.0), 1) == draw_pairs(SkewedTasks(50, 5, 1.0, 2.0), 1)
-    assert draw_pairs(SkewedTasks(50, 5, 1.0, 2.0), 1) != draw_pairs(SkewedTasks(50, 5, 1.0, 2.0), 2)
+    first, same, other = (
+        SkewedTasks(50, 5, 1.0, 2.0).draw(np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
+    assert first == same != other
 
 
 @pytest.mark.parametrize("users", [1, 10_000])

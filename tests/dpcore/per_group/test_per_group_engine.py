@@ -209,9 +209,9 @@ def test_whatever_the_mixture_the_error_lies_within_the_limits() -> None:
             assert limits[0] * (1 - 1e-12) <= pair_error(exact, l0, linf) <= limits[1] * (1 + 1e-12)
             assert limits[0] * (1 - 1e-12) <= summed.error(l0, linf) <= limits[1] * (1 + 1e-12)
     best = best_summary_pair(summed)
-    assert best.lower is not None
-    assert best.upper is not None
-    assert best.lower <= best.error <= best.upper
+    limits = summed.limits(best.max_groups, best.max_amount)
+    assert limits is not None
+    assert limits[0] <= best.error <= limits[1]
     assert "in proportion" in best.stop_reason
 
 

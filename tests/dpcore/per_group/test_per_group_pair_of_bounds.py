@@ -197,7 +197,7 @@ def test_a_sample_and_merged_sizes_change_nothing(monkeypatch: pytest.MonkeyPatc
 def test_users_and_one_row_each_need_only_one_pass(small: UserGroupPairs) -> None:
     problem = PerGroupProblem(small, PerGroupParameters(5.0, Statistic.USERS))
     found = best_pair(problem)
-    assert found.passes == 1
+    assert found.evaluations == 1
     assert found.max_amount == 1.0
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
@@ -171,7 +172,7 @@ def test_it_costs_more_than_a_bound_per_line_and_is_that_bound_where_there_is_on
         float(np.clip(shop.values.values, 0, 100).var(ddof=1)),
         float(np.clip(shop.values.values, 0, 100).mean()),
     )
-    assert found.max_rows == private_counts.best_cap(problem).max_contributions
+    assert found.max_rows == mean.best_cap(problem).max_contributions
     held, parameters, planned = asked("rows; mean; users", data=shop, lower=0.0, upper=100.0)
     weights = np.array([line.weight for line in planned])
     own = find_least_sum([line.curve for line in planned], weights, parameters.budget)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
+from dpcore import mean
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
@@ -68,7 +69,7 @@ def test_a_library_that_halves_the_share_of_a_mean_has_the_number_of_that_releas
     )
     (line,) = allocate_lines(SHOP, asked, table.plan_lines(SHOP, asked), [1.0])
     problem, value = table.build_mean_problem(SHOP, asked)
-    own = private_counts.best_cap(problem)
+    own = mean.best_cap(problem)
     assert problem.release is private_counts.Release.CENTRED_SPLIT
     assert (line.bound, line.error) == (own.max_contributions, pytest.approx(own.standard_error, rel=1e-6))
     assert value == pytest.approx(SHOP.values.values.mean())
@@ -170,8 +171,8 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         assert said.solution.split.certificate.relative_gap <= 1e-4
         assert not said.solution.planned[3].has_all_bounds
         assert all(math.isfinite(line.error) for line in said.solution.lines)
-        mean = said.solution.lines[3]
-        own = private_counts.best_cap(
-            dataclasses.replace(table.build_mean_problem(data, asked)[0], epsilon=mean.amount)
+        line = said.solution.lines[3]
+        own = mean.best_cap(
+            dataclasses.replace(table.build_mean_problem(data, asked)[0], epsilon=line.amount)
         )
-        assert mean.error == pytest.approx(own.standard_error, rel=1e-3)
+        assert line.error == pytest.approx(own.standard_error, rel=1e-3)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpcore import quantile
+from dpcore import mean, quantile
 from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
@@ -135,7 +135,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         problem = private_counts.PrivateCountsProblem(
             SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
         )
-        best, own = line_of_mean.curve.best(v), private_counts.best_cap(problem)
+        best, own = line_of_mean.curve.best(v), mean.best_cap(problem)
         assert best.bounds[0] == own.max_contributions
         assert best.squares[0] == pytest.approx(own.variance, rel=1e-9)
         asked = PerGroupParameters(epsilon, Statistic.ROWS)

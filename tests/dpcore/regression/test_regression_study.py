@@ -67,13 +67,16 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         best = working_set.solve(asked)
         curve = sample_limiting.solve(asked, OPTIONS, DATA.labels)
         error = prediction_error(asked, best, DATA.labels).total
-        assert sweep.best_weights[0, at] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
-        assert sweep.best_weights[1, at] == pytest.approx(error, rel=1e-2)
-        assert sweep.cap[:, at] == pytest.approx([curve.variance.min(), curve.prediction_error.min()])
-        assert sweep.no_cap[:, at] == pytest.approx([curve.variance[-1], curve.prediction_error[-1]])
-    assert np.all(sweep.best_weights[0] < sweep.cap[0])
-    assert np.all(sweep.cap[0] < sweep.no_cap[0])
-    assert sweep.worst_gap <= study.TOLERANCE
+        found = {name: column[at] for name, column in sweep.columns.items()}
+        assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
+        assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
+        assert found["best_cap_coefficients"] == pytest.approx(curve.variance.min())
+        assert found["best_cap_predictions"] == pytest.approx(curve.prediction_error.min())
+        assert found["no_cap_coefficients"] == pytest.approx(curve.variance[-1])
+        assert found["no_cap_predictions"] == pytest.approx(curve.prediction_error[-1])
+        assert found["best_cap"] == curve.max_contributions
+        assert found["ours_coefficients"] < found["best_cap_coefficients"] < found["no_cap_coefficients"]
+        assert found["gap"] <= study.TOLERANCE
 
 
 def test_a_stopped_sweep_keeps_what_is_done():
@@ -83,32 +86,34 @@ def test_a_stopped_sweep_keeps_what_is_done():
         PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
     )
     assert sweep.values.tolist() == [0.5]
-    assert sweep.best_weights.shape == sweep.cap.shape == sweep.no_cap.shape == (2, 1)
+    assert {column.shape for column in sweep.columns.values()} == {(1,)}
     assert "1 of 3" in sweep.stop_reason
+    assert not sweep.is_complete
     none = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
-    assert none.best_weights.shape == (2, 0)
+    assert none.values.size == 0
 
 
 def test_generated_data_are_averaged_over_seeds():
     generator = RegressionGenerator(120, 2, 1, exponent=1.8, seed=5)
-    both = study.over_generated([generator], [120], 1.0, repeats=2)
-    alone = [study.over_generated([replace(generator, seed=s)], [120], 1.0, repeats=1) for s in (5, 6)]
-    for name in ("best_weights", "cap", "no_cap"):
-        mean = np.mean([getattr(one, name) for one in alone], axis=0)
-        np.testing.assert_allclose(getattr(both, name), mean, rtol=1e-12)
-    assert np.all(both.best_weights[0] < both.cap[0])
+    both = study.over_generated({120: generator}, 1.0, repeats=2)
+    alone = [study.over_generated({120: replace(generator, seed=s)}, 1.0, repeats=1) for s in (5, 6)]
+    assert both.values.tolist() == [120.0]
+    for name in set(both.columns) - {"best_cap", "gap"}:
+        mean = np.mean([one.columns[name] for one in alone], axis=0)
+        np.testing.assert_allclose(both.columns[name], mean, rtol=1e-12)
+    assert both.columns["ours_coefficients"][0] < both.columns["best_cap_coefficients"][0]
 
 
 def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
     done: list[float] = []
     sweep = study.over_examples(1, progress=done.append, should_stop=lambda: len(done) >= 5)
-    g = sweep.g.astype(float)
+    g, best_cap = sweep.values, sweep.columns["best_cap_variance"]
     assert g.tolist() == [2, 3, 4, 6, 8]
-    assert sweep.optimum == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-7)
-    assert np.all(sweep.cap >= 1.0 / (4.0 * g**3))  # claim 3
+    assert sweep.columns["ours_variance"] == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-7)
+    assert np.all(best_cap >= 1.0 / (4.0 * g**3))  # claim 3
     # All rows of a user are alike, so a cap's cost is exact: max(g/(g^2 + h g^2), h/(h + g^2))^2 and what the
     # other users hold, least over h (claim 3's proof, for every user).
-    for size, cost in zip(sweep.g.tolist(), sweep.cap, strict=True):
+    for size, cost in zip(g.astype(int).tolist(), best_cap, strict=True):
         h = np.arange(1, size + 1)
         first = np.maximum(size, h) / (size**2 + size**2 * h)
         second = h / (h + size**2)
@@ -117,10 +122,11 @@ def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
 
 def test_example_3_keeps_both_claims():
     sweep = study.over_examples(3)
-    assert np.all(sweep.optimum <= 6.0 / sweep.g)
+    optimum, g = sweep.columns["ours_variance"], sweep.values
+    assert np.all(optimum <= 6.0 / g)
     # Claim 9 holds in at least half of the draws, so the mean is at least half of g / 9.
-    assert np.all(sweep.cap >= sweep.g / 18.0)
-    assert np.all(sweep.lower_bound <= sweep.optimum)
+    assert np.all(sweep.columns["best_cap_variance"] >= g / 18.0)
+    assert np.all(sweep.columns["ours_lower_bound"] <= optimum)
 
 
 def test_refusals():
@@ -128,6 +134,6 @@ def test_refusals():
     with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
         study.over_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
     with pytest.raises(InvalidInput, match=r"(?is)epsilon.*repeats"):
-        study.over_generated([RegressionGenerator()], [1], -1.0, repeats=0)
+        study.over_generated({1: RegressionGenerator()}, -1.0, repeats=0)
     with pytest.raises(InvalidInput, match="1 or 3"):
         study.over_examples(2)

@@ -169,15 +169,11 @@ def test_stopping_returns_the_best_so_far():
         return asked >= 10
 
     shares: list[float] = []
-    steps: list[estimate.Step] = []
-    found = working_set.solve(
-        problem, should_stop=stop_at_tenth, progress=shares.append, on_step=steps.append
-    )
+    found = working_set.solve(problem, should_stop=stop_at_tenth, progress=shares.append)
     assert found.stop_reason == "Stopped: the best so far."
     assert found.certificate.lower_bound <= final.variance <= found.variance
     assert 0.0 < found.certificate.relative_gap < 1.0
     assert found.infeasibility < 1e-12
-    assert tuple(steps) == found.steps
     assert all(0.0 <= share <= 1.0 for share in shares)
     at_once = working_set.solve(problem, should_stop=lambda: True)
     assert at_once.stop_reason == "Stopped: the best so far."
@@ -199,7 +195,7 @@ def test_the_first_answer_is_whole_and_proved_as_far_as_it_says():
     assert first.certificate.lower_bound <= final.variance <= first.variance
     assert first.variance == pytest.approx(total_variance(problem, first.matrix), rel=1e-12)
     assert first.infeasibility < 1e-9
-    assert first.steps == final.steps[: len(first.steps)]
+    assert first.steps == final.steps  # They went on to grow.
 
 
 def test_the_roughest_tolerance_is_reported_too():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,13 +112,13 @@ def test_a_user_is_held_out_with_all_rows():
 
 def gradient_of(rows: ClassifierRows, mechanism: Mechanism, cell: Cell, keys: dict[int, int]):
     """The summed gradient; under a cap each user keeps rows by an order of their own, the same beside any others."""
-    if cell.method is Method.CLIPPED_SUM:
-        return descent.make_clipped_gradient(rows, mechanism, cell.bound, 2)
-    if cell.method is Method.SMOOTH:
-        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
-        return descent.make_weighted_gradient(rows, mechanism, weights)
-    ranks = np.concatenate([np.random.default_rng(keys[u]).permutation(s) for u, s in enumerate(rows.sizes)])
-    return descent.make_weighted_gradient(rows, mechanism, (ranks < cell.bound).astype(float)[:, None])
+    if cell.method is Method.CAP:
+        orders = [np.random.default_rng(keys[u]).permutation(s) for u, s in enumerate(rows.sizes)]
+        weights = (np.concatenate(orders) < cell.bound).astype(float)[:, None]
+        gradient = descent.make_weighted_gradient(rows, mechanism, weights)
+    else:
+        gradient = descent.make_bounded_gradient(rows, mechanism, [cell], 0, range(2))
+    return lambda theta: gradient(theta, np.full(theta.shape[1], cell.bound * mechanism.clip))[0]
 
 
 @settings(max_examples=150, deadline=None)
@@ -153,13 +154,12 @@ def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, metho
         )
         keys[last] = keys[last + 1]
     moved = np.linalg.norm(everybody - gradient_of(rest, mechanism, Cell(method, bound), keys)(theta), axis=0)
-    noise = account.plan_noise(1.0, 1e-5, relation, bound, 30, clip)
-    assert np.all(moved <= noise.gradient_sensitivity * (1 + 1e-12))
+    assert np.all(moved <= account.gradient_sensitivity(relation) * bound * clip * (1 + 1e-12))
     weight = abs(
         descent.compute_total_weight(rows, Cell(method, bound))
         - descent.compute_total_weight(rest, Cell(method, bound))
     )
-    assert weight <= noise.weight_sensitivity * (1 + 1e-12) + 1e-12
+    assert weight <= account.weight_sensitivity(relation, bound) * (1 + 1e-12) + 1e-12
 
 
 def test_the_declared_sensitivity_is_reached():
@@ -212,10 +212,12 @@ def test_a_cap_keeps_random_rows_anew_in_every_run():
 # --- noise --------------------------------------------------------------------------------------------------
 
 
-def squared_ratio(noise: account.NoisePlan) -> float:
-    """(Δ/σ)² of all steps and of the sum of weights together."""
-    found = noise.steps * (noise.gradient_sensitivity / noise.gradient) ** 2
-    return found + ((noise.weight_sensitivity / noise.weight) ** 2 if noise.weight else 0.0)
+def noise_multipliers(mechanism: Mechanism, bound: float) -> tuple[float, float]:
+    """σ/Δ of a step and of the sum of weights; 0 where that is public."""
+    noise = account.plan_noise(mechanism, bound)
+    moved = account.gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
+    weight = account.weight_sensitivity(mechanism.neighbours, bound)
+    return noise.gradient / moved, noise.weight / weight if weight else noise.weight
 
 
 @pytest.fixture
@@ -235,34 +237,28 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     epsilon, delta = 1.3, 1e-5
-    noise = account.plan_noise(epsilon, delta, relation, bound, steps, clip)
+    step, weight = noise_multipliers(Mechanism(epsilon, delta, relation, steps=steps, clip=clip), bound)
+    squared_ratio = steps / step**2 + (weight and 1 / weight**2)
     with np.errstate(all="ignore"):
-        whole = get_epsilon_gaussian(1 / squared_ratio(noise) ** 0.5, delta)
+        whole = get_epsilon_gaussian(1 / squared_ratio**0.5, delta)
     assert whole <= epsilon
     assert whole == pytest.approx(epsilon, rel=1e-6)
     # An accountant that composes privacy losses by itself, which is given the steps one by one.
     if steps <= 30:
         with np.errstate(all="ignore"):
-            parts = pld.from_gaussian_mechanism(
-                noise.gradient / noise.gradient_sensitivity, value_discretization_interval=1e-4
-            ).self_compose(steps)
-            if noise.weight:
-                parts = parts.compose(
-                    pld.from_gaussian_mechanism(
-                        noise.weight / noise.weight_sensitivity, value_discretization_interval=1e-4
-                    )
-                )
+            parts = pld.from_gaussian_mechanism(step, value_discretization_interval=1e-4).self_compose(steps)
+            if weight:
+                parts = parts.compose(pld.from_gaussian_mechanism(weight, value_discretization_interval=1e-4))
             assert parts.get_epsilon_for_delta(delta) == pytest.approx(epsilon, abs=4e-3)
 
 
 def test_public_counts_pay_nothing_for_the_sum_of_weights():
-    assert account.plan_noise(1.0, 1e-5, VALUES, 5.0, 30).weight == 0.0
-    assert (
-        account.plan_noise(1.0, 1e-5, REPLACE, 1.0, 30).weight == 0.0
-    )  # averages of a public number of users
-    assert account.plan_noise(1.0, 1e-5, REPLACE, 5.0, 30).weight > 0.0
-    one = account.plan_noise(1.0, 1e-5, VALUES, 5.0, 30).gradient
-    assert account.plan_noise(1.0, 1e-5, ADD, 5.0, 30).gradient == pytest.approx(one / 2 / math.sqrt(0.95))
+    add, replaced, values = (Mechanism(1.0, 1e-5, relation, steps=30) for relation in (ADD, REPLACE, VALUES))
+    assert account.plan_noise(values, 5.0).weight == 0.0
+    assert account.plan_noise(replaced, 1.0).weight == 0.0  # averages of a public number of users
+    assert account.plan_noise(replaced, 5.0).weight > 0.0
+    one = account.plan_noise(values, 5.0).gradient
+    assert account.plan_noise(add, 5.0).gradient == pytest.approx(one / 2 / math.sqrt(0.95))
 
 
 def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
@@ -301,12 +297,11 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
     from dp_accounting.rdp import RdpAccountant
 
     epsilon, delta = 1.2, 1e-5
-    full = account.plan_noise(epsilon, delta, ADD, 2.0, 40)
+    everybody = Mechanism(epsilon, delta, ADD, steps=40)
+    full = account.plan_noise(everybody, 2.0)
     for sampled in (0.05, 0.5):
-        noise = account.plan_noise(epsilon, delta, ADD, 2.0, 40, sampling_probability=sampled)
-        multiplier = noise.gradient / noise.gradient_sensitivity
-        weight = noise.weight / noise.weight_sensitivity
-        assert noise.gradient < full.gradient
+        multiplier, weight = noise_multipliers(replace(everybody, sampled=sampled), 2.0)
+        assert multiplier < full.gradient / 2.0
         assert bound_sampled_epsilon(multiplier, sampled, 40, weight, delta) <= epsilon
         assert bound_sampled_epsilon(0.98 * multiplier, sampled, 40, weight, delta) > epsilon
         # Another accountant, by Rényi divergences, whose bound is looser: it must not say less.
@@ -315,7 +310,7 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
             step = PoissonSampledDpEvent(sampled, GaussianDpEvent(multiplier))
             other.compose(SelfComposedDpEvent(step, 40)).compose(GaussianDpEvent(weight))
             assert epsilon * 0.99 < other.get_epsilon(delta) < 1.5 * epsilon
-    nearly = account.plan_noise(epsilon, delta, ADD, 2.0, 40, sampling_probability=0.999)
+    nearly = account.plan_noise(replace(everybody, sampled=0.999), 2.0)
     assert nearly.gradient == pytest.approx(full.gradient, rel=0.01)
     with pytest.raises(InvalidInput, match="come or go only"):
         Mechanism(1.0, 1e-5, REPLACE, sampled=0.5)
@@ -464,7 +459,7 @@ def test_output_perturbation_has_the_noise_that_it_declares():
     best = optimum.fit_model(
         rows, LossKind.LOGISTIC, compute_smooth_weights(rows.sizes, 1.0)[rows.users], math.inf, 0.01
     )
-    scale = account.plan_noise(2.0, 1e-5, VALUES, 1.0, 1).gradient / (60 * 0.01)
+    scale = account.plan_noise(Mechanism(2.0, 1e-5, VALUES, steps=1), 1.0).gradient / (60 * 0.01)
     errors = (models - best.theta[:, None]).ravel() / scale
     # 2,800 standard normals: mean and variance within 5 standard errors.
     assert abs(errors.mean()) < 5 / math.sqrt(errors.size)

@@ -357,7 +357,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     linear = excess.solve_linear_descent(
         eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
     )
-    variance = (descent.plan_noise(mechanism, bound).gradient / total_weight) ** 2
+    variance = (account.plan_noise(mechanism, bound).gradient / total_weight) ** 2
     return 0.5 * np.sum(eigenvalues * ((linear.start_share * optimum) ** 2 + variance * linear.noise_gain))
 
 
@@ -393,9 +393,7 @@ def _table(num_users: int):
 
 def _with_known_sum(rows, mechanism, bound, weights, runs):
     """The descent written out again, one run after another in the textbook's way, with a public sum of weights."""
-    noise = account.plan_noise(
-        mechanism.epsilon, mechanism.delta, mechanism.neighbours, bound, mechanism.steps, mechanism.clip
-    )
+    noise = account.plan_noise(mechanism, bound)
     rng = np.random.default_rng(9)
     first = {Average.ALL: 1, Average.LAST_HALF: mechanism.steps // 2 + 1, Average.LAST: mechanism.steps}
     found = np.empty((rows.num_features, runs))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.common.mechanisms import GaussianSteps, start_gaussian_steps
 from dpcore.common.privacy import Neighbours, ReleaseFacts
-from dpcore.training import account, descent, followed, optimum, release
+from dpcore.training import account, descent, integer_sums, optimum, release
 from dpcore.training.account import Cell, Method, compute_smooth_weights
 from dpcore.training.mechanism import LossKind, Mechanism, Pace
 from dpcore.training.rows import ClassifierRows, TrainingGenerator, prepare_rows
@@ -54,13 +54,13 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
     rows = rows_of(1, [3, 20, 1, 7])
     mechanism = Mechanism(1.0, 1e-5, clip=0.3)
     theta = np.array([3.0, -1.0, 0.5])
-    found = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / followed.CELLS)
+    found = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / integer_sums.CELLS)
     slopes = -1 / (1 + np.exp(rows.signed @ theta))
     exact = np.maximum(slopes, -0.3)[:, None] * rows.signed  # rows have norm 1
     exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.users][:, None]
-    assert found == pytest.approx(exact, abs=2.5 * 0.3 / followed.CELLS)
+    assert found == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.CELLS)
     assert np.all(np.abs(found) <= np.abs(exact) * (1 + 1e-12))
-    far = followed.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
+    far = integer_sums.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
     assert far.tolist() == [-1.0, -0.5, 0.0]
 
 
@@ -76,13 +76,13 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert 1.49 < model.facts.epsilon <= 1.5
     assert 0.0 < model.facts.delta <= 1e-6
     # A release has the noise of the curves, to what the split of the budget in whole numbers and rounding cost.
-    simulated = account.plan_noise(1.5, 1e-6, relation, bound, 7).gradient
+    simulated = account.plan_noise(Mechanism(1.5, 1e-6, relation, steps=7), bound).gradient
     assert simulated < model.noise < (1 + 1e-5) * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
     grid = release._choose_weight_grid(mechanism, bound, rows.num_users)
     steps = 7 * release._squared_sensitivity(mechanism) + grid.squared
-    rho = steps / (2 * (model.noise / (bound / followed.CELLS)) ** 2)
+    rho = steps / (2 * (model.noise / (bound / integer_sums.CELLS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
     if grid.squared:
         for one, other in ((1, 30), (3, 4), (30, 1)):

@@ -81,10 +81,14 @@ def rated(disclosure: Disclosure) -> Dataset:
 def found_of(
     parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
 ) -> answer.FactorisationSolution:
-    table = core.load_table(parameters, None)
-    assert table is not None
-    shares = tuple(core.compute_shares(table, parameters, scheme) for scheme in Scheme)
-    return answer.FactorisationSolution(parameters, table, shares, result, True)
+    table = core.describe_table(parameters, None)
+    shares = tuple(
+        core.replace_noise(
+            core.compute_shares(table, scheme, *core.choose_share_settings(parameters, scheme)), parameters
+        )
+        for scheme in Scheme
+    )
+    return answer.FactorisationSolution(parameters, table, Disclosure.PUBLIC, shares, result, True)
 
 
 def answer_to(parameters: FactorisationParameters = ASKED, result: StudyResult | None = None) -> Answer:
@@ -238,7 +242,7 @@ def trained() -> AppTest:
     assert at.session_state[keys.LINK_PROBLEMS] == ()
     assert figure_keys(at) == ["factorisation_shares"]
     assert "Not trained yet: noise on the rarest" in shown_texts(at)
-    fine(at.button(key="factorisation_train").click().run())
+    fine(at.button(key="factorisation_train_job_start").click().run())
     return finished(at, JOB)
 
 
@@ -276,7 +280,7 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     job = QUESTION.key("implicit_job")
     trained.session_state[QUESTION.key("tabs")] = "Implicit feedback"
     fine(trained.run())
-    fine(trained.button(key="factorisation_train_choices").click().run())
+    fine(trained.button(key="factorisation_implicit_job_start").click().run())
     finished(trained, job)
     of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
     expected = implicit_study.run(select_choices(of.draw(np.random.default_rng(1))), ASKED.implicit_study)
@@ -285,12 +289,14 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(0.5).run())
-    # What was trained on private ratings stays labelled so where generated ones are in use.
+    # What was trained on ratings of one's own is not shown beside generated ones.
     assert "do not publish" not in shown_texts(trained)
+    assert "factorisation_recall" in figure_keys(trained)
     done = trained.session_state[job]
-    public, done.question = done.question, (Disclosure.PRIVATE, *done.question[1:])
+    public, done.question = done.question, ("digest of private ratings", done.question[1])
+    del trained.session_state[f"{job}_earlier"]
     fine(trained.run())
-    assert "computed from private data: do not publish" in shown_texts(trained)
+    assert "factorisation_recall" not in figure_keys(trained)
     done.question = public
 
 
@@ -300,7 +306,7 @@ def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
     at.session_state[QUESTION.key("repeats")] = 1.0
     at.session_state[QUESTION.key("chosen_from")] = 6.0
     fine(at.run())
-    fine(at.button(key="factorisation_train_choices").click().run())
+    fine(at.button(key="factorisation_implicit_job_start").click().run())
     finished(at, QUESTION.key("implicit_job"))
     assert "No rating is at least 6" in errors(at) + shown_texts(at)
 
@@ -326,7 +332,7 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
     assert "computed from private data: do not publish" in shown_texts(at)
     # Stopped at its first sign of progress: what was finished is a result, here nothing.
     work_waits_for_stop(monkeypatch)
-    fine(at.button(key="factorisation_train").click().run())
+    fine(at.button(key="factorisation_train_job_start").click().run())
     fine(at.button(key=f"{JOB}_stop").click().run())
     finished(at, JOB)
     done = at.session_state[JOB].result
@@ -342,7 +348,7 @@ def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
     at.session_state[QUESTION.key("lowest")], at.session_state[QUESTION.key("highest")] = 0.5, 5.0
     at.session_state[QUESTION.key("repeats")] = 1.0
     fine(at.run())
-    fine(at.button(key="factorisation_train").click().run())
+    fine(at.button(key="factorisation_train_job_start").click().run())
     finished(at, JOB)
     at.session_state[QUESTION.key("tabs")] = "Nearest items"
     for brought, called in ((None, "item "), ({name: f"Film {name[6:]}" for name in names}, "Film ")):
@@ -364,7 +370,7 @@ def test_train_again_and_stop_keeps_the_earlier_result(
     before = answer_of(trained, "factorisation_card")
     with monkeypatch.context() as patched:
         work_waits_for_stop(patched)
-        fine(trained.button(key="factorisation_train").click().run())
+        fine(trained.button(key="factorisation_train_job_start").click().run())
         fine(trained.button(key=f"{JOB}_stop").click().run())
         finished(trained, JOB)
     assert not trained.session_state[JOB].result.finished

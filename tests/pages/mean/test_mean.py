@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcore import mean
-from dpcore.answer import Answer
+from dpcore.answer import Answer, standard
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -381,21 +381,20 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     asked = MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
     shown = answered(SECRET, asked)[1]
     detail = shown.detail
-    assert "how many rows each user has is assumed to be public" in detail
-    assert "Where it is not, the bound gives some of it away" in detail
-    assert "choose it without these data, or under *Choose privately*" in detail
+    assert card.COUNTS_PUBLIC in detail
     assert card.COUNTS_TOO in dict(shown.facts).values()
     assert card.VALUES_LEAK in detail
     worst = dataclasses.replace(asked, variance_source=VarianceSource.WORST_CASE)
-    assert card.VALUES_LEAK not in answered(SECRET, worst)[1].detail
+    detail = answered(SECRET, worst)[1].detail
+    assert standard.ASSUMES_PUBLIC_COUNTS in detail
+    assert card.VALUES_LEAK not in detail
     shown = answered(SECRET, dataclasses.replace(asked, counts=mean.Counts.PRIVATE))[1]
     detail = shown.detail
-    assert card.LEAKS_COUNTS in detail
-    assert card.LEAKS not in detail
+    assert card.VALUES_LEAK in detail
+    assert "assumed to be public" not in detail
     assert card.COUNTS_TOO not in dict(shown.facts).values()
     detail = answered(SHOP, asked)[1].detail
-    assert card.LEAKS not in detail
-    assert card.VALUES_LEAK not in detail
+    assert "Your data are private" not in detail
 
 
 @pytest.mark.parametrize("disclosure", Disclosure)

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from dpcore import mean
+from dpcore.answer import standard
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
 from dpcore.mean import private_counts
-from dpcore.mean.answer import build_answer, words
+from dpcore.mean.answer import build_answer
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -107,7 +108,7 @@ def test_variance_and_mean_of_the_values_are_used():
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
     usual = mean.best_cap(shop_problem(release=Release.SPLIT))
-    said = f"{wording.number(usual.standard_error)} at their own best bound"
+    said = f"{wording.number(usual.standard_error)} at their best bound"
     assert said in shown_texts(at)
     assert usual.standard_error > 1.5 * best.standard_error
 
@@ -143,6 +144,6 @@ def test_private_data_are_warned_of_in_the_setting_s_own_words():
     parameters = mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)
     private = type(SHOP)(name="x", source="x", disclosure=Disclosure.PRIVATE, histogram=SHOP.histogram)
     card = build_answer(private, parameters)
-    assert words.LEAKS_COUNTS in card.detail
-    assert words.LEAKS not in card.detail
+    assert standard.warn_of_leak("this bound was") in card.detail
+    assert standard.ASSUMES_PUBLIC_COUNTS not in card.detail
     assert data(switched()).disclosure is Disclosure.PUBLIC

@@ -20,8 +20,9 @@ from dpcore.data import samples
 from dpcore.multitask import bounds, exact, files
 from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
 from dpcore.multitask.answer import solution as core
+from dpcore.multitask.answer.words import format_change
 from dpcore.multitask.exact import SearchOptions
-from dpcore.multitask.experiment import Experiment, SkewedTasks, run_experiment
+from dpcore.multitask.experiment import Algorithm, Experiment, SkewedTasks, run_experiment
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
 from dpcore.multitask.problem import PrivacyTarget, TaskProblem, compare_budgets, compute_exact_budget
@@ -33,8 +34,7 @@ from dpcore.multitask.sampling import (
 )
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 from dpcore.report import plotly_figures
-from pages.multitask.contents import name_settings
-from pages.multitask.question import QUESTION, propose
+from pages.multitask.question import QUESTION, list_answer_fields, propose
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.screen import layout
@@ -81,7 +81,7 @@ def at(opened: AppTest) -> AppTest:
     """The module's session on few generated tasks, with nothing else entered."""
     opened.session_state[keys.LOADED_DATA] = replace(opened.session_state[keys.LOADED_DATA], dataset=WITHOUT)
     names = {name: QUESTION.first(name) for name in QUESTION.fields}
-    jobs = dict.fromkeys(("optimum_job", "cvxpy_job", "experiment_job"))
+    jobs = {name: None for name in QUESTION.also if "_job" in name}
     return tab(enter(opened, epsilon=1.0, **{**names, **SMALL, **jobs}), layout.BEHIND)
 
 
@@ -211,8 +211,7 @@ def test_the_curve_over_mu_is_computed_by_dpcore():
 def test_an_own_sampling_is_compared():
     problem = small_problem()
     ratio = allocate_uniform_sampling(problem, 2).total_bound / WeightRule(0.0).allocate(problem).total_bound
-    verb = "falls" if ratio < 1.0 else "rises"
-    said = f"at your 2, it {verb} by {wording.percent(abs(1.0 - ratio))}"
+    said = f"Your sampling: 2 tasks per user: total bound {format_change(ratio)}"
     assert said in words_of(answer_of(found_of(max_tasks=2)))
 
 
@@ -227,7 +226,7 @@ def test_few_tasks_have_few_buckets():
 def test_epsilon_and_delta_set_the_budget_and_nothing_is_computed_anew(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
     before = chart(at, "many_tasks_buckets")
-    monkeypatch.setattr(core, "compare_weights", None)
+    monkeypatch.setattr(core, "WeightComparison", None)
     at.select_slider(key=keys.EPSILON_SLIDER).set_value(0.1)
     fine(at.number_input(key="multitask.delta").set_value(1e-8).run())
     budget = {metric.label: metric.value for metric in metrics_of(at)}["User budget β"]
@@ -306,7 +305,7 @@ def test_a_long_table_keeps_both_ends():
 def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypatch):
     tab(at, "Exact optimum")
     assert "not been computed" in shown_texts(at)
-    finished(fine(at.button(key="tasks_find").click().run()), "multitask.optimum_job")
+    finished(fine(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
     problem = small_problem()
     options = SearchOptions(1e-6)
     same, anything = (
@@ -336,7 +335,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     proved = "Proved: no choice of this kind is better by more than"
     assert shown_texts(at).count(proved) == 2
 
-    finished(fine(at.button(key="multitask.cvxpy_job_start").click().run()), "multitask.cvxpy_job")
+    finished(fine(at.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
     both = at.dataframe[-1].value.set_index("Solver")
     assert both["Total bound for β = 1"].to_numpy() == pytest.approx(
         same.total_bound * problem.budget, rel=2e-6
@@ -347,7 +346,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
         patched.setattr(exact, "MAX_PAIRS", 10)
         fine(at.run())
         assert "offered up to 10" in shown_texts(at)
-        assert "multitask.cvxpy_job_start" not in [button.key for button in at.button]
+        assert "multitask_cvxpy_job_start" not in [button.key for button in at.button]
     tab(at, layout.BEHIND)
     assert shown_texts(at).count(proved) == 2
 
@@ -409,10 +408,10 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert "source=data" in link_of(at)
     # A name that stands in private rows alone has a number; one of a public list is shown.
     tab(at, "Users and tasks")
-    assert set(at.dataframe[0].value["name"]) == {f"task {at}" for at in range(len(private.task_names))}
+    assert set(at.dataframe[0].value["Name"]) == {f"task {at}" for at in range(len(private.task_names))}
     at.session_state[keys.ITEM_NAMES] = {private.task_names[3]: "Chair"}
     fine(at.run())
-    assert at.dataframe[0].value.set_index("task")["name"][3] == "Chair"
+    assert at.dataframe[0].value.set_index("task")["Name"][3] == "Chair"
     assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem.from_graph(graph, compute_exact_budget(TARGET))
@@ -449,16 +448,16 @@ def test_data_without_tasks_are_said_and_lead_to_your_data(at):
 def test_downloads_hold_the_shown_weights(at):
     problem = small_problem()
     chosen = WeightRule(0.5).allocate(problem)
-    scaled = core.rescale_budget(found_of().comparison.allocation, problem.budget)
+    scaled = found_of().comparison.allocation.with_budget(problem.budget)
     assert scaled.task_weights == pytest.approx(chosen.task_weights)
     lines = files.write_task_weights(scaled, Disclosure.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
     tab(at, layout.DOWNLOADS)
-    assert len(at.selectbox(key="multitask.download").options) == 2
+    assert len(at.segmented_control(key="multitask.download").options) == 2
     assert f"{problem.require_graph().num_pairs:,} lines" in shown_texts(at)
-    assert any(f"BUDGET = {problem.budget!r}" in code.value for code in at.code)
+    assert f"BUDGET = {problem.budget!r}" in shown_texts(at)
 
 
 # --- refused input ------------------------------------------------------------------------------------------
@@ -509,15 +508,18 @@ def test_the_experiment_runs_on_the_page(at):
     enter(at, experiment_epsilons="5", experiment_users=300, experiment_repeats=2, experiment_seed=3)
     tab(at, "Experiment")
     assert "It has not run yet" in shown_texts(at)
-    finished(fine(at.button(key="tasks_run").click().run()), "multitask.experiment_job")
+    finished(fine(at.button(key="multitask_experiment_job_start").click().run()), "multitask.experiment_job")
     expected = run_experiment(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
-    ratio, _ = expected.compare_with_uniform()
+    panels = [
+        (Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0),
+        (Algorithm.GRADIENT_DESCENT, 1.0, 5.0),
+    ]
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
-    assert drawn == pytest.approx(ratio[0, 1, 0])
-    fine(at.toggle(key="multitask.relative").set_value(False).run())
+    assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).mean)
+    fine(at.segmented_control(key="multitask.relative").set_value(False).run())
     _, drawn = trace(chart(at, "many_tasks_experiment_2_1"), "ε = 5")
-    assert drawn == pytest.approx(expected.average()[1, 0, 0])
+    assert drawn == pytest.approx(expected.summarise(panels[1]).mean)
     fine(at.number_input(key="multitask.experiment_seed").set_value(4).run())
     assert "results are for earlier settings" in shown_texts(at)
 
@@ -526,7 +528,7 @@ def test_a_stopped_experiment_shows_what_it_has(at):
     # Minutes of work: it cannot end by itself before it is stopped, however slowly the page is drawn.
     enter(at, experiment_epsilons="1", experiment_users=10000, experiment_repeats=50)
     tab(at, "Experiment")
-    fine(at.button(key="tasks_run").click().run())
+    fine(at.button(key="multitask_experiment_job_start").click().run())
     at.session_state["multitask.experiment_job"].stop()
     finished(at, "multitask.experiment_job")
     shown = shown_texts(at)
@@ -538,10 +540,10 @@ def test_a_stopped_experiment_shows_what_it_has(at):
 
 @pytest.mark.parametrize(
     ("ratio", "said"),
-    [(0.56, "falls by 44"), (1.0, "stays the same"), (1.25, "rises by 25"), (3.0, "rises to 3×")],
+    [(0.56, "−44"), (1.0, "the same"), (1.25, "+25"), (3.0, "3×")],
 )
 def test_words_for_a_change(ratio, said):
-    assert said in words.describe_change(ratio)
+    assert said in format_change(ratio)
 
 
 def test_figures_have_at_most_500_points():
@@ -560,9 +562,9 @@ def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(c
     assert list(whole.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
     assert list(whole.columns["users"]) == ordered
-    line, points = plotly_figures.draw(whole).data
+    (line,) = plotly_figures.draw(whole).data
     # A report holds what is drawn: it stays small.
-    assert list(line.x) == list(points.x) == list(few.columns["rank"])
+    assert list(line.x) == list(few.columns["rank"])
     if count <= 3_000:
         assert list(line.x) == list(whole.columns["rank"])
     else:
@@ -590,5 +592,8 @@ def test_a_report_names_the_fields_that_made_its_tasks():
         (TaskSource.SKEWED, generated | {"skew"}),
         (TaskSource.HEAVY_TAILED, generated | {"zipf_exponent", "user_spread"}),
     ):
-        assert {*name_settings(MultitaskParameters(1.0, source=source))} == of_answer | of_generator
-    assert "log_constant" in name_settings(MultitaskParameters(1.0, fit=BudgetFit.LOGARITHMIC))
+        assert (
+            set(QUESTION.get_labels(*list_answer_fields(MultitaskParameters(1.0, source=source))))
+            == of_answer | of_generator
+        )
+    assert "log_constant" in list_answer_fields(MultitaskParameters(1.0, fit=BudgetFit.LOGARITHMIC))

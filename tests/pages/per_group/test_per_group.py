@@ -24,12 +24,12 @@ from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import PerGroupSolution, answer, build_answer, sections, solve
 from dpcore.per_group.answer import words as answer_words
-from dpcore.per_group.answer.solution import MIN_SAVING
+from dpcore.per_group.answer.solution import MIN_SAVING, round_up, solve_by_distribution
+from dpcore.per_group.answer.words import OBJECTIVES
 from dpcore.per_group.moments import moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
-from dpcore.per_group.summary import OBJECTIVES, round_up
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 from dpcore.report.script import Source
 from pages.per_group import inputs, question
@@ -90,8 +90,8 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroup
     assert rows.error_parts is not None
     assert rows.error_parts.total == pytest.approx(error, rel=1e-9)
     problem = rows.problem
-    assert rows.good_groups is not None
-    low, high = rows.good_groups
+    assert rows.near_optimal is not None
+    low, high = rows.near_optimal
     inside = [pair_error(problem, at, linf) <= 1.05 * error for at in range(1, 33)]
     assert low <= l0 <= high
     assert all(inside[low - 1 : high])
@@ -196,7 +196,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
     for epsilon, more in ((2.0, {}), (20.0, {}), (1e-3, nothing)):
         plain, scaled = (solve(d, asked(Statistic.SUM, epsilon, **more)) for d in (small, large))
         assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
-        assert scaled.good_groups == plain.good_groups
+        assert scaled.near_optimal == plain.near_optimal
         assert (scaled.pair is None) == (plain.pair is None)
         norms, norms_scaled = (view.norm_curves.norms for view in (plain, scaled))
         assert norms_scaled == pytest.approx(norms / unit, rel=1e-2)
@@ -205,7 +205,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
 def test_distinct_users_have_one_bound_and_a_line() -> None:
     view = solve(SHOP, asked(Statistic.USERS))
     assert view.pair is not None
-    assert answer_words.pair_words(view) == f"Count each user in at most {view.pair.max_groups} groups"
+    assert answer_words.instruct_to_bound(view) == f"Count each user in at most {view.pair.max_groups} groups"
     line = next(t for t in drawn(view).data if t.name == "Error of the pair")
     assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
     assert card(view, SHOP).numbers[0].text_to_copy == str(view.pair.max_groups)
@@ -249,7 +249,7 @@ def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: PerGro
 def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     told = card(solve(private, asked()), private)
-    assert "read off private data" in told.detail
+    assert "**the groups and the pair were computed from them**" in told.detail
     assert told.disclosure is Disclosure.PRIVATE
     assert "(number of groups − 1) / 1 users" in dict(told.facts)["Choose privately offers"]
     with_list = card(solve(private, asked(num_groups=40)), private)
@@ -258,8 +258,9 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     assert dict(gaussian.facts)["Choose privately offers"].startswith("the pair, with one ε for both numbers")
     signed = card(solve(private, asked(Statistic.SIGNED_SUM)), private)
     assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
-    assert "Groups and pair were read off" not in with_list.detail
-    assert "A pair read off private data is private too: draw it" in with_list.detail
+    assert "the groups" not in with_list.detail
+    assert "**this pair was computed from them**" in with_list.detail
+    assert "Choose it with differential privacy" in with_list.detail
     assert told.code is not None
     for _, choice in told.code.forms:
         assert "do not publish" in write(choice, Library.PYTHON).text.lower()
@@ -369,27 +370,25 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
     found = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
     assert found.pairs is None
-    view = sections.solve_by_distribution(found, asked())
+    view = solve_by_distribution(found, asked())
     assert view.pair is not None
     exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked())
     true = pair_error(exact, view.pair.max_groups, view.pair.max_amount)
-    assert view.choice.lower is not None
-    assert view.choice.upper is not None
-    assert view.choice.lower <= true <= view.choice.upper
+    assert view.limits[0] is not None
+    assert view.limits[1] is not None
+    assert view.limits[0] <= true <= view.limits[1]
     assert view.map.errors.min() == view.choice.error
     told = card(view, found)
     assert "Only how pairs are distributed is known" in told.detail
     assert not told.proofs
-    nothing = sections.solve_by_distribution(found, asked(epsilon=1e-5))
+    nothing = solve_by_distribution(found, asked(epsilon=1e-5))
     assert card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
-    said = answer.write_distribution_methods(view.parameters, view.pair, found)
+    said = answer.write_methods(view, found)
     assert f"at most {view.choice.max_groups} groups" in said.sentences
     assert f"is about {told.numbers[1].text}" in said.sentences
     assert "the same mixture of pairs" in said.rule
-    assert answer.write_distribution_methods(nothing.parameters, nothing.pair, found).empty_sentence.endswith(
-        "nothing was released."
-    )
+    assert answer.write_methods(nothing, found).empty_sentence.endswith("nothing was released.")
     choice = choice_of(view, found)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
@@ -416,7 +415,7 @@ def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Pa
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
     (tmp_path / name).write_text(group_pairs.to_text(counted), encoding="utf-8")
     private = group_pairs.read_distribution((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
-    view = sections.solve_by_distribution(private, asked())
+    view = solve_by_distribution(private, asked())
     of = report_content.of_answer(
         QUESTION,
         card(view, private),

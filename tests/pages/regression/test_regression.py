@@ -17,16 +17,15 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import draw, sample_limiting, study, working_set
-from dpcore.regression.answer import plots
-from dpcore.regression.answer.solution import ErrorOf
-from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
+from dpcore.regression.answer import plots, solution
+from dpcore.regression.estimate import ErrorTarget, ordinary_residual_variance, prediction_error
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
     RegressionParameters,
     ResidualVarianceSource,
+    round_outwards,
 )
-from pages.regression import work
 from pages.regression.upload import UPLOAD
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
@@ -71,7 +70,7 @@ WORK = (
     "regression.caps",
     "regression.over_epsilon",
     "regression.over_rows",
-    "regression.examples_1",
+    "regression.examples",
 )
 
 
@@ -180,7 +179,7 @@ def test_bounds_clip_labels_and_say_so():
 
 def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
-    fine(at.segmented_control(key="regression.error").set_value(ErrorOf.PREDICTIONS).run())
+    fine(at.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
     problem, labels = asked()
     caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
     error = prediction_error(problem, working_set.solve(problem), labels).total
@@ -234,7 +233,7 @@ def test_new_data_bring_new_bounds_unless_they_were_entered():
     ],
 )
 def test_proposed_bounds_contain_the_labels(low, high, expected):
-    assert work.rounded_out(low, high) == pytest.approx(expected)
+    assert round_outwards(low, high) == pytest.approx(expected)
 
 
 def test_cleared_fields_are_named_and_can_be_filled_again():
@@ -300,10 +299,10 @@ def with_upload(public: bool = False) -> AppTest:
     at = open_app(TITLE)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
-    assert at.session_state[UPLOAD.label_key] == "rating"
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["kind", "size"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["kind"]).run())
+    assert at.session_state[UPLOAD.role_key("label")] == "rating"
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["kind", "size"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["kind"]).run())
     fine(at.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
         fine(at.radio(key="regression.public").set_value(Disclosure.PUBLIC).run())
@@ -352,10 +351,10 @@ def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     settled(fine(at.number_input(key="regression.residual_variance").set_value(31.5).run()))
     # Another column of the same file is the label.
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.drop(6).to_csv(index=False).encode()).run())
-    fine(at.selectbox(key=UPLOAD.label_key).set_value("size").run())
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["rating"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("label")).set_value("size").run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["rating"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
     assert "What range can a label have?" in shown_texts(at)
     assert at.session_state["regression.upper"] is None
@@ -381,9 +380,9 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     assert "PNG" in errors(at)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
     fine(at.file_uploader[0].upload("broken.csv", broken.to_csv(index=False).encode()).run())
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["size"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value([]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["size"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value([]).run())
     fine(at.button(key="regression_use").click().run())
     assert errors(at).count("Lines 2, 3, 4, column size") == 1
     assert "Lines 2, 3, 4, column size" in below(at, "regression_use")
@@ -398,9 +397,9 @@ def test_formulas_in_names_are_shown_as_text():
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", hostile.to_csv(index=False).encode()).run())
     assert list(at.dataframe[0].value.columns) == ["shop", "'=kind()", "'@size", "rating"]
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["=kind()", "@size"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["=kind()"]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["=kind()", "@size"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["=kind()"]).run())
     at = open_tab(bounded(fine(at.button(key="regression_use").click().run())), "Release")
     names = next(frame.value for frame in at.dataframe if "Coefficient" in frame.value)["Coefficient"]
     assert [name for name in names if name.startswith(("=", "@"))] == []
@@ -514,24 +513,24 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=10), labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
-    for name, expected in (
-        ("Best weights", sweep.best_weights),
-        ("Best bound", sweep.cap),
-        ("No bound", sweep.no_cap),
+    for name, method in (
+        ("Best weights", "ours"),
+        ("Best bound", "best_cap"),
+        ("No bound", "no_cap"),
     ):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
-        assert y == pytest.approx(np.sqrt(expected[0]), rel=1e-5)
+        assert y == pytest.approx(np.sqrt(sweep.columns[f"{method}_coefficients"]), rel=1e-5)
 
 
 def test_the_papers_figure_starts_by_button_and_ages():
     at = open_tab(opened(), "Figures 1 and 2")
-    at.button(key="regression.over_rows_start").click().run()
+    at.button(key="regression_over_rows_start").click().run()
     settled(at)
     figure = chart(at, "regression_rows")
-    generators = [replace(GENERATOR, num_rows=n) for n in study.ROWS]
-    sweep = study.over_generated(generators[:1], study.ROWS[:1], 1.0)
-    assert trace(figure, "Best weights")[1][0] == pytest.approx(math.sqrt(sweep.best_weights[0, 0]), rel=1e-5)
+    sweep = study.over_generated({600.0: replace(GENERATOR, num_rows=600)}, 1.0)
+    best = math.sqrt(sweep.columns["ours_coefficients"][0])
+    assert trace(figure, "Best weights")[1][0] == pytest.approx(best, rel=1e-5)
     assert "earlier settings" not in shown_texts(at)
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert "earlier settings" in shown_texts(at)
@@ -539,7 +538,7 @@ def test_the_papers_figure_starts_by_button_and_ages():
 
 def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     at = open_tab(opened(), "Search")
-    finished(fine(at.button(key="regression.cvxpy_start").click().run()), "regression.cvxpy")
+    finished(fine(at.button(key="regression_cvxpy_start").click().run()), "regression.cvxpy")
     both = at.dataframe[-1].value.set_index("Solver")
     ours = working_set.solve(asked()[0])
     assert both.loc["Sweet Spot", "Total variance"] == pytest.approx(ours.variance, rel=1e-6)
@@ -570,7 +569,7 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     assert "Stopped: the best so far" in said
     assert "Not yet the best" in said
     monkeypatch.undo()
-    at.button(key="regression_search_again").click().run()
+    at.button(key="regression_again").click().run()
     settled(at)
     assert_answer(at, *asked())
 
@@ -579,7 +578,7 @@ def held(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     """Hold every search until it is told to stop; it has told its steps and, where it does, its first answer."""
     real = working_set.solve
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(work, "SOON_SECONDS", 5.0 if tells_first else 0.05)
+    monkeypatch.setattr(solution, "SOON_SECONDS", 5.0 if tells_first else 0.05)
 
     def slow(problem, options=None, *, should_stop=None, on_first=None, **told):
         found = real(problem, options, on_first=on_first if tells_first else None, **told)
@@ -608,7 +607,7 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         gaps = trace(chart(at, "regression_gap"), "Gap")[1]
         assert np.all(np.diff(gaps) <= 0.0)
         # They take turns, and Stop ends the trial of caps, too.
-        until(lambda: not at.session_state[work.CAPS.key].running)
+        until(lambda: not at.session_state["regression.caps"].running)
         at.button(key="regression.solve_stop").click().run()
     settled(at)
     assert "Proved best" in shown_texts(at)

@@ -20,7 +20,7 @@ from dpcore.factorisation.parameters import RatingSource
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
-from dpcore.training.descent import plan_noise
+from dpcore.training.account import plan_noise
 from dpcore.training.mechanism import Pace
 from dpcore.training.rows import prepare_rows
 from pages.shared.base import catalogue

@@ -14,7 +14,6 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.comparison import ChoiceCost, Copies
-from pages.private_choice import work
 from pages.shared.base import cache
 from pages.shared.session import session
 from tests.pages.driving import finished, on_data
@@ -102,10 +101,12 @@ def test_a_second_session_finds_what_the_first_has_simulated_on_a_sample_only(
     jobs_of = []
     for name in ("one", "other"):
         enter(name)
-        at = finished(on_data(SMALL, "Choose privately", kind), work.CURVES.key)
-        jobs_of.append(at.session_state[work.CURVES.key])
+        at = finished(on_data(SMALL, "Choose privately", kind), "private_choice.curves_job")
+        jobs_of.append(at.session_state["private_choice.curves_job"])
         at.run()
-        assert at.session_state[work.CURVES.key] is jobs_of[-1]  # A run that changes nothing asks nothing.
+        assert (
+            at.session_state["private_choice.curves_job"] is jobs_of[-1]
+        )  # A run that changes nothing asks nothing.
     one, other = jobs_of
     assert one.question == other.question
     assert (one.result is other.result) == (kind == session.DEFAULT_SAMPLE)

@@ -148,18 +148,18 @@ def test_learning_shows_the_cap() -> None:
 
 def test_many_tasks_weighs_in_python_and_bounds_tasks_elsewhere() -> None:
     open_app("Many tasks")
-    code = SHOWN["tasks_card"].code
+    code = SHOWN["many_tasks_card"].code
     assert code is not None
     most = float(re.sub(r"\D", "", code.forms[1][0]))
     for library in Library:
-        weights = written("tasks_card", library)
+        weights = written("many_tasks_card", library)
         if library is Library.PYTHON:
             assert "EXPONENT = " in weights.text
             assert "BUDGET = " in weights.text
         else:
             assert not weights.text
             assert "task weights" in "\n".join(weights.differences)
-        assert has(program("tasks_card", library, 1), library, most)
+        assert has(program("many_tasks_card", library, 1), library, most)
 
 
 def test_the_dialog_writes_the_program_for_the_library_that_was_chosen() -> None:

@@ -28,7 +28,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
-from dpcore.report import charts, plotly_script
+from dpcore.report import charts, plotly_figures, plotly_script
 from pages.shared import streamlit_internals
 from pages.shared.figure import component
 from pages.shared.server import server
@@ -99,9 +99,11 @@ def test_a_figure_is_written_as_plotly_writes_it(column, monkeypatch):
 def test_the_browser_gets_every_digit_and_all_that_it_needs():
     x, y = np.geomspace(1.0, 1e9, 500), np.random.default_rng(1).normal(size=500)
     fig = charts.Sketch(
-        charts.build_log_axis("x", (1.0, 1e9)), charts.build_linear_axis("y", (-4.0, 4.0)), 333
+        plotly_figures.build_log_axis("x", (1.0, 1e9)),
+        plotly_figures.build_linear_axis("y", (-4.0, 4.0)),
+        333,
     ).to_figure()
-    fig.add_trace(go.Scatter(charts.build_trace("A curve", x, y, "%{y}", mode="lines")))
+    fig.add_trace(go.Scatter(plotly_figures.build_trace("A curve", x, y, "%{y}", mode="lines")))
     found = told(fig, csv="a_csv", ghost=True, key="a_figure", channel="a token")
     drawn_x, drawn_y = trace(found["figure"], "A curve")
     assert np.array_equal(drawn_x, x)
@@ -135,10 +137,10 @@ def test_numbers_that_json_does_not_know_and_signs_of_its_own_arrive():
 def test_a_message_of_five_curves_is_small():
     x = np.geomspace(1.0, 1e9, 500)
     fig = charts.Sketch(
-        charts.build_log_axis("x", (1.0, 1e9)), charts.build_log_axis("y", (1.0, 1e9))
+        plotly_figures.build_log_axis("x", (1.0, 1e9)), plotly_figures.build_log_axis("y", (1.0, 1e9))
     ).to_figure()
     for name in "abcde":
-        fig.add_trace(go.Scatter(charts.build_trace(name, x, x, "%{y}", mode="lines")))
+        fig.add_trace(go.Scatter(plotly_figures.build_trace(name, x, x, "%{y}", mode="lines")))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
     assert len(component.build_message(fig, "alt", "name")) < 5 * 10_700 + 7_000
     assert len(component._build_loader()) < 640

@@ -50,7 +50,7 @@ def everything_entered() -> None:
         else None
     )
     secret = Dataset("secret.csv", "", Disclosure.PRIVATE, histogram, values=values)
-    session.use(secret, session.Origin(session.UPLOADED))
+    session.use(session.LoadedData(secret, session.Origin(session.UPLOADED)))
     session.record(ReleaseFacts(0.25, 0.0, PrivateCopyParameters(1.0).neighbours, "before"))
 
     @cache.cached()

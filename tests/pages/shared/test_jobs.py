@@ -13,12 +13,12 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from dpcore.answer.section import Search
 from dpcore.common.checks import InputProblem, InvalidInput
 from pages.shared.base import page_run
-from pages.shared.fields import jobs
-from pages.shared.fields import search as search_module
+from pages.shared.base.cache import Answers
+from pages.shared.fields import jobs, runner
 from pages.shared.fields.jobs import Job
-from pages.shared.fields.search import Search
 from pages.shared.server import server
 from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
 
@@ -207,20 +207,26 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
             time.sleep(0.001)
         return "what there was"
 
-    job = jobs.start("job", None, work, 0.0)
+    monkeypatch.setattr(runner, "st", jobs.st)
+    question = SimpleNamespace(name="page", key=lambda name: name)
+    search = Search("job", "question", work, "Working", seconds=0.0, soon=0.0)
+    run = runner.Run(question, search, SimpleNamespace(digest="data"))
+    monkeypatch.setattr(runner.cache, "answers", lambda *_: Answers(0))
+    run.ask()
+    job = run.job
     assert job.running
     connected.clear()
     job.wait(PATIENCE)
-    assert jobs.result_of("job") == (None, "what there was")
+    assert jobs.result_of("job") == (("data", "question"), "what there was")
     # What a page searches by itself begins anew; what a person stopped stays as it is.
-    search = Search("job")
-    monkeypatch.setattr(search_module, "st", jobs.st)
-    assert not search.is_working_on(None)
     connected.add("ours")
-    job = jobs.start("job", None, work, 0.0)
+    run.ask()
+    assert run.job is not job
+    job = run.job
     job.stop()
     job.wait(PATIENCE)
-    assert search.is_working_on(None)
+    run.ask()
+    assert run.job is job
 
 
 def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():

@@ -140,7 +140,7 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     settings = (("Noise", "entered"), ("A field of then", "gone"))
     numbers = ("Best cap", "3 rows per user"), ("Standard error", "0.4")
     pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE)
-    file = json.loads(json.dumps([own_tables.pins_to_json(pin)]))
+    file = json.loads(json.dumps([own_tables.PIN_CODEC.write(pin)]))
     (read,) = own_tables.pins_from_json(JsonValue(file, "pins", Problems()))
     assert pins.tabulate_pin(read) == pins.tabulate_pin(pin)
 

@@ -30,7 +30,7 @@ def two_files() -> None:
         return Dataset(name, "", Disclosure.PRIVATE, ContributionHistogram([rows], [200]), values=values)
 
     def fill() -> None:
-        session.use(file("first.csv", 2), session.Origin(session.UPLOADED))
+        session.use(session.LoadedData(file("first.csv", 2), session.Origin(session.UPLOADED)))
         for question in catalogue.PAGES:
             for name in (*question.fields, *question.also):
                 state[question.key(name)] = f"of first.csv: {name}"
@@ -40,13 +40,13 @@ def two_files() -> None:
         )  # fmt: skip
 
     fill()
-    session.use(file("second.csv", 3), session.Origin(session.UPLOADED))
+    session.use(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
     seen["second"] = dict(state.items())
     fill()
     state[keys.AWAITED] = {"mean.lower": "of first.csv: lower", "mean.upper": "something else"}
-    session.use(file("second.csv", 3), session.Origin(session.UPLOADED))
+    session.use(session.LoadedData(file("second.csv", 3), session.Origin(session.UPLOADED)))
     seen["awaited"] = dict(state.items())
-    session.use(file("third.csv", 4), session.Origin(session.UPLOADED))
+    session.use(session.LoadedData(file("third.csv", 4), session.Origin(session.UPLOADED)))
     seen["third"] = dict(state.items())
 
 

@@ -518,7 +518,7 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
         mean.capped_variance(problem, 50)
         / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)
     )
-    assert f"{ratio:.1f} times as much compared with the best bound" in said
+    assert f"{ratio:.1f} times as much compared with the bound above" in said
     # What is wrong with it is said beside it, and the answer stands.
     fine(at.number_input(key="mean.own_cap").set_value(1.5).run())
     assert metrics_of(at)

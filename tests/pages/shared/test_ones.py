@@ -11,9 +11,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import words
 from dpcore.multitask.bounds import Bucket
-from dpcore.regression.answer import solution as regression_words
+from dpcore.regression.answer import RegressionSolution
+from dpcore.regression.answer import words as regression_words
 from dpcore.total.parameters import Summed
-from pages.regression import work
 from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use
 
 # Of one user, of one row each, and of many light users beside a heavy one, whose one value is far off.
@@ -103,12 +103,7 @@ def test_one_value_is_clamped_and_one_user_is_over_the_cap():
     [(1, "1 user of 79 has the largest weight;"), (2, "2 users of 79 share the largest weight;")],
 )
 def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch):
-    compute = work.compute
-
-    def changed(*arguments, **named):
-        return replace(compute(*arguments, **named), at_limit=at_limit)
-
-    monkeypatch.setattr(work, "compute", changed)
+    monkeypatch.setattr(RegressionSolution, "at_limit", at_limit)
     at = open_app("Regression", link="1", epsilon="1", lower="-300", upper="300", num_rows="300", informative="1",
                   uninformative="0")  # fmt: skip
     finished(at, "regression.solve", "regression.caps")

@@ -60,7 +60,7 @@ def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
 
 def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     held = [pin(), pin("release", FACTS), pin("map", Disclosure.PRIVATE, epsilon=None)]
-    content = json.loads(json.dumps([own_tables.pins_to_json(one) for one in held]))
+    content = json.loads(json.dumps([own_tables.PIN_CODEC.write(one) for one in held]))
     problems = Problems()
     back = own_tables.pins_from_json(JsonValue(content, "pins", problems))
     assert problems.entries == []
@@ -144,12 +144,12 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     monkeypatch.setattr(streamlit, "session_state", {keys.PAGE_PARAMETERS: since})
     run = page_run.PageRun(catalogue.find_question("quantile"))  # type: ignore[arg-type]
     try:
-        page_run.begin(run)
+        page_run.CURRENT_RUN.set(run)
         assert "public input: epsilon = 0.25" in figures.question_notes()
         page_run.answers(asked)
         assert "public input: epsilon = 1" in figures.question_notes()
     finally:
-        page_run.begin(None)
+        page_run.CURRENT_RUN.set(None)
     assert "public input: epsilon = 0.25" in figures.question_notes()
 
 

@@ -17,7 +17,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
-from dpcore.report import charts, document
+from dpcore.report import charts, document, plotly_figures
 from dpcore.total.parameters import TotalParameters
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.fields import fields as questions
@@ -207,10 +207,10 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
     found.whole(2, 10**12, num_users=1)
     found.positive(constant=-1.0)
     try:
-        page_run.begin(page_run.PageRun(catalogue.find_question("multitask")))
+        page_run.CURRENT_RUN.set(page_run.PageRun(catalogue.find_question("multitask")))
         questions.show_problems(found.entries)
     finally:
-        page_run.begin(None)
+        page_run.CURRENT_RUN.set(None)
     assert "The number of users must be a whole number between 2 and" in told[0]
     assert "Constant must be a finite number above 0" in told[0]
 
@@ -241,8 +241,8 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
 
 def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     axes = (
-        charts.build_linear_axis("Bound, rows per user", (0, 1)),
-        charts.build_linear_axis("Error, €", (0, 1)),
+        plotly_figures.build_linear_axis("Bound, rows per user", (0, 1)),
+        plotly_figures.build_linear_axis("Error, €", (0, 1)),
     )
     fig = charts.Sketch(*axes).to_figure()
     notes = [

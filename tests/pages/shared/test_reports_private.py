@@ -34,12 +34,12 @@ from dpcore.report.markup import escape_markdown
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
-from pages.regression import contents as regression_report
+from pages.regression import release as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
-from pages.training import contents as training_report
+from pages.training import release as training_report
 from tests.pages.driving import (
     data,
     fine,
@@ -315,13 +315,13 @@ def test_both_reports_of_private_data_stand_beside_each_other():
 )
 def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
     contents = {}
-    maker = report_content._maker
+    maker = report_content.build_writer
 
     def noted(make, content, public_only):
         contents[make, public_only] = content
         return maker(make, content, public_only)
 
-    monkeypatch.setattr(report_content, "_maker", noted)
+    monkeypatch.setattr(report_content, "build_writer", noted)
     at = private_page(title, tab)
     without, whole = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
     assert without in shown_texts(at)
@@ -414,7 +414,7 @@ def paid(*epsilons: float) -> Ledger:
 
 def test_released_coefficients_stay_in_a_public_report():
     draw = regression_draw(0.1234564, 1.25, -3.5)
-    *lines, spent = regression_report._list_release_lines([draw], paid(0.1234564))
+    *lines, spent = regression_report.list_lines([draw], paid(0.1234564))
     assert [line.number for line in lines] == [1.25, -3.5]
     assert {line.shown_label for line in lines} == {
         "DP release (epsilon = 0.123457, replace one user's values, Laplace)"
@@ -422,23 +422,26 @@ def test_released_coefficients_stay_in_a_public_report():
     assert {line.disclosure for line in lines} == {Disclosure.DP_RELEASE}
     assert spent.disclosure is Disclosure.PUBLIC
     assert "error" not in spent.note
-    assert regression_report._list_release_lines([], Ledger()) == ()
+    assert regression_report.list_lines([], Ledger()) == ()
 
 
 def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_add_up():
     # 1/7 = 0.142857142..., whose six nearest digits are too few.
     draw = regression_draw(1 / 7, 1.25, -3.5)
-    line, _, spent = regression_report._list_release_lines([draw, draw], paid(1 / 7, 1 / 7))
+    line, _, spent = regression_report.list_lines([draw, draw], paid(1 / 7, 1 / 7))
     assert "0.142858" in line.shown_label
     assert "Draw 2 of these labels" in line.note
     assert spent.value == "ε = 0.285715, in 2 releases"
     assert draw.coefficients.release.label.endswith("0.142858")
 
 
-@pytest.mark.parametrize(("report", "of"), [(regression_report, "labels"), (training_report, "rows")])
-def test_what_a_failed_release_has_spent_is_in_the_report(report, of):
+@pytest.mark.parametrize(
+    ("list_lines", "of"),
+    [(regression_report.list_lines, "labels"), (training_report._list_release_lines, "rows")],
+)
+def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, of):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""
-    (line,) = report._list_release_lines([], paid(0.5, 0.25))
+    (line,) = list_lines([], paid(0.5, 0.25))
     assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
     assert f"2 releases of these {of} ended in an error" in line.note
 

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,9 @@ def test_everything_comes_back() -> None:
         assert type(back.table) is type(table.table)
         assert (back.dataset, back.table.account, back.table.design) == (TABLE, ACCOUNT, DESIGN)
         assert back.entries == table.entries
-    assert [own_tables.pins_to_json(pin) for pin in found.content.pins] == [own_tables.pins_to_json(PIN)]
+    assert [own_tables.PIN_CODEC.write(pin) for pin in found.content.pins] == [
+        own_tables.PIN_CODEC.write(PIN)
+    ]
     assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
     assert (found.not_followed, found.left_out) == ((), ())
     for origin in (
@@ -517,7 +520,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     at.number_input(key="training.range_low_age").set_value(0.0)
     at.number_input(key="training.range_high_age").set_value(10.0)
     fine(at.run())
-    at.session_state["training.draws"] = {ACCOUNT: ["a model"]}
+    at.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
     fine(at.run())
     new = opened(open_app("Your data"), saved(at))
     assert "Training: 1 release that the page drew" in shown_texts(new)

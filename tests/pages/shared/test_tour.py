@@ -220,7 +220,7 @@ def state() -> Iterator[dict[str, Any]]:
     """A session without widgets: private data in use, with settings and an account."""
     held = State()
     with unittest.mock.patch.object(st, "session_state", held):
-        session.use(SECRET, UPLOAD)
+        session.use(session.LoadedData(SECRET, UPLOAD))
         session.record(FACTS)
         held |= {
             keys.EPSILON: 0.7,
@@ -300,7 +300,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
 def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: dict[str, Any]) -> None:
     tour.begin()
     other = replace(SECRET, name="other.csv")
-    session.use(other, UPLOAD)
+    session.use(session.LoadedData(other, UPLOAD))
     assert session.dataset() is other
     assert shelf.get_tour() is None
     assert (state[keys.EPSILON], state["start.users"]) == (0.7, UserPreset.TWO_GROUPS)
@@ -355,7 +355,7 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
     generated = session.Origin(
         "zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}
     )
-    session.use(generated.load(), generated)
+    session.use(session.LoadedData(generated.load(), generated))
     tour.begin()
     marks, problems = tour.list_address_fields(state[keys.TOUR]), Problems()
     state.clear()
@@ -411,7 +411,7 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     away = strip.write_text(mean, start, step, now, "")
     assert "waits on **Start**" in away
     assert "secret.csv" in away.replace("\\", "")
-    session.put_in_use(SECRET, UPLOAD)
+    session.put_in_use(session.LoadedData(SECRET, UPLOAD))
     assert "Other data are in use" in strip.write_text(start, start, step, now, "")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from dataclasses import replace
 from functools import cache
@@ -21,7 +20,7 @@ from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.report import plotly_figures
 from dpcore.training import account, bassily, decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, words
+from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, sections, words
 from dpcore.training.answer.solution import Runs
 from dpcore.training.bassily import Reading
 from dpcore.training.experiment import Experiment, References, Table
@@ -29,11 +28,12 @@ from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData
+from pages.shared.base import cache as cache_of_pages
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
 from pages.shared.report import report_content
-from pages.training import contents
-from pages.training import work as sources
+from pages.training import question as limits
+from pages.training import release as releases
 from pages.training.upload import UPLOAD
 from tests.pages import reporting
 from tests.pages.driving import (
@@ -284,7 +284,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
 
 
 def test_the_table_and_the_files_hold_every_cell(whole):
-    frame = contents.methods_table(whole)
+    frame = pd.DataFrame(sections.tabulate_methods(whole))
     assert len(frame) == len(whole.table.experiment.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(whole.summarise(Measure.LOSS, ScoreUnit.ROWS).mean)
     sides = plots.plot_sides(whole).columns
@@ -347,12 +347,11 @@ def test_the_page_shows_what_the_core_finds(page, whole):
 
 def test_a_slider_moved_back_has_its_answer_at_once(page):
     at = open_tab(page, "Behind the answer")
-    before = shown_texts(at)
+    before, result = shown_texts(at), at.session_state[JOB].result
     settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
     assert shown_texts(at) != before
-    job = at.session_state[JOB]
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(1.0).run())
-    assert at.session_state[JOB] is job  # nothing was started
+    assert at.session_state[JOB].result is result  # nothing was started
     assert shown_texts(at) == before
 
 
@@ -386,12 +385,13 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     assert "2 runs of every method at every bound" in shown_texts(second)
     third = fine(open_app(TITLE, **sample))
     assert len(begun) == 2
-    assert JOB not in third.session_state
     assert "2 runs of every method at every bound" in shown_texts(third)
     # Generated data and uploads stay with their session.
-    for _ in range(2):
-        settled(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
-    assert begun[2:] == [0, 0]
+    generated = settled(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
+    assert begun[2:] == [0]
+    known = cache_of_pages.answers(JOB, True, sections.MAX_TABLES)
+    assert known.get(third.session_state[JOB].question) is not None
+    assert known.get(generated.session_state[JOB].question) is None
 
 
 def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
@@ -431,9 +431,8 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
     release(at)
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
-    made = at.session_state["training.shown"]
-    drawn = at.session_state["training.draws"][made.data.account]
-    (line, *_) = contents.content(said_of(made), drawn, Ledger()).releases
+    account = at.session_state["training.release_job"].question.account
+    (line, *_) = releases._list_release_lines(at.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))
@@ -454,7 +453,7 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
     settled(at)
     assert "Stopped after" in shown_texts(at) or not metrics_of(at)
     monkeypatch.undo()
-    at.button(key="training_go_on").click()
+    at.button(key="training_again").click()
     settled(fine(at.run()))
     assert "9 runs of every method at every bound" in shown_texts(at)
     assert_methods(
@@ -471,7 +470,7 @@ def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
     assert "no protection" in shown_texts(at)
     assert "training.paper_job" not in at.session_state
     assert not at.dataframe
-    fine(at.button(key="training_paper_run").click().run())
+    fine(at.button(key="training_paper_job_start").click().run())
     finished(at, "training.paper_job")
     (table,) = [frame.value for frame in at.dataframe]
     train = question().train
@@ -506,19 +505,19 @@ def with_upload(public: bool) -> AppTest:
     at = open_app(TITLE, link="1", epsilon="3", runs="3", splits="1")
     fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("visits.csv", visits()).run())
-    fine(at.selectbox(key=UPLOAD.label_key).set_value("bought").run())
-    fine(at.selectbox(key=UPLOAD.user_key).set_value("visitor").run())
-    fine(at.multiselect(key=UPLOAD.features_key).set_value(["minutes", "device"]).run())
-    fine(at.multiselect(key=UPLOAD.categories_key).set_value(["device"]).run())
+    fine(at.selectbox(key=UPLOAD.role_key("label")).set_value("bought").run())
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("visitor").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["minutes", "device"]).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["device"]).run())
     if public:
         fine(at.radio(key="training.public").set_value(Disclosure.PUBLIC).run())
-        assert sorted(at.selectbox(key=UPLOAD.positive_key).options) == ["later", "no", "yes"]
-        at.selectbox(key=UPLOAD.positive_key).set_value("yes")
+        assert sorted(at.selectbox(key=UPLOAD.role_key("positive")).options) == ["later", "no", "yes"]
+        at.selectbox(key=UPLOAD.role_key("positive")).set_value("yes")
     else:
         fine(at.button(key="training_use").click().run())
         assert "levels of column device must be listed" in errors(at)
         assert "which one is 1?" in errors(at)
-        at.text_input(key=UPLOAD.positive_key).set_value(" yes ")
+        at.text_input(key=UPLOAD.role_key("positive")).set_value(" yes ")
         at.text_area(key="training.levels_device").set_value("desk\ntablet\ndesk")
         fine(at.run())
         assert "desk stands twice" in errors(at)
@@ -538,8 +537,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     settled(fine(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
     said = shown_texts(at)
     assert "do not publish" in said
-    shown = at.session_state["training.shown"]
-    follows = shown.get_cell(shown.best.cell_index).method is Method.FOLLOWED
+    follows = "whose bound adapts to the users" in said
     assert follows or "this bound was computed from them" in said.replace("*", "")
     assert "source=upload" in link_of(at)
     assert "minutes" not in link_of(at)
@@ -554,9 +552,7 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     assert model["Feature"].tolist() == ["intercept", "minutes", "device: tablet"]
     # And the methods section tells of this model, with the bound that was entered and OpenDP's noise.
     open_tab(at, "Downloads")
-    (told,) = [e.proto for e in at.get("bidi_component") if e.proto.id.endswith("cite_text_training")]
-    text = json.loads(told.json)["text"]
-    assert "a bound that follows a private quantile" in text
+    (text,) = [code.value for code in at.code if "a bound that follows a private quantile" in code.value][:1]
     assert "discrete Gaussian noise in every step" in text
     assert "all users took part in every step" in text
 
@@ -572,9 +568,9 @@ def test_labels_of_many_values_are_not_cut_in_silence():
 
 
 def _cut(loaded):
-    from pages.training import work
+    from pages.training import upload
 
-    work.show_label_rule(loaded, 2.5)
+    upload.show_label_rule(loaded, 2.5)
 
 
 def test_a_large_table_has_a_first_look(monkeypatch):
@@ -599,13 +595,9 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (
-            account.plan_rule_noise(
-                1.0, parameters.delta, parameters.neighbours, mechanism.steps, False
-            ).gradient
+            account.plan_rule_noise(mechanism, False).gradient
             if parameters.pace is Pace.RULE
-            else account.plan_noise(
-                1.0, parameters.delta, parameters.neighbours, smooth.threshold, 60
-            ).gradient
+            else account.plan_noise(mechanism, smooth.threshold).gradient
         )
         assert smooth.training.gradient_noise == pytest.approx(needed)
     work_waits_for_stop(monkeypatch)
@@ -617,7 +609,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     monkeypatch.undo()
     if result is not None:
         assert "Stopped after a first look" in shown_texts(at)
-        at.button(key="training_go_on").click()
+        at.button(key="training_again").click()
         settled(fine(at.run()))
         assert "9 runs of every method at every bound" in shown_texts(at)
 
@@ -648,7 +640,7 @@ def test_the_script_reads_the_table_and_prints_what_the_card_says(taken, tmp_pat
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     monkeypatch.setattr(demo, "is_served", lambda: True)
-    monkeypatch.setattr(sources, "MAX_DEMO_RUNS", 3)
+    monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)
     at = opened(runs="60")
     assert "A public demo makes 3 runs of each" in shown_texts(at)
     assert "3 runs of every method" in shown_texts(at)

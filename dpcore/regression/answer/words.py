@@ -1,0 +1,317 @@
+"""The answer for a linear regression in words and numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpcore.answer import standard
+from dpcore.answer.answer import Number
+from dpcore.answer.distribution import OutsideCounts
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
+from dpcore.answer.stage import Stage
+from dpcore.code.choice import Quantity
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
+from dpcore.common import noise_error, wording
+from dpcore.common.privacy import Neighbours, format_rounded_up
+from dpcore.data.column_names import escape_formula
+from dpcore.regression.answer.solution import PROVED, RegressionSolution
+from dpcore.regression.draw import Draw
+from dpcore.regression.estimate import LinearEstimate, coefficient_variances
+from dpcore.regression.parameters import DataSource
+
+WARN_CLIPPED = 0.05
+"""Share of clipped labels above which the answer warns."""
+TOTAL_HELP = (
+    "Root of the total variance of the released coefficients: sampling error and privacy noise of all coefficients "
+    "together, each in units of the label per unit of its feature."
+)
+
+
+def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
+    """List the error of the best weights and their noise, and the error of the best cap and of none."""
+    estimate, caps, ours = solution.best_estimate, solution.caps, solution.methods[0]
+
+    def build_error(label: str, error: float, note: str, help: str = TOTAL_HELP, key: str = "") -> Number:
+        return Number(label, wording.number(error), note, help, error, key=key)
+
+    numbers = [
+        build_error("Standard error, total", ours.coefficients, ""),
+        Number(
+            "Laplace noise, scale b",
+            wording.number(estimate.noise.scale),
+            f"({_write_noise_share(estimate)})",
+            "b = B × (largest weight of a user) / ε: what the release adds to each coefficient.",
+            estimate.noise.scale,
+        ),
+    ]
+    if caps is not None:
+        cap_text = f"{wording.counted(caps.max_contributions, 'row')} per user"
+        cap_error = math.sqrt(float(caps.variance[caps.best]))
+        numbers.append(build_error("Best bound, standard error", cap_error, cap_text))
+    numbers += [
+        build_error(
+            "No bound, standard error",
+            math.sqrt(solution.no_cap.variance),
+            _write_noise_share(solution.no_cap),
+        ),
+        build_error(
+            f"Error in predicting {wording.plain(solution.unit, 20)}",
+            ours.predictions,
+            f"labels spread by {wording.number(float(np.std(solution.labels)))}",
+            "Root of the expected squared error of the released model's predictions on these rows.",
+            "error_in_predicting",
+        ),
+    ]
+    return tuple(numbers)
+
+
+def _write_noise_share(estimate: LinearEstimate) -> str:
+    if estimate.variance <= 0.0:
+        return "no error"
+    return f"{wording.percent(estimate.privacy_variance / estimate.variance)} privacy noise"
+
+
+def _compare_methods(solution: RegressionSolution) -> str:
+    """Say how many times larger the error of the best cap and of equal weights is, in two lines beside the figure."""
+    caps, best_error = solution.caps, math.sqrt(solution.best_estimate.variance)
+
+    def write_ratio(variance: float) -> str:
+        # Errors may be 0: labels without noise, and a budget without bound.
+        return f"{wording.number(math.sqrt(variance) / best_error, 3) if best_error > 0.0 else '∞'} times"
+
+    plain_ratio = write_ratio(solution.no_cap.variance)
+    if caps is None:
+        return f"With no bound and equal weights the error is {plain_ratio} as large."
+    cap_text = wording.counted(caps.max_contributions, "row")
+    cap_ratio = write_ratio(float(caps.variance[caps.best]))
+    return f"The best bound, {cap_text} per user, has {cap_ratio} this error; equal weights {plain_ratio}."
+
+
+def describe_near_optimal(solution: RegressionSolution) -> str:
+    """Say from which cap to which one the error stays near that of the best cap."""
+    if solution.near_optimal_caps is None:
+        return ""
+    rows = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
+    return f"where you must bound rows per user, {rows}"
+
+
+FIT = (
+    "These weights are the best for the coefficients, under the model. Predictions also contain what the model misses; "
+    "where it misses much (no intercept, say), a bound may predict better."
+)
+
+
+def write_detail(solution: RegressionSolution) -> str:
+    """Say what the best weights gain, and how that must be qualified."""
+    sentences, caps, prediction = [_compare_methods(solution)], solution.caps, solution.methods[0].predictions
+    if solution.stage is Stage.EARLIER:
+        sentences.insert(0, "**This is the answer for the settings before.**")
+    elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED):
+        sentences.append("**Not yet the best**: the search was stopped; see *Search*.")
+    if solution.variance_is_private:
+        remedy = "Enter σ² (*More settings*) before you release."
+        sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy))
+    if prediction > float(np.std(solution.labels)):
+        sentences.append(
+            "**Too little budget**: the released model predicts these labels worse than their mean would. Raise ε, "
+            "bring more users, or drop features."
+        )
+    # The best weights are the best for coefficients only.
+    if caps is not None and math.sqrt(caps.prediction_error[caps.best_prediction]) < prediction:
+        sentences.append(f"**In predictions a bound does better here.** {FIT}")
+    if solution.problem.residual_variance == 0.0:
+        sentences.append("σ² is 0, so only privacy noise counts.")
+    return " ".join(sentences)
+
+
+def _count_share(num_users: int, everybody: int) -> str:
+    if num_users == everybody:
+        return f"all {wording.counted(everybody, 'user')}" if everybody > 1 else "the only user"
+    return f"{wording.counted(num_users, 'user')} of {wording.number(everybody)}"
+
+
+def list_facts(solution: RegressionSolution) -> dict[str, str]:
+    """Explain the noise, who sets it and the bounds in sentences, each under its heading."""
+    estimate, caps, unit = solution.best_estimate, solution.caps, wording.plain(solution.unit, 20)
+    largest_plain = solution.no_cap.largest_user_weight / estimate.largest_user_weight
+    effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
+    error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
+    at_limit = solution.at_limit
+    facts = {
+        "Noise": f"with no bound its scale would be {wording.number(solution.no_cap.noise.scale)}, since one user "
+        f"there weighs {wording.number(largest_plain, 2)} times as much as anybody here.",
+        "Who sets the noise": f"{_count_share(at_limit, solution.problem.num_users)} "
+        f"{wording.agreeing(at_limit, 'has', 'share')} the largest weight; "
+        f"{wording.percent(estimate.non_zero / estimate.matrix.size)} of the weights are not 0.",
+        noise_error.NAME: "errors of the model are taken as independent, those of one user, too. If a share "
+        f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is "
+        f"{wording.number(effect)} times as large and the standard error {wording.number(error)} instead of "
+        f"{wording.number(math.sqrt(estimate.variance))}; for users with s rows of equal weight the factor is "
+        "1 + (s − 1)ρ.",
+    }
+    if caps is not None:
+        best, plain = (math.sqrt(caps.prediction_error[index]) for index in (caps.best_prediction, -1))
+        facts[f"Predicting {unit}"] = (
+            f"root mean squared error {wording.number(solution.methods[0].predictions)}; best bound "
+            f"{wording.number(best)}; no bound {wording.number(plain)}; σ is "
+            f"{wording.number(math.sqrt(solution.problem.residual_variance))}."
+        )
+        deficient = caps.caps[caps.rank_deficient > 0]
+        if deficient.size:
+            facts["Bounds without an estimate"] = (
+                f"up to {wording.counted(int(deficient.max()), 'row')} per user, some draws kept linearly dependent "
+                "rows; these bounds are not offered."
+            )
+    elif solution.stage is Stage.FINAL:
+        facts["Bounds"] = "the trial of bounds was stopped."
+    return facts
+
+
+def describe_basis(solution: RegressionSolution) -> str:
+    """Describe the quantities that the answer is computed with, and where they come from."""
+    data, problem = solution.data, solution.problem
+    warning = " (read from private labels: do not publish)" if solution.variance_is_private else ""
+    return (
+        f"{wording.plain(data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
+        f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
+        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
+        + solution.outside.write_sentence("[L, U]", " and is clipped", " and are clipped")
+    )
+
+
+def warn_of_clipping(outside: OutsideCounts) -> str:
+    """Warn of many clipped labels; empty if there are few."""
+    if outside.num_outside <= WARN_CLIPPED * outside.num_values:
+        return ""
+    return (
+        f"{outside.percent} of the labels are clipped: the coefficients will be off by more than any number below "
+        "says. Set L and U from what you know of the quantity."
+    )
+
+
+def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
+    """Tabulate the errors of all methods."""
+    methods, best_error = solution.methods, solution.methods[0].coefficients
+    ratios = [method.coefficients / best_error if best_error > 0.0 else None for method in methods]
+    return {
+        "Method": [method.name for method in methods],
+        "Standard error, coefficients": [method.coefficients for method in methods],
+        "Times the best": ratios,
+        "Error, predictions": [method.predictions for method in methods],
+        "Privacy noise": [100.0 * method.noise_share for method in methods],
+        "What it is": [method.note for method in methods],
+    }
+
+
+def describe_methods(solution: RegressionSolution) -> str:
+    """Explain the columns of the table of methods."""
+    unit = wording.plain(solution.unit, 20)
+    return (
+        f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "
+        f"predictions ({unit}); share of the variance that is privacy noise. Bounds are averaged over "
+        f"{wording.counted(solution.draws.num_draws, 'draw')}; the prediction error of *Best bound* is at the bound "
+        "that is best for the coefficients."
+    )
+
+
+def tabulate_release(solution: RegressionSolution, draw: Draw | None) -> dict[str, Any]:
+    """Tabulate the coefficients of the latest draw with their intervals; before the first one, their errors alone."""
+    p = solution.parameters
+    is_generated = p.source is DataSource.GENERATED
+    truth = {"True (generated)": p.generator.generate().coefficients} if is_generated else {}
+    if draw is None:
+        errors = np.sqrt(coefficient_variances(solution.problem, solution.best_estimate))
+        return {
+            "Coefficient": [escape_formula(name) for name in solution.problem.feature_names],
+            "Noise scale b": np.full(errors.size, solution.best_estimate.noise.scale),
+            "Standard error": errors,
+            **truth,
+        }
+    release = draw.coefficients.release
+    return {
+        "Coefficient": [escape_formula(name) for name in draw.names],
+        "Released": release.values,
+        "95 % from": release.values - draw.half_widths,
+        "95 % to": release.values + draw.half_widths,
+        "Noise scale b": np.full(release.values.size, release.scale),
+        "Standard error": draw.coefficients.standard_errors,
+        **truth,
+    }
+
+
+def describe_release(solution: RegressionSolution) -> str:
+    """Describe the units of released coefficients, and what their errors and intervals hold."""
+    unit = wording.plain(solution.unit, 30)
+    return (
+        f"A coefficient is in {unit} per unit of its feature; that of a one-hot feature is in {unit}, compared with "
+        "the reference level. Standard error and interval contain sampling error and noise, take σ² as given and hold "
+        "for each coefficient alone, where the labels follow the model and few are clipped."
+    )
+
+
+def describe_end(solution: RegressionSolution) -> str:
+    """Describe how the searches ended, with an icon."""
+    certificate = solution.best_estimate.certificate
+    if not certificate.proves(PROVED):
+        gap = wording.percent(certificate.relative_gap, 2)
+        return (
+            f":material/pan_tool: The search was stopped: another C could save at most {gap} of its variance."
+        )
+    if not solution.draws.num_draws:
+        return ":material/pan_tool: The trial of bounds was stopped."
+    return ":material/verified: Proved best; the proof is in *Behind the answer*."
+
+
+def describe_files(solution: RegressionSolution) -> str:
+    """Describe the content of the files, in Markdown."""
+    problem = solution.problem
+    return (
+        f"**C** holds one line per complete row of the table ({wording.number(problem.num_rows)}) and one column per "
+        f"coefficient ({problem.num_features}): the sums over rows of entry × clipped label are the coefficients "
+        "before noise. **Choice** holds the question and the answer. Label in both: "
+        f"*{solution.data.provenance.label}*. Released coefficients are under *Release*."
+    )
+
+
+NEIGHBOURS = (
+    "if they differ in the labels of one user's rows; features and owners of rows are treated as public"
+)
+
+
+def write_methods(solution: RegressionSolution) -> Methods:
+    """State the best weights with their noise, and the error of the coefficients."""
+    p, estimate = solution.parameters, solution.best_estimate
+    clipped = (
+        f"Labels were clipped to [{wording.entered(p.lower)}, {wording.entered(p.upper)}], which is treated as "
+        "public. The coefficients are the product of a matrix C with the labels, where C times the features "
+        f"is the identity [@epasto2020, section 5], and {cite_noise('Laplace')} was added to each of them"
+    )
+    # A search that goes on, or was stopped, has not reached the minimum.
+    proved = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
+    return Methods(
+        guarantee=write_guarantee("The coefficients of a linear model were released", p.epsilon, NEIGHBOURS),
+        sentences=f"{clipped}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total variance of "
+        f"the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}.{proved}",
+        public_sentences=f"{clipped}.",
+        disclosure=solution.data.provenance,
+        rule="C was chosen to minimise the total variance of the released coefficients under the linear model, over "
+        "all such matrices; no bound on rows per user was set.",
+        subject="The matrix",
+    )
+
+
+def write_forms(solution: RegressionSolution) -> CodeChoice | None:
+    """Describe the best weights for programs; only plain Python has them."""
+    base = fields_of_data(solution.data) | {
+        **ROWS_OF_THE_FILE,
+        "lower": solution.parameters.lower,
+        "upper": solution.parameters.upper,
+        "value_column": solution.unit,
+        "neighbours": Neighbours.REPLACE_VALUES,
+        "largest_user_weight": solution.best_estimate.largest_user_weight,
+        "coefficients": solution.problem.num_features,
+    }
+    return build_forms(solution.problem.epsilon, base, [("Weights", Quantity.COEFFICIENTS, {})])

@@ -1,0 +1,214 @@
+"""A DP release of a model, on request, counted: work beside the page, with progress and Stop.
+
+The cost is noted before the work begins, and taken out again only if the work ended before there was any noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import streamlit as st
+
+from dpcore.answer.section import Cached
+from dpcore.common import wording
+from dpcore.common.checks import InputProblem, InvalidInput, describe_error, refuse
+from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
+from dpcore.common.progress import ShouldStop
+from dpcore.data.column_names import escape_formula
+from dpcore.report.content import Line
+from dpcore.training import files
+from dpcore.training.account import Method
+from dpcore.training.answer.solution import TrainingSolution, scale_rows
+from dpcore.training.answer.words import describe_cell, describe_model
+from dpcore.training.files import ReleaseRecord
+from dpcore.training.mechanism import Mechanism
+from dpcore.training.release import Model, StoppedError, state_guarantee, train_once
+from dpcore.training.rows import ClassifierRows
+from dpcore.training.training_data import describe_positive
+from pages.shared.base import tables
+from pages.shared.card.releases import Releases, lost_sentence, released_lines, spent_lines
+from pages.shared.fields import fields, jobs, runner
+from pages.training.question import QUESTION
+
+JOB = QUESTION.key("release_job")
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A release that was asked for: whose rows, and the mark of what was noted for it; empty once that is settled."""
+
+    account: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class _Stopped:
+    """A training that was stopped or failed; ``has_noise`` is True if noise had been drawn by then."""
+
+    has_noise: bool
+    problems: tuple[InputProblem, ...] = ()
+
+
+def _get_mechanism(solution: TrainingSolution) -> Mechanism:
+    """Return the mechanism of the page with all users in every step: a release samples none."""
+    return replace(solution.parameters.mechanism, sampled=1.0)
+
+
+def _get_question(solution: TrainingSolution) -> object:
+    """Return the question that a release would answer now."""
+    data, parameters = solution.data, solution.parameters
+    mechanism = _get_mechanism(solution)
+    return (
+        data.dataset.digest,
+        data.scaling,
+        parameters.positive_above,
+        mechanism,
+        parameters.release_cell,
+    )
+
+
+def _get_store(solution: TrainingSolution) -> Releases:
+    """Return the releases of the rows in use."""
+    return Releases(QUESTION, solution.data.account)
+
+
+def find_latest(solution: TrainingSolution) -> Model | None:
+    """Return the last model that was released for the present question; None if there is none."""
+    draws, question = _get_store(solution).draws, _get_question(solution)
+    return next((draw.model for draw in reversed(draws) if draw.question == question), None)
+
+
+def collect() -> None:
+    """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
+    request, result = jobs.result_of(JOB) or (None, None)
+    if request is None or not request.mark:
+        return
+    store = Releases(QUESTION, request.account)
+    jobs.put(JOB, _Request(request.account, ""), result)
+    if isinstance(result, ReleaseRecord):
+        store.draws.append(result)
+    elif isinstance(result, _Stopped) and not result.has_noise:
+        store.take_back(request.mark)
+
+
+def show(solution: TrainingSolution) -> None:
+    """Draw the tab of the release: a description, the button, and the latest model with its label."""
+    store, parameters = _get_store(solution), solution.parameters
+    collect()
+    draws = store.draws
+    cost = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
+    st.markdown(
+        f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}**, with "
+        f"{describe_cell(parameters.release_cell)} (*More settings*). What users contribute is rounded onto a public "
+        f"grid before it is added up, and OpenDP's discrete Gaussian noise covers all of it. It spends **{cost}**. "
+        "The page keeps it and draws again only when you ask."
+    )
+    st.caption(
+        ("All users take part in every step of a release. " if parameters.sampled < 1.0 else "")
+        + (
+            "Rows are drawn once, for all steps. Who keeps which rows is part of what ε covers, and is not shown. "
+            if parameters.bounded_by is Method.CAP
+            else ""
+        )
+        + "Everything else on this page is a simulation with NumPy's noise of the same size, and no release. ε does "
+        "not cover a method, a bound, steps or a step size that were chosen by looking at these data."
+    )
+    if jobs.watch(JOB, "Training the model that is released"):
+        return
+    _say_stopped(store.account)
+    fields.button(
+        f"Train once more: spends another {cost}" if draws else f"Train once: spends {cost}",
+        "training_release",
+        "casino",
+        _start,
+        solution,
+        is_main=not draws,
+    )
+    store.say_refused()
+    is_earlier = bool(draws) and draws[-1].question != _get_question(solution)
+    store.show_account(draws[-1].model.facts if draws else None, is_earlier)
+    if draws:
+        _show_model(draws[-1])
+        store.file_button("Released models (CSV)", lambda: files.write_models(draws), "released-models")
+
+
+def _start(solution: TrainingSolution) -> None:
+    """Note what a release costs, and start it; or keep why it is refused."""
+    data, parameters = solution.data, solution.parameters
+    table, scaling = data.dataset.table, data.scaling
+    assert table is not None
+    assert scaling is not None
+    rows: ClassifierRows = runner.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
+    mechanism, cell, store = _get_mechanism(solution), parameters.release_cell, _get_store(solution)
+    question, meaning = _get_question(solution), describe_positive(data, parameters.positive_above)
+    collect()
+    try:
+        facts = state_guarantee(rows, mechanism, cell)
+    except InvalidInput as refused:
+        store.refuse(refused)
+        return
+
+    def check_noted(charged: ReleaseFacts) -> None:
+        if charged != facts:  # Asked before anything is drawn.
+            raise refuse("the release would cost something else than was noted")
+
+    def make(progress: jobs.Progress, should_stop: ShouldStop) -> ReleaseRecord | _Stopped:
+        try:
+            model = train_once(
+                rows, mechanism, cell, charge=check_noted, progress=progress, should_stop=should_stop
+            )
+        except StoppedError as stopped:
+            return _Stopped(stopped.was_drawn)
+        except Exception as error:  # No second try of the same work: it would draw noise that nobody noted.
+            return _Stopped(True, describe_error(error))
+        return ReleaseRecord(question, table.feature_names, scaling, model, meaning)
+
+    jobs.start(JOB, _Request(data.account, store.note(facts)), make)
+
+
+def _say_stopped(account: str) -> None:
+    """Show how the last release of these rows ended, if it was stopped or failed."""
+    request, stopped = jobs.result_of(JOB) or (None, None)
+    if request is None or request.account != account or not isinstance(stopped, _Stopped):
+        return
+    if stopped.problems:
+        fields.show_problems(stopped.problems)
+        return
+    st.info(
+        "Stopped after noise was drawn: what the release costs is spent."
+        if stopped.has_noise
+        else "Stopped before any noise was drawn: nothing was spent.",
+        icon=":material/stop_circle:",
+    )
+
+
+def _show_model(record: ReleaseRecord) -> None:
+    lowest, highest = zip(
+        *((np.nan, np.nan) if pair is None else pair for pair in record.scaling.ranges), strict=True
+    )
+    numbers = {"Lowest": lowest, "Highest": highest, "θ": record.model.theta}
+    tables.show(
+        {"Feature": [escape_formula(name) for name in record.names], **numbers},
+        "The released model: range and coefficient of each feature",
+        "training_model",
+        dict.fromkeys(numbers, "%.4g"),
+    )
+    st.caption(describe_model(record))
+
+
+def list_lines(solution: TrainingSolution) -> tuple[Line, ...]:
+    """List the latest release for the report, and all that was spent."""
+    store = _get_store(solution)
+    return _list_release_lines(store.draws, store.ledger)
+
+
+def _list_release_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
+    """List the latest release, and all that was spent: releases that ended in an error, too."""
+    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), "these rows"))
+    if not draws:
+        return spending
+    latest = draws[-1]
+    note = f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}."
+    return released_lines(latest.names, latest.model.theta, note, latest.model.facts.label, spending)
