@@ -15,13 +15,14 @@ import numpy as np
 
 from dpcore import questions
 from dpcore.common.checks import InvalidInput, refuse
-from dpcore.common.privacy import Charge, Disclosure
+from dpcore.common.privacy import Charge, Disclosure, check_provenance
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.counting import frames
 from dpcore.counting.count import to_dataset
-from dpcore.counting.files import list_paths
+from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.formats import File, MemoryFile
+from dpcore.counting.frames import FRAME, as_parquet
 from dpcore.counting.user_amounts import read_user_amounts
+from dpcore.data.column_names import list_columns
 from dpcore.data.column_roles import Roles
 from dpcore.data.totals_per_user import UserAmounts, amounts_of, build_dummy_dataset, columns_of
 from dpcore.dataset import Contribution, Dataset
@@ -107,14 +108,12 @@ def _pose_question(
     """Return the answer on a made-up table, the question of the selection, its data, and the table."""
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
-    columns: dict[str, Any] = {
-        name: tuple(frames.list_columns(settings.get(name))) for name in ("user", "group")
-    }
+    columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns["value"] = settings.get("value")
     if isinstance(data, Dataset):
         columns = columns_of(data)
     stated = settings.get("disclosure", Disclosure.PRIVATE)
-    provenance = data.provenance if isinstance(data, Dataset) else frames.check_provenance(stated)
+    provenance = data.provenance if isinstance(data, Dataset) else check_provenance(stated)
     if not isinstance(provenance, Disclosure):
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
@@ -153,8 +152,8 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
     named = [*user, *group, *([value] if value is not None else [])]
     paths: list[File] = [Path(path) for path in list_paths(data) or ()]
     names: list[str] | None = None
-    if frames.is_table(data):
-        paths, names = [MemoryFile(frames.as_parquet(data, named))], [frames.FRAME]
+    if is_table(data):
+        paths, names = [MemoryFile(as_parquet(data, named))], [FRAME]
     if not paths:
         return UserAmounts(_build_from_counts(data))
     if not user:

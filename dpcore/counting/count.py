@@ -14,29 +14,33 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, describe_error, refuse
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
+from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, check_provenance, classify
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.duck import MEMORY_LIMIT, Steps, StoppedError
 from dpcore.counting.engine_pairs import count_pairs, take_pairs
-from dpcore.counting.files import Source, find_distributions, list_paths, open_files, read_distribution
+from dpcore.counting.files import (
+    Source,
+    find_distributions,
+    is_table,
+    list_paths,
+    open_files,
+    read_distribution,
+)
 from dpcore.counting.formats import MemoryFile
-from dpcore.counting.frames import (
-    FRAME,
+from dpcore.counting.frames import FRAME, as_parquet
+from dpcore.counting.reduce import Facets
+from dpcore.counting.reduce_files import FileReduction
+from dpcore.counting.relation import refuse_changed, refuse_times
+from dpcore.data.column_names import (
     Columns,
     add_lacking,
-    as_parquet,
-    check_provenance,
-    is_table,
     list_columns,
     list_names,
     refuse_missing,
     refuse_no_names,
+    shorten,
 )
-from dpcore.counting.reduce import Facets
-from dpcore.counting.reduce_files import FileReduction
-from dpcore.counting.relation import refuse_changed, refuse_times
-from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
 from dpcore.data.tables import Table, TableLayout
 from dpcore.dataset import Contribution, Dataset

@@ -141,6 +141,14 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return files
 
 
+def is_table(data: Any) -> bool:
+    """Return True if the data are a table in memory."""
+    # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
+    # so only the existence of attributes is checked.
+    is_like_one = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
+    return is_like_one and not isinstance(data, type)
+
+
 def list_paths(data: Any) -> list[str] | None:
     """Return the files that data name as a path, a pattern, or several of them; None if they are something else."""
     paths = [data] if isinstance(data, str | os.PathLike) else data

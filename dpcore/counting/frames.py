@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import Problems, refuse
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts
+from dpcore.common.privacy import Disclosure, Provenance, check_provenance
 from dpcore.counting.duck import identifier
-from dpcore.counting.files import list_paths
+from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.relation import find_times, refuse_times
 from dpcore.counting.text import read_table
 from dpcore.data import design_matrix
-from dpcore.data.column_names import and_more, shorten
+from dpcore.data.column_names import (
+    Columns,
+    add_lacking,
+    list_columns,
+    list_names,
+    refuse_missing,
+    refuse_no_names,
+    shorten,
+)
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM
 from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.data.tables import Table
@@ -24,23 +32,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Columns = str | Sequence[str] | None
-"""A column, or columns that together name something; None for none."""
 FRAME, LABELLED_FRAME = "data.parquet", "data.csv"
 """File names for a table in memory; generated programs read this file."""
-MAX_LISTED = 20
-"""Largest number of columns that a sentence lists."""
 LOCAL_BACKENDS = ("duckdb", "polars", "datafusion", "pandas")
 """Engines of Ibis that run in this process."""
 INTO_PANDAS = "Convert it first: pandas, Polars, Arrow and DuckDB tables are read"
-
-
-def is_table(data: Any) -> bool:
-    """Return True if the data are a table in memory."""
-    # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
-    # so only the existence of attributes is checked.
-    is_like_one = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
-    return is_like_one and not isinstance(data, type)
 
 
 def column_names(table: Any) -> list[str]:
@@ -134,58 +130,12 @@ def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
     return pa.table(columns)
 
 
-def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
-    """Add a problem for every name that is not a column."""
-    for name in names:
-        if name not in columns:
-            problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
-
-
 def refuse_twice(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
     """Add a problem for each of these names that several columns have."""
     for name, times in Counter(columns).items():
         if times > 1 and name in names:
             message = f"{times} columns are called {shorten(name)}"
             problems.add(message, remedy="Rename or drop all but one of them")
-
-
-def list_names(columns: Sequence[str]) -> str:
-    """List the names of columns for a sentence."""
-    names = ", ".join(shorten(name) for name in columns[:MAX_LISTED]) + and_more(len(columns) - MAX_LISTED)
-    return names or "none"
-
-
-def check_provenance(disclosure: str | Provenance) -> Provenance:
-    """Return the provenance that was given by name or as the facts of a release; raise InvalidInput for others."""
-    if isinstance(disclosure, Disclosure | ReleaseFacts):
-        return disclosure
-    if isinstance(disclosure, str) and disclosure in ("public", "private"):
-        return Disclosure(disclosure)
-    allowed = "'private', 'public' or the facts of a DP release"
-    raise refuse(f"disclosure must be {allowed}; got {str(disclosure)[:40]!r}")
-
-
-def refuse_no_names(**columns: object) -> None:
-    """Raise InvalidInput for entries that are not column names; a settings file can contain anything."""
-    with Problems() as problems:
-        for name, entry in columns.items():
-            may_be_list = name not in ("value", "label") and not isinstance(entry, str)
-            each = entry if may_be_list and isinstance(entry, Iterable) else [entry]
-            if entry is not None and not all(isinstance(column, str) for column in each):
-                problems.add(f"{name} must be the name of a column; got {str(entry)[:40]!r}")
-
-
-def list_columns(columns: Columns) -> list[str]:
-    """Return the columns as a list; None means none."""
-    if columns is None:
-        return []
-    return [columns] if isinstance(columns, str) else list(columns)
-
-
-def add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
-    """Add a problem for each column that a question needs and nobody named."""
-    for name in lacking:
-        problems.add(f"this question needs the column of the {name}s: {name}=…")
 
 
 def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:

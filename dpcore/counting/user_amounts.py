@@ -18,12 +18,11 @@ from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, literal, sql_of
 from dpcore.counting.engine_pairs import count_pairs, take_pairs
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.formats import File, FileStart
-from dpcore.counting.frames import refuse_missing
 from dpcore.counting.reduce import Facets
 from dpcore.counting.reduce_files import FileReduction
 from dpcore.counting.relation import Relation, find_times, parquet_scan, refuse_times, rename_roles, safe_path
 from dpcore.counting.text import read_table
-from dpcore.data.column_names import refuse_many_columns, shorten
+from dpcore.data.column_names import refuse_many_columns, refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, TableLayout, build_table, read_cell_sql
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
