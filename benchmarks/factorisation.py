@@ -32,38 +32,25 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpcore.contributions import FloatArray
-from dpcore.factorisation import implicit_study
-from dpcore.factorisation import study as factorisation_study
+from dpcore.factorisation import rating_study
 from dpcore.factorisation.allocation import Scheme, Spending
 from dpcore.factorisation.answer.solution import judge
 from dpcore.factorisation.fit import fit, fit_private
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import select_choices
-from dpcore.factorisation.implicit_study import RECOMMENDERS
 from dpcore.factorisation.measures import BUCKETS, assign_buckets, measure
 from dpcore.factorisation.model import (
     FactorSettings,
     RatingRange,
     Sums,
-    add_item_sums,
     choose_block_size,
     multiply_coordinates,
     solve_rows,
-    sum_for_users,
 )
 from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters
+from dpcore.factorisation.rating_study import MEANS, RatingStudy
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import (
-    BASELINE,
-    FACTORISATION,
-    MEANS,
-    MODEL_KINDS,
-    SCHEMES,
-    ModelKind,
-    Study,
-    StudyResult,
-    run,
-)
+from dpcore.factorisation.study import FACTORISATION, SCHEMES, ModelKind, StudyResult, run
 from dpcore.multitask.problem import PrivacyTarget
 
 PAPER = {1: 21.6, 2: 23.7, 4: 22.8, 5: 8.4}
@@ -104,7 +91,7 @@ def large() -> Ratings:
     return ratings
 
 
-def errors(title: str, ratings: Ratings, study: Study) -> None:
+def errors(title: str, ratings: Ratings, study: RatingStudy) -> None:
     """Mean errors with standard errors over seeds, and adaptive weights against the other schemes."""
     result = run(ratings, study)
     print(
@@ -113,7 +100,7 @@ def errors(title: str, ratings: Ratings, study: Study) -> None:
         "RMSE over all items, then from the rarest fifth to the most rated, with standard errors"
     )
     for at, epsilon in enumerate(study.epsilons):
-        for place, kind in enumerate(MODEL_KINDS):
+        for place, kind in enumerate(study.models):
             if at and not kind.is_private:
                 continue
             print(f"  ε = {epsilon:<4g} {kind.value:<28}" + _row(result.rmse[place, at]))
@@ -132,7 +119,7 @@ def errors(title: str, ratings: Ratings, study: Study) -> None:
 
 def _gain(result: StudyResult, other: ModelKind, at: int) -> FloatArray:
     """By how many per cent the adaptive error is below the other's, per seed: shape (seeds, 1 + BUCKETS)."""
-    ours, theirs = (result.rmse[MODEL_KINDS.index(kind), at] for kind in (ModelKind.ADAPTIVE, other))
+    ours, theirs = (result.list_runs(kind)[at] for kind in (ModelKind.ADAPTIVE, other))
     return np.asarray(100.0 * (1.0 - ours / theirs))
 
 
@@ -214,12 +201,12 @@ def _implicit_sweep(ratings: Ratings, first: Any, ridge: float) -> tuple[Any, An
     above, right = np.triu_indices(first.shape[1])
     shared, of_items = (first.T @ first)[above, right], multiply_coordinates(first)
     users = np.empty((ratings.num_users, first.shape[1]), np.float32)
-    into = Sums(np.zeros((ratings.num_items, above.size), np.float32), np.zeros(first.shape, np.float32))
-    for some, at in ratings.blocks(choose_block_size(first.shape[1])):
-        weights = ratings.values[at]
-        sums = sum_for_users(ratings, some, at, first, of_items, weights - 1.0, weights)
-        users[some] = solve_rows(Sums(sums.matrices + shared, sums.vectors), ridge)
-        add_item_sums(into, ratings, some, at, users[some], weights - 1.0, weights)
+    into = Sums.zeros(ratings.num_items, first.shape[1], np.float32)
+    for block in ratings.blocks(choose_block_size(first.shape[1])):
+        weights = ratings.values[block.ratings]
+        matrices, vectors = block.build_matrix(weights - 1.0) @ of_items, block.build_matrix(weights) @ first
+        users[block.users] = solve_rows(Sums(matrices + shared, vectors), ridge)
+        into.add(block, users[block.users], weights - 1.0, weights)
     shared = (users.T @ users)[above, right]
     return users, solve_rows(Sums(into.matrices + shared, into.vectors), ridge)
 
@@ -265,23 +252,23 @@ def table_over_epsilon() -> bool:
         on_page = run(ratings, study)
         result = run(ratings, replace(study, repeats=TABLE_SEEDS, seed=TABLE_SEED))
         plain = ", ".join(
-            f"{kind.value} {result.rmse[MODEL_KINDS.index(kind), 0, :, 0].mean():.4f}"
-            for kind in MODEL_KINDS
+            f"{kind.value} {result.list_runs(kind)[0, :, 0].mean():.4f}"
+            for kind in study.models
             if not kind.is_private
         )
         print(f"\n{name}: {ratings.num_ratings:,} ratings; {plain}")
-        private = [kind for kind in MODEL_KINDS if kind.is_private]
+        private = [kind for kind in study.models if kind.is_private]
         print(f"{'epsilon':>8}" + "".join(f"{kind.value:>34}" for kind in private) + "  answer")
         for at, epsilon in enumerate(study.epsilons):
-            found = {kind: result.rmse[MODEL_KINDS.index(kind), at, :, 0] for kind in private}
+            found = {kind: result.list_runs(kind)[at, :, 0] for kind in private}
             said = judge(on_page, epsilon)
             assert said is not None
-            answer = FACTORISATION if said.is_worth_it else BASELINE
+            answer = FACTORISATION if said.is_worth_it else RatingStudy.baseline
             least = min(found, key=lambda kind: found[kind].mean())
             more = found[answer] - found[least]
             cells = "".join(f"{f'{one.mean():.4f} ± {_error(one):.4f}':>34}" for one in found.values())
             passed = answer is least or more.mean() <= _error(more)
-            excess = found[answer] - result.rmse[MODEL_KINDS.index(ModelKind.NO_PRIVACY), at, :, 0]
+            excess = found[answer] - result.list_runs(ModelKind.NO_PRIVACY)[at, :, 0]
             share = _error(excess) / max(abs(excess.mean()), 1e-12)
             if not passed:
                 failed.append(f"{name} at {epsilon:g}")
@@ -315,7 +302,7 @@ WHERE_EPSILONS, WHERE_DIMENSIONS = (3.0, 10.0, 30.0, 100.0), (4, 8, 16)
 WHERE_USERS, WHERE_ITEMS, WHERE_SEEDS = (3_000, 12_000), (3_700, 925), 3
 
 
-def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
+def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
     """Compute by how much the RMSE of a factorisation with adaptive weights is below that of item means.
 
     Args:
@@ -326,7 +313,7 @@ def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
         Shape (numbers of users, seeds); above 0 where the factorisation is better.
     """
     spending = study.spending(study.epsilons[0])
-    exponent = factorisation_study.choose_exponent(study.epsilons[0], study.exponent)
+    exponent = rating_study.choose_exponent(study.epsilons[0], study.exponent)
     gains = np.empty((len(WHERE_USERS), study.repeats))
     for row, num_users in enumerate(WHERE_USERS):
         for seed in range(study.repeats):
@@ -339,10 +326,10 @@ def advantages(population: GeneratedRatings, study: Study) -> FloatArray:
                 study.ridge_to_noise, noise_seed, steps=study.steps,
             )  # fmt: skip
             assert fitted is not None
-            item_means = factorisation_study.fit_private_item_means(
+            item_means = rating_study.fit_private_item_means(
                 train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
             )
-            models = (factorisation_study.add_own_offsets(item_means.model), fitted.model)
+            models = (rating_study.add_own_offsets(item_means), fitted)
             buckets = assign_buckets(train.item_counts)
             means_rmse, factors_rmse = (measure(m, train, test, buckets, False).rmse[0] for m in models)
             gains[row, seed] = means_rmse - factors_rmse
@@ -399,13 +386,13 @@ def recall_over_epsilon() -> None:
     tables = {"Generated": select_choices(of.draw(np.random.default_rng(1)))}
     if (real := movielens()) is not None:
         tables["MovieLens 1M, 4 stars and more"] = select_choices(real, page.chosen_from)
-    study = replace(page.implicit_study, epsilons=(1.0, 3.0, 10.0, 30.0), repeats=RECALL_SEEDS)
+    study = replace(page.choice_study, epsilons=(1.0, 3.0, 10.0, 30.0), repeats=RECALL_SEEDS)
     for name, choices in tables.items():
-        result = implicit_study.run(choices, study)
+        result = run(choices, study)
         print(f"\n{name}: {choices.num_ratings:,} choices; mean of {RECALL_SEEDS} seeds ± one standard error")
-        print(f"{'epsilon':>8}" + "".join(f"{model.value:>28}" for model in RECOMMENDERS))
+        print(f"{'epsilon':>8}" + "".join(f"{model.value:>28}" for model in study.models))
         for at, epsilon in enumerate(study.epsilons):
-            found = [result.recall[place, at, :, 0] for place in range(len(RECOMMENDERS))]
+            found = [result.recall[place, at, :, 0] for place in range(len(study.models))]
             cells = "".join(f"{f'{one.mean():.4f} ± {_error(one):.4f}':>28}" for one in found)
             print(f"{epsilon:>8g}{cells}", flush=True)
 
@@ -430,7 +417,7 @@ def main() -> None:
     if given.table:
         sys.exit(0 if table_over_epsilon() else 1)
     ratings = large()
-    study = Study(repeats=given.seeds, with_recall=False)
+    study = RatingStudy(repeats=given.seeds, with_recall=False)
     if (real := movielens()) is not None:
         beside_implicit(real)
         errors("MovieLens 1M", real, replace(study, limits=RatingRange(1.0, 5.0)))

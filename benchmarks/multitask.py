@@ -22,7 +22,6 @@ import numpy as np
 
 from dpcore.dataset import Pairs
 from dpcore.multitask import bounds, exact, sampling, weights
-from dpcore.multitask.exact import SearchOptions
 from dpcore.multitask.experiment import Experiment, HeavyTailed, run_experiment
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.problem import Allocation, Loss, PrivacyTarget, TaskProblem, compare_budgets
@@ -61,7 +60,7 @@ def timed(work: Callable[[], Any], least: float = 0.3) -> tuple[float, Any]:
 def generated(num_users: int, num_tasks: int, tasks_per_user: float, seed: int = 0) -> TaskGraph:
     """A heavy-tailed graph without empty tasks."""
     setting = HeavyTailed(num_users, num_tasks, tasks_per_user, zipf_exponent=0.9)
-    return TaskGraph.from_pairs(drop_empty_tasks(setting.draw(np.random.default_rng(seed)))[0], num_users)
+    return TaskGraph.from_pairs(drop_empty_tasks(setting.draw(np.random.default_rng(seed))), num_users)
 
 
 def movielens(head: int | None = None) -> TaskGraph | None:
@@ -75,7 +74,7 @@ def movielens(head: int | None = None) -> TaskGraph | None:
         users, movies = users[users < head], movies[users < head]
     keys = np.unique(users * (movies.max() + 1) + movies)
     users, movies = keys // (movies.max() + 1), keys % (movies.max() + 1)
-    return TaskGraph.from_pairs(drop_empty_tasks(Pairs(users, movies, int(movies.max()) + 1))[0])
+    return TaskGraph.from_pairs(drop_empty_tasks(Pairs(users, movies, int(movies.max()) + 1)))
 
 
 def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
@@ -83,7 +82,7 @@ def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     import cvxpy as cp
 
     graph = problem.require_graph()
-    costs = problem.task_sizes.astype(float) ** -problem.loss.value
+    costs = problem.task_sizes.astype(float) ** -problem.loss.gamma
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     unit = weights.allocate_by_power(
         problem,
@@ -127,11 +126,11 @@ def beside_cvxpy() -> None:
             graph.sum_by_user(np.zeros(graph.num_tasks))  # The index is built before anybody's clock starts.
             for solver in ("CLARABEL", "SCS"):
                 other, gap = by_cvxpy(problem, solver)
-                options = SearchOptions(tolerance=float(np.clip(gap, SMALLEST_ASKED, 0.5)))
-                ours, answer = timed(lambda p=problem, o=options: exact.find_best_task_weights(p, o))
+                tolerance = float(np.clip(gap, SMALLEST_ASKED, 0.5))
+                ours, answer = timed(lambda p=problem, t=tolerance: exact.find_best_task_weights(p, t))
                 own_gap = f"{answer.certificate.relative_gap:.0e}"
                 ratio = f"{other / ours:,.0f} x" if gap < USABLE_GAP else "no answer"
-                row = (name, str(loss.value), f"{graph.num_pairs:,}", solver, f"{other:.3f}", f"{gap:.0e}")
+                row = (name, str(loss.gamma), f"{graph.num_pairs:,}", solver, f"{other:.3f}", f"{gap:.0e}")
                 rows.append((*row, f"{ours:.4f}", own_gap, ratio))
     head = ("graph", "gamma", "pairs", "solver", "its s", "its gap", "our s", "our gap", "ratio")
     table(
@@ -162,17 +161,17 @@ def _large(name: str, codes: tuple[Any, Any, int], loss: Loss, tolerance: float)
     index = time.perf_counter() - start
     problem = TaskProblem.from_graph(fresh, BUDGET, loss)
     start = time.perf_counter()
-    best = exact.find_best_task_weights(problem, SearchOptions(tolerance=tolerance))
+    best = exact.find_best_task_weights(problem, tolerance)
     solved = time.perf_counter() - start
     start = time.perf_counter()
-    most = exact.find_best_user_task_weights(problem, SearchOptions(tolerance=tolerance))
+    most = exact.find_best_user_task_weights(problem, tolerance)
     freed = time.perf_counter() - start
     assert best.certificate is not None
     assert most.certificate is not None
     peak = peak_memory()
     return (
         f"{name}, {fresh.num_users:,} x {fresh.num_tasks:,}",
-        str(loss.value),
+        str(loss.gamma),
         f"{fresh.num_pairs:,}",
         f"{tolerance:.0e}",
         f"{index:.2f}",
@@ -212,7 +211,7 @@ def allocations() -> None:
         for loss in Loss:
             problem = TaskProblem.from_graph(graph, BUDGET, loss)
             mu = loss.best_exponent
-            uniform = weights.allocate_uniformly(problem)
+            uniform = weights.allocate_by_power(problem, 0.0)
             answers = (
                 uniform,
                 weights.allocate_by_power(problem, mu),
@@ -231,7 +230,7 @@ def allocations() -> None:
             )
             labels += ("eq. 11, normalised per user", answers[5].name, answers[6].name, answers[7].name)
             rows = [_row(label, a, uniform) for label, a in zip(labels, answers, strict=True)]
-            table(f"{name}, gamma = {loss.value} (bounds over those of uniform weights)", head, rows)
+            table(f"{name}, gamma = {loss.gamma} (bounds over those of uniform weights)", head, rows)
 
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:

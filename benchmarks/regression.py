@@ -91,8 +91,8 @@ def drugs() -> None:
         for epsilon in PRINTED:
             problem = RegressionProblem(x, users, float(epsilon), 10.0, residual_variance)
             best = working_set.solve(problem)
-            caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
-            ours = prediction_error(problem, best, labels).total
+            caps = sample_limiting.solve(problem, labels)
+            ours = prediction_error(problem, best, labels)
             cap, none = caps.prediction_error[caps.best_prediction], caps.prediction_error[-1]
             cells.append(f"{ours:11.2f} {cap:4.1f} {none:5.1f}")
             assert best.certificate.proves(1e-8)

@@ -20,10 +20,11 @@ from dpcore.data_owners.labelled import LabelledRecords, scale_records
 from dpcore.data_owners.paper import AccuracyStudy
 from dpcore.data_owners.study import Form
 from dpcore.data_owners.training import TrainingOptions
+from dpcore.factorisation.choice_study import ChoiceStudy
 from dpcore.factorisation.implicit import ImplicitSettings, select_choices
 from dpcore.factorisation.model import RatingRange
-from dpcore.factorisation.paper import Errors
-from dpcore.factorisation.paper_recall import Recalls
+from dpcore.factorisation.paper import PaperRuns
+from dpcore.factorisation.rating_study import RatingStudy
 from dpcore.factorisation.ratings import Ratings
 from dpcore.papers import find_figure
 from dpcore.regression.study import errors_on_rows
@@ -90,18 +91,19 @@ def on_ratings(key: str, folder: Path) -> PaperFigure:
             figure, title=title, run_once=lambda epsilon, _: relative_errors(amounts, epsilon), is_exact=True
         )
     ratings = Ratings.from_columns(users, films, values)
-    errors = Errors(lambda _: ratings, RatingRange(float(values.min()), float(values.max())))
+    limits = RatingRange(float(values.min()), float(values.max()))
+    errors = PaperRuns(lambda _: (ratings, None), RatingStudy(limits=limits, with_recall=False))
     choices = select_choices(ratings, STARS)
-    recalls = Recalls(lambda _: (choices, None), WITHOUT_PRIVACY)
+    recalls = PaperRuns(lambda _: (choices, None), ChoiceStudy(reference=WITHOUT_PRIVACY))
     runs: dict[str, Run] = {
-        "krichene-figure-1": errors.run_figure_1,
-        "krichene-figure-2": recalls.run_figure_2,
-        "krichene-figure-3": errors.run_figure_3,
-        "krichene-figure-4": errors.run_figure_4,
-        "krichene-figure-4-recall": recalls.run_figure_4,
-        "krichene-figure-9": errors.run_figure_9,
-        "krichene-figure-10": recalls.run_figure_10,
-        "krichene-figure-11": recalls.run_figure_11,
+        "krichene-figure-1": errors.run_over_epsilon,
+        "krichene-figure-2": recalls.run_over_epsilon,
+        "krichene-figure-3": errors.run_over_exponent,
+        "krichene-figure-4": errors.run_over_fifths,
+        "krichene-figure-4-recall": functools.partial(recalls.run_over_fifths, epsilon=5.0),
+        "krichene-figure-9": errors.run_gain,
+        "krichene-figure-10": recalls.run_over_exponent,
+        "krichene-figure-11": recalls.run_overlap,
     }
     return replace(figure, title=title, run_once=runs[key], num_runs=MOVIELENS_RUNS)
 

@@ -261,6 +261,28 @@ def allocate(
     return WeightedRatings(kept_ratings, np.ones(kept_ratings.num_ratings, dtype=np.float32))
 
 
+def allocate_with_counts(
+    ratings: Ratings,
+    scheme: Scheme,
+    spending: Spending,
+    exponent: float,
+    seed: int,
+    needs_counts: bool = True,
+) -> tuple[FloatArray, WeightedRatings, np.random.Generator]:
+    """Count ratings with noise, and compute which of them count, with which weights.
+
+    Returns:
+        Noisy counts, all 1 unless they are needed; the ratings that count; and the source of further noise.
+    """
+    # A stream for each: a scheme that takes no counts has the same noise on its sums.
+    count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
+    counts = np.ones(ratings.num_items)
+    if needs_counts:
+        counts = count_with_noise(ratings, spending.max_items, spending.count_noise, count_rng)
+    weighted = allocate(ratings, scheme, spending.max_items, counts, exponent, draw_rng)
+    return counts, weighted, noise_rng
+
+
 @dataclass(frozen=True, eq=False)
 class BudgetShares:
     """The budget that one scheme gives to the items of each bucket, rarest first.
@@ -300,12 +322,7 @@ def divide_budget(
     """
     if not scheme.needs_counts:
         spending = replace(spending, count_share=0.0)
-    count_rng, draw_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
-    max_items = spending.max_items
-    counts = (
-        count_with_noise(ratings, max_items, spending.count_noise, count_rng) if scheme.needs_counts else None
-    )
-    weighted = allocate(ratings, scheme, max_items, counts, exponent, draw_rng)
+    _, weighted, _ = allocate_with_counts(ratings, scheme, spending, exponent, seed, scheme.needs_counts)
     buckets = assign_buckets(ratings.item_counts)
     squared_weights = weighted.weights.astype(np.float64) ** 2
     bucket_budgets = np.bincount(buckets, weighted.sum_by_item(squared_weights), BUCKETS)
@@ -316,5 +333,5 @@ def divide_budget(
         bucket_budgets / bucket_budgets.sum(),
         bucket_weights / np.maximum(np.bincount(buckets, minlength=BUCKETS), 1),
         spending.noise,
-        float(bucket_budgets.sum() / max_items / max(num_active_users, 1)),
+        float(bucket_budgets.sum() / spending.max_items / max(num_active_users, 1)),
     )

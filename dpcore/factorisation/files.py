@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from dpcore.factorisation.allocation import BudgetShares
-from dpcore.factorisation.measures import BUCKETS
-from dpcore.factorisation.study import MODEL_KINDS, StudyResult
+from dpcore.factorisation.study import StudyResult
 
 
 def runs_csv(result: StudyResult, label: str) -> str:
@@ -23,23 +22,16 @@ def runs_csv(result: StudyResult, label: str) -> str:
         result: Of the study.
         label: What the numbers are, written as a comment on top.
     """
-    lines = [f"# {label}", "model,epsilon,seed,items,rmse,recall"]
-    for model_index, model_kind in enumerate(MODEL_KINDS):
-        for epsilon_index, epsilon in enumerate(result.study.epsilons):
-            if epsilon_index and not model_kind.is_private:
-                break
-            for seed in range(result.study.repeats):
-                for bucket in range(1 + BUCKETS):
-                    rmse = float(result.rmse[model_index, epsilon_index, seed, bucket])
-                    recall = float(result.recall[model_index, epsilon_index, seed, bucket])
-                    if not math.isfinite(rmse):
-                        continue
-                    epsilon_text = repr(epsilon) if model_kind.is_private else ""
-                    lines.append(
-                        f"{model_kind.name.lower()},{epsilon_text},{seed},{bucket or 'all'},"
-                        + f"{rmse!r},{recall!r}".replace("nan", "")
-                    )
-    return "\n".join(lines) + "\n"
+    rows = []
+    for kind in result.study.models:
+        errors, recalls = (result.list_runs(kind, measure) for measure in ("rmse", "recall"))
+        epsilons = result.study.epsilons if kind.is_private else ("",)
+        for cell in np.argwhere(np.isfinite(errors[: len(epsilons)])):
+            index, seed, bucket = cell
+            numbers = errors[index, seed, bucket], recalls[index, seed, bucket]
+            rows.append((kind.name.lower(), str(epsilons[index]), seed, bucket or "all", *numbers))
+    columns = ("model", "epsilon", "seed", "items", "rmse", "recall")
+    return f"# {label}\n{pd.DataFrame(rows, columns=columns).to_csv(index=False)}"
 
 
 def budget_table(shares: Sequence[BudgetShares], spreads: Sequence[tuple[int, int]]) -> pd.DataFrame:

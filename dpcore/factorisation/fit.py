@@ -25,18 +25,16 @@ import numpy as np
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
-from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate, count_with_noise
+from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
 from dpcore.factorisation.model import (
     FactorModel,
     FactorSettings,
     RatingRange,
     Sums,
-    add_item_sums,
-    add_item_vectors,
     solve_rows,
     solve_users,
 )
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import RatingBlock, Ratings
 from dpcore.multitask.learners import clip_rows
 
 _CELLS = 4_000_000
@@ -84,16 +82,14 @@ def sum_gradients(
     gradient_sums = np.zeros(item_vectors.shape)
     lengths = np.sqrt(np.einsum("ud,ud->u", user_vectors, user_vectors))
     per_user = max(ratings.num_ratings / ratings.num_users, 1.0) * item_vectors.shape[1]
-    for users, rating_slice in ratings.blocks(max(int(_CELLS / per_user), 1)):
-        user_rows = np.repeat(
-            np.arange(users.start, users.stop), np.diff(ratings.starts[users.start : users.stop + 1])
-        )
-        predicted = np.einsum("pd,pd->p", user_vectors[user_rows], item_vectors[ratings.items[rating_slice]])
-        residuals = predicted - limits.centre(ratings.values[rating_slice])
+    for block in ratings.blocks(max(int(_CELLS / per_user), 1)):
+        user_rows = block.user_rows
+        predicted = np.einsum("pd,pd->p", user_vectors[user_rows], item_vectors[block.items])
+        residuals = predicted - limits.centre(ratings.values[block.ratings])
         gradient_lengths = np.abs(residuals) * lengths[user_rows]
         # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-        entries = weighted.weights[rating_slice] * residuals * (bound / np.maximum(gradient_lengths, bound))
-        add_item_vectors(gradient_sums, ratings, users, rating_slice, user_vectors[users], entries)
+        entries = weighted.weights[block.ratings] * residuals * (bound / np.maximum(gradient_lengths, bound))
+        gradient_sums += block.build_matrix(entries).T @ user_vectors[block.users]
     return gradient_sums
 
 
@@ -160,25 +156,8 @@ def descend(
 RIDGE_TO_NOISE = 10.0
 """What the ridge of the items grows by with the noise. Found on generated ratings of 6,000 users, between 3 and 30 for
 every epsilon from 1 to 20: on ratings of one's own such a search would cost budget."""
-OnSweep = Callable[[int], None]
-"""A callback that gets the number of finished sweeps after each."""
-
-
-@dataclass(frozen=True, eq=False)
-class PrivateFit:
-    """The release of a private fit, with its budget and scheme.
-
-    Attributes:
-        model: The item vectors; its settings have the ridge that was used.
-        counts: Noisy counts, shape (num_items,); None where the scheme needs none.
-        spending: The budget, and the noise that it sets.
-        scheme: Who got the budget.
-    """
-
-    model: FactorModel
-    counts: FloatArray | None
-    spending: Spending
-    scheme: Scheme
+OnSweep = Callable[[], None]
+"""A callback that is called after each sweep."""
 
 
 def matrix_sensitivity(offset: float) -> float:
@@ -237,54 +216,39 @@ def sum_over_users(
     Returns:
         sum w x x^T and sum w y x of every item.
     """
-    d = settings.dimension
     # A user's part is rounded to the precision of the whole sum: in float32 a user could so move a sum by 3e-4 more
     # than is declared, in float64 by 1e-12.
     dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
-    sums = Sums(np.zeros((train.num_items, d * (d + 1) // 2), dtype), np.zeros((train.num_items, d), dtype))
-    summed_ratings = train if weighted is None else weighted.ratings
-    for users, _, vectors in solve_users(train, item_vectors, settings, limits):
+    sums = Sums.zeros(train.num_items, settings.dimension, dtype)
+    if weighted is None:
+        weighted = WeightedRatings(train, np.ones(train.num_ratings, dtype))
+    for user_block, vectors in solve_users(train, item_vectors, settings, limits):
         own_offsets, vectors = split_own_offsets(vectors, settings)
         # A user solves from all of their ratings; only the clipped vector enters the release.
         if math.isfinite(user_bound):
             vectors = clip_user_vectors(vectors, settings, user_bound)
-        rating_slice = slice(int(summed_ratings.starts[users.start]), int(summed_ratings.starts[users.stop]))
-        values = summed_ratings.values[rating_slice]
+        block = RatingBlock(weighted.ratings, user_block.users)
+        values = weighted.ratings.values[block.ratings]
         if settings.own_coordinate:
-            values = values - np.repeat(
-                own_offsets, np.diff(summed_ratings.starts[users.start : users.stop + 1])
-            ).astype(values.dtype)
+            values = values - block.repeat(own_offsets).astype(values.dtype)
         labels = limits.centre(values).astype(dtype)
-        weights = (
-            np.ones_like(labels)
-            if weighted is None
-            else weighted.weights[rating_slice].astype(dtype, copy=False)
-        )
-        add_item_sums(
-            sums,
-            summed_ratings,
-            users,
-            rating_slice,
-            vectors.astype(dtype),
-            weights,
-            np.asarray(weights * labels),
-        )
+        weights = weighted.weights[block.ratings].astype(dtype, copy=False)
+        sums.add(block, vectors.astype(dtype), weights, np.asarray(weights * labels))
     return sums
 
 
 def fit(
-    train: Ratings, settings: FactorSettings, limits: RatingRange, on_sweep: OnSweep | None = None
+    train: Ratings, settings: FactorSettings, limits: RatingRange, on_sweep: OnSweep = lambda: None
 ) -> FactorModel:
     """Fit by alternating least squares without privacy, from random item vectors.
 
     The sums are taken in the precision of the ratings; the equations are solved in float64.
     """
     vectors = settings.first_item_vectors(train.num_items)
-    for sweep in range(settings.sweeps):
+    for _ in range(settings.sweeps):
         sums = sum_over_users(train, None, vectors, settings, limits)
         vectors = settings.append_own_coordinate(solve_rows(sums, settings.item_ridge))
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
+        on_sweep()
     return FactorModel(vectors, settings, limits)
 
 
@@ -297,10 +261,10 @@ def fit_private(
     exponent: float = 0.25,
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
-    on_sweep: OnSweep | None = None,
+    on_sweep: OnSweep = lambda: None,
     should_stop: ShouldStop = never,
     steps: GradientSteps | None = None,
-) -> PrivateFit | None:
+) -> FactorModel | None:
     """Fit by DPALS, or by AdaDPSGD where steps are given: item vectors under user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
@@ -315,14 +279,14 @@ def fit_private(
         exponent: mu of the adaptive scheme.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise on sums of the same seed.
-        on_sweep: Told after each sweep.
+        on_sweep: Called after each sweep.
         should_stop: Asked before each sweep.
         steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for sums and their
             solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
 
     Returns:
-        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
-        mechanism under adding or removing one user.
+        The model, with the ridge that was used; None where it was stopped. With mu^2 as in
+        `dpcore.factorisation.allocation`, it is a Gaussian mechanism under adding or removing one user.
 
     Raises:
         InvalidInput: The releases of ``spending`` are not those that are made.
@@ -337,13 +301,7 @@ def fit_private(
     needs_counts = (scheme.needs_counts and not has_equal_weights) or steps is not None
     if not needs_counts:
         spending = replace(spending, count_share=0.0)
-    # A stream for each: a scheme that takes no counts has the same noise on its sums.
-    count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
-    max_items = spending.max_items
-    counts = count_with_noise(train, max_items, spending.count_noise, count_rng) if needs_counts else None
-    weighted = allocate(
-        train, scheme, max_items, np.ones(train.num_items) if counts is None else counts, exponent, draw_rng
-    )
+    counts, weighted, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed, needs_counts)
     settings = replace(
         settings,
         sweeps=spending.sweeps,
@@ -351,11 +309,10 @@ def fit_private(
     )
     vectors = settings.first_item_vectors(train.num_items)
     levels = np.zeros(settings.dimension)
-    for sweep in range(spending.sweeps):
+    for _ in range(spending.sweeps):
         if should_stop():
             return None
         if steps is not None:
-            assert counts is not None
             weight_sums = expect_weights(counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
             own_offsets, user_vectors = split_own_offsets(
                 FactorModel(vectors, settings, limits).solve_user_vectors(train), settings
@@ -370,9 +327,8 @@ def fit_private(
             noisy_sums = add_noise(sums, spending.noise, limits.label_bound, noise_rng, settings.offset)
             vectors = solve_noisy_items(noisy_sums, settings, limits)
         vectors = settings.append_own_coordinate(vectors)
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
-    return PrivateFit(FactorModel(vectors, settings, limits), counts, spending, scheme)
+        on_sweep()
+    return FactorModel(vectors, settings, limits)
 
 
 def _subtract_own_offsets(

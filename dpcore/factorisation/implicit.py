@@ -29,21 +29,18 @@ from dpcore.factorisation.allocation import (
     Scheme,
     Spending,
     WeightedRatings,
-    allocate,
-    count_with_noise,
+    allocate_with_counts,
     draw_exactly,
 )
 from dpcore.factorisation.fit import OnSweep
 from dpcore.factorisation.model import (
     Sums,
     Vectors,
-    add_item_sums,
     choose_block_size,
     multiply_coordinates,
     solve_rows,
-    sum_for_users,
 )
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import RatingBlock, Ratings
 
 
 @dataclass(frozen=True)
@@ -123,54 +120,30 @@ class ImplicitModel:
 
     def solve_user_vectors(self, history: Ratings) -> FloatArray:
         """Compute each user's vector at home, from the item vectors and what they chose, shape (num_users, d)."""
-        return np.concatenate(
-            [vectors for _, _, vectors in solve_users(history, self.item_vectors, self.settings)]
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class ImplicitFit:
-    """The release of a private fit, with its budget and scheme.
-
-    Attributes:
-        model: The item vectors; its settings have the ridge that was used.
-        counts: Noisy counts, shape (num_items,).
-        spending: The budget, and the noise that it sets.
-        scheme: Who got the budget.
-    """
-
-    model: ImplicitModel
-    counts: FloatArray
-    spending: Spending
-    scheme: Scheme
+        blocks = solve_users(history, self.item_vectors, self.settings)
+        return np.concatenate([vectors for _, vectors in blocks])
 
 
 def solve_users(
     history: Ratings, item_vectors: Vectors, settings: ImplicitSettings
-) -> Iterator[tuple[slice, slice, FloatArray]]:
+) -> Iterator[tuple[RatingBlock, FloatArray]]:
     """Solve for the least-squares vectors of all users, block by block, scaled to length 1; 0 without choices.
 
     The recommendations to a user do not depend on the length of their vector. At length 1 every user's signal is as
     large as it may be for the noise.
 
     Yields:
-        The block's users, their pairs, and their vectors, shape (block, d).
+        A block of users, and their vectors, shape (block, d).
 
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
     vectors = np.ascontiguousarray(item_vectors, dtype=history.values.dtype)
     item_products = multiply_coordinates(vectors)
     unobserved_matrix = settings.unobserved * item_products.sum(axis=0, dtype=np.float64)
-    for users, rating_slice in history.blocks(choose_block_size(vectors.shape[1])):
-        ones = np.ones(rating_slice.stop - rating_slice.start, dtype=vectors.dtype)
-        sums = sum_for_users(history, users, rating_slice, vectors, item_products, ones, ones)
-        yield (
-            users,
-            rating_slice,
-            scale_to_unit_length(
-                solve_rows(Sums(sums.matrices + unobserved_matrix, sums.vectors), settings.user_ridge)
-            ),
-        )
+    for block in history.blocks(choose_block_size(vectors.shape[1])):
+        chosen = block.build_matrix(np.ones(block.items.size, dtype=vectors.dtype))
+        sums = Sums(np.asarray(chosen @ item_products) + unobserved_matrix, np.asarray(chosen @ vectors))
+        yield block, scale_to_unit_length(solve_rows(sums, settings.user_ridge))
 
 
 def scale_to_unit_length(rows: FloatArray) -> FloatArray:
@@ -221,20 +194,17 @@ def sum_over_users(
         item_vectors: Of the sweep before, shape (num_items, d).
         settings: Ridge of the users, and alpha_0.
     """
-    d = settings.dimension
     # In float64, as in `fit.sum_over_users`: in float32 a user could move a sum by more than is declared.
     dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
-    item_sums = Sums(
-        np.zeros((train.num_items, d * (d + 1) // 2), dtype), np.zeros((train.num_items, d), dtype)
-    )
-    gram = np.zeros(d * (d + 1) // 2)
-    summed_choices = train if weighted is None else weighted.ratings
-    for users, _, vectors in solve_users(train, item_vectors, settings):
+    item_sums = Sums.zeros(train.num_items, settings.dimension, dtype)
+    gram = np.zeros(item_sums.matrices.shape[1])
+    if weighted is None:
+        weighted = WeightedRatings(train, np.ones(train.num_ratings, dtype))
+    for user_block, vectors in solve_users(train, item_vectors, settings):
         gram += multiply_coordinates(vectors).sum(axis=0)
-        rating_slice = slice(int(summed_choices.starts[users.start]), int(summed_choices.starts[users.stop]))
-        ones = np.ones(rating_slice.stop - rating_slice.start, dtype)
-        weights = ones if weighted is None else weighted.weights[rating_slice].astype(dtype, copy=False)
-        add_item_sums(item_sums, summed_choices, users, rating_slice, vectors.astype(dtype), weights, weights)
+        block = RatingBlock(weighted.ratings, user_block.users)
+        weights = weighted.weights[block.ratings].astype(dtype, copy=False)
+        item_sums.add(block, vectors.astype(dtype), weights, weights)
     return ImplicitSums(item_sums, gram)
 
 
@@ -261,13 +231,12 @@ def _project_semidefinite(matrices: FloatArray) -> FloatArray:
     )
 
 
-def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep | None = None) -> ImplicitModel:
+def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: None) -> ImplicitModel:
     """Fit by alternating least squares without privacy."""
     vectors = settings.first_item_vectors(train.item_counts.astype(np.float64))
-    for sweep in range(settings.sweeps):
+    for _ in range(settings.sweeps):
         vectors = _solve_items(sum_over_users(train, None, vectors, settings), settings)
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
+        on_sweep()
     return ImplicitModel(vectors, settings)
 
 
@@ -283,9 +252,9 @@ def fit_private(
     exponent: float = 0.25,
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
-    on_sweep: OnSweep | None = None,
+    on_sweep: OnSweep = lambda: None,
     should_stop: ShouldStop = never,
-) -> ImplicitFit | None:
+) -> ImplicitModel | None:
     """Fit by DPALS on implicit feedback: item vectors under user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
@@ -299,11 +268,11 @@ def fit_private(
         exponent: mu of the adaptive scheme.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise of the same seed.
-        on_sweep: Told after each sweep.
+        on_sweep: Called after each sweep.
         should_stop: Asked before each sweep.
 
     Returns:
-        The fit; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
+        The model; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
         mechanism under adding or removing one user.
 
     Raises:
@@ -313,27 +282,34 @@ def fit_private(
         raise refuse("implicit feedback releases two sums of each item and one Gram matrix in a sweep")
     if not spending.count_share:
         raise refuse("implicit feedback needs noisy counts", remedy="Set some of the budget aside for counts")
-    count_rng, draw_rng, noise_rng = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
-    max_items = spending.max_items
-    counts = count_with_noise(train, max_items, spending.count_noise, count_rng)
-    weighted = allocate(train, scheme, max_items, counts, exponent, draw_rng)
+    counts, weighted, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed)
     settings = replace(
         settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
     )
     vectors = settings.first_item_vectors(counts)
-    for sweep in range(spending.sweeps):
+    for _ in range(spending.sweeps):
         if should_stop():
             return None
         noisy_sums = sum_over_users(train, weighted, vectors, settings).add_noise(spending.noise, noise_rng)
         vectors = _solve_items(noisy_sums, settings)
-        if on_sweep is not None:
-            on_sweep(sweep + 1)
-    return ImplicitFit(ImplicitModel(vectors, settings), counts, spending, scheme)
+        on_sweep()
+    return ImplicitModel(vectors, settings)
 
 
-def popularity_vectors(counts: FloatArray | IntArray) -> FloatArray:
-    """Return item vectors of one coordinate, the item's count: everybody is recommended the most popular items."""
-    return np.asarray(counts, dtype=np.float64)[:, None]
+@dataclass(frozen=True, eq=False)
+class PopularityModel:
+    """A recommender of the same items to everybody: those with the largest counts, shape (num_items,)."""
+
+    counts: FloatArray | IntArray
+
+    @property
+    def item_vectors(self) -> FloatArray:
+        """Return item vectors of one coordinate, the item's count."""
+        return np.asarray(self.counts, dtype=np.float64)[:, None]
+
+    def solve_user_vectors(self, history: Ratings) -> FloatArray:
+        """Return 1 for each user."""
+        return np.ones((history.num_users, 1))
 
 
 def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> FloatArray:

@@ -21,14 +21,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
-from dpcore.factorisation.ratings import Ratings, RatingValues
+from dpcore.factorisation.ratings import RatingBlock, Ratings, RatingValues
 
 Vectors = npt.NDArray[np.floating]
 
@@ -46,6 +45,27 @@ class Sums:
 
     matrices: Vectors
     vectors: Vectors
+
+    @classmethod
+    def zeros(cls, num_rows: int, d: int, dtype: npt.DTypeLike) -> Sums:
+        """Return sums of nothing."""
+        return cls(np.zeros((num_rows, d * (d + 1) // 2), dtype), np.zeros((num_rows, d), dtype))
+
+    def add(
+        self, block: RatingBlock, user_vectors: Vectors, matrix_entries: Vectors, vector_entries: Vectors
+    ) -> None:
+        """Add a block of users to the sums of all items.
+
+        Args:
+            block: The users.
+            user_vectors: Theirs, shape (users of the block, d).
+            matrix_entries: Weight of each of the block's ratings in the matrices.
+            vector_entries: Weight times label of each, for the vectors.
+        """
+        # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
+        products = block.build_matrix(matrix_entries).T @ multiply_coordinates(user_vectors)
+        np.add(self.matrices, products, out=self.matrices)
+        np.add(self.vectors, block.build_matrix(vector_entries).T @ user_vectors, out=self.vectors)
 
     def unfold(self) -> Vectors:
         """Return the matrices in full, shape (rows, d, d)."""
@@ -68,76 +88,6 @@ def multiply_coordinates(vectors: Vectors) -> Vectors:
     """Compute x_k x_l for k <= l of every row, shape (rows, d (d + 1) / 2)."""
     row_indices, column_indices = np.triu_indices(vectors.shape[1])
     return np.asarray(vectors[:, row_indices] * vectors[:, column_indices])
-
-
-def _sparse_block(ratings: Ratings, users: slice, rating_slice: slice, entries: Vectors) -> Any:
-    """Build the sparse matrix of a block of users."""
-    from scipy.sparse import csr_matrix
-
-    starts = (ratings.starts[users.start : users.stop + 1] - rating_slice.start).astype(np.int32)
-    return csr_matrix(
-        (entries, ratings.items[rating_slice], starts), shape=(users.stop - users.start, ratings.num_items)
-    )
-
-
-def sum_for_users(
-    ratings: Ratings,
-    users: slice,
-    rating_slice: slice,
-    item_vectors: Vectors,
-    item_products: Vectors,
-    matrix_entries: Vectors,
-    vector_entries: Vectors,
-) -> Sums:
-    """Compute, for each user of a block, the sums over their items.
-
-    Args:
-        ratings: The table.
-        users: The block's users.
-        rating_slice: Their ratings.
-        item_vectors: Shape (num_items, d).
-        item_products: `multiply_coordinates` of them.
-        matrix_entries: Weight of each of the block's ratings in the matrices.
-        vector_entries: Weight times label of each, for the vectors.
-    """
-    return Sums(
-        np.asarray(_sparse_block(ratings, users, rating_slice, matrix_entries) @ item_products),
-        np.asarray(_sparse_block(ratings, users, rating_slice, vector_entries) @ item_vectors),
-    )
-
-
-def add_item_sums(
-    totals: Sums,
-    ratings: Ratings,
-    users: slice,
-    rating_slice: slice,
-    user_vectors: Vectors,
-    matrix_entries: Vectors,
-    vector_entries: Vectors,
-) -> None:
-    """Add a block of users to the sums of all items; arguments as in `sum_for_users`.
-
-    ``solve_user_vectors`` are those of the block's users, shape (block, d).
-    """
-    # The transpose of a matrix by rows is one by columns, which is multiplied as it is: nothing is sorted.
-    np.add(
-        totals.matrices,
-        _sparse_block(ratings, users, rating_slice, matrix_entries).T @ multiply_coordinates(user_vectors),
-        out=totals.matrices,
-    )
-    add_item_vectors(totals.vectors, ratings, users, rating_slice, user_vectors, vector_entries)
-
-
-def add_item_vectors(
-    totals: Vectors,
-    ratings: Ratings,
-    users: slice,
-    rating_slice: slice,
-    user_vectors: Vectors,
-    entries: Vectors,
-) -> None:
-    """Add each item's sum of entry times user vector over a block of users; arguments as in `add_item_sums`."""
-    np.add(totals, _sparse_block(ratings, users, rating_slice, entries).T @ user_vectors, out=totals)
 
 
 def solve_rows(sums: Sums, ridge: float) -> FloatArray:
@@ -275,24 +225,17 @@ class FactorModel:
 
     def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
         """Compute each user's vector at home, from the item vectors and their own ratings, shape (num_users, d)."""
-        blocks = [
-            vectors for _, _, vectors in solve_users(ratings, self.item_vectors, self.settings, self.range)
-        ]
-        return np.concatenate(blocks)
+        blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
+        return np.concatenate([vectors for _, vectors in blocks])
 
     def predict(self, user_vectors: Vectors, pairs: Ratings) -> FloatArray:
         """Predict the rating of each pair of a table, within the range, shape (num_ratings,)."""
         predictions = np.empty(pairs.num_ratings)
         # 4 million numbers at a time.
-        users_per_block = max(
-            int(4e6 / self.item_vectors.shape[1] * pairs.num_users / (pairs.num_ratings + 1)), 1
-        )
-        for users, rating_slice in pairs.blocks(users_per_block):
-            user_rows = np.repeat(
-                np.arange(users.start, users.stop), np.diff(pairs.starts[users.start : users.stop + 1])
-            )
-            predictions[rating_slice] = np.einsum(
-                "pd,pd->p", user_vectors[user_rows], self.item_vectors[pairs.items[rating_slice]]
+        users_per_block = int(4e6 / self.item_vectors.shape[1] * pairs.num_users / (pairs.num_ratings + 1))
+        for block in pairs.blocks(max(users_per_block, 1)):
+            predictions[block.ratings] = np.einsum(
+                "pd,pd->p", user_vectors[block.user_rows], self.item_vectors[block.items]
             )
         return np.asarray(np.clip(predictions + self.range.midpoint, self.range.lowest, self.range.highest))
 
@@ -302,7 +245,7 @@ def solve_users(
     item_vectors: npt.NDArray[np.floating],
     settings: FactorSettings,
     limits: RatingRange,
-) -> Iterator[tuple[slice, slice, FloatArray]]:
+) -> Iterator[tuple[RatingBlock, FloatArray]]:
     """Solve for the exact least-squares vectors of all users, block by block.
 
     Args:
@@ -312,7 +255,7 @@ def solve_users(
         limits: The range of ratings.
 
     Yields:
-        The block's users, their ratings, and their vectors, shape (block, d).
+        A block of users, and their vectors, shape (block, d).
 
     Source: Krichene et al. 2023, algorithm 3, line 4.
     """
@@ -320,16 +263,14 @@ def solve_users(
     vectors = np.ascontiguousarray(item_vectors[:, num_fixed:], dtype=ratings.values.dtype)
     item_products = multiply_coordinates(vectors)
     levels = (settings.offset * item_vectors[:, 0]).astype(vectors.dtype) if num_fixed else None
-    for users, rating_slice in ratings.blocks(choose_block_size(item_vectors.shape[1])):
-        num_block_users = users.stop - users.start
-        x = np.empty((num_block_users, item_vectors.shape[1]))
-        x[:, :num_fixed] = settings.offset
+    for block in ratings.blocks(choose_block_size(item_vectors.shape[1])):
+        user_vectors = np.empty((block.users.stop - block.users.start, item_vectors.shape[1]))
+        user_vectors[:, :num_fixed] = settings.offset
         if vectors.shape[1]:
-            labels = limits.centre(ratings.values[rating_slice])
+            labels = limits.centre(ratings.values[block.ratings])
             if levels is not None:
-                labels = labels - levels[ratings.items[rating_slice]]
-            sums = sum_for_users(
-                ratings, users, rating_slice, vectors, item_products, np.ones_like(labels), labels
-            )
-            x[:, num_fixed:] = solve_rows(sums, settings.user_ridge)
-        yield users, rating_slice, x
+                labels = labels - levels[block.items]
+            matrices = block.build_matrix(np.ones_like(labels)) @ item_products
+            sums = Sums(np.asarray(matrices), np.asarray(block.build_matrix(labels) @ vectors))
+            user_vectors[:, num_fixed:] = solve_rows(sums, settings.user_ridge)
+        yield block, user_vectors

@@ -8,13 +8,13 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public, range_end
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.factorisation.allocation import Spending
+from dpcore.factorisation.choice_study import ChoiceStudy
 from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
 from dpcore.factorisation.implicit import ImplicitSettings
-from dpcore.factorisation.implicit_study import ImplicitStudy
 from dpcore.factorisation.model import LARGEST_RATING, OWN_COORDINATE, FactorSettings, RatingRange
-from dpcore.factorisation.study import Study
+from dpcore.factorisation.rating_study import RatingStudy
 from dpcore.multitask.problem import DELTA_RANGE, PrivacyTarget
 
 MAX_PAGE_CELLS = 40_000_000
@@ -233,16 +233,18 @@ class FactorisationParameters(Parameters):
         return self.study.spending(self.epsilon)
 
     @property
-    def study(self) -> Study:
+    def study(self) -> RatingStudy:
         """Return the study that *Train* runs."""
         settings = FactorSettings(self.dimension, self.sweeps, self.user_ridge, own_coordinate=OWN_COORDINATE)
-        return build_from(Study, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed)
+        return build_from(
+            RatingStudy, self, settings=settings, steps=self.gradient_steps, seed=self.train_seed
+        )
 
     @property
-    def implicit_study(self) -> ImplicitStudy:
+    def choice_study(self) -> ChoiceStudy:
         """Return the study that *Train on choices* runs; its other settings are those of `ImplicitSettings`."""
         return build_from(
-            ImplicitStudy,
+            ChoiceStudy,
             self,
             settings=ImplicitSettings(unobserved=self.unobserved),
             ridge_to_noise=IMPLICIT_RIDGE,
@@ -250,7 +252,7 @@ class FactorisationParameters(Parameters):
         )
 
     @property
-    def large_study(self) -> Study:
+    def large_study(self) -> RatingStudy:
         """Return a study at the size of MovieLens 10M: one epsilon, one seed, no recall."""
         study = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
         return replace(study, limits=RatingRange(LARGE.lowest, LARGE.highest))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,8 +138,47 @@ class Ratings:
             raise refuse("nothing is left to train on or to test", remedy="Bring more ratings")
         return self.select(~held_out), self.select(held_out)
 
-    def blocks(self, block_size: int) -> Iterator[tuple[slice, slice]]:
-        """Yield (users, their ratings) as slices, ``block_size`` users at a time."""
+    def blocks(self, block_size: int) -> Iterator[RatingBlock]:
+        """Yield blocks of ``block_size`` users."""
         for first in range(0, self.num_users, block_size):
-            stop = min(first + block_size, self.num_users)
-            yield slice(first, stop), slice(int(self.starts[first]), int(self.starts[stop]))
+            yield RatingBlock(self, slice(first, min(first + block_size, self.num_users)))
+
+
+@dataclass(frozen=True, eq=False)
+class RatingBlock:
+    """Consecutive users of a table, with their ratings.
+
+    Attributes:
+        table: The table.
+        users: Which users.
+    """
+
+    table: Ratings
+    users: slice
+
+    @property
+    def ratings(self) -> slice:
+        """Return where their ratings stand in the table."""
+        return slice(int(self.table.starts[self.users.start]), int(self.table.starts[self.users.stop]))
+
+    @property
+    def items(self) -> TaskCodes:
+        """Return the items that they rated, one for each rating."""
+        return self.table.items[self.ratings]
+
+    @property
+    def user_rows(self) -> IntArray:
+        """Return the user of each rating."""
+        return self.repeat(np.arange(self.users.start, self.users.stop))
+
+    def repeat(self, user_numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Repeat the number of each user for each of their ratings."""
+        return np.repeat(user_numbers, np.diff(self.table.starts[self.users.start : self.users.stop + 1]))
+
+    def build_matrix(self, entries: RatingValues) -> Any:
+        """Build the sparse matrix of these users by all items, with one entry for each rating."""
+        from scipy.sparse import csr_matrix
+
+        starts = self.table.starts[self.users.start : self.users.stop + 1]
+        shape = (starts.size - 1, self.table.num_items)
+        return csr_matrix((entries, self.items, (starts - starts[0]).astype(np.int32)), shape=shape)

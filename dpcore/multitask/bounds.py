@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
 from dpcore.multitask.problem import Allocation, Loss, TaskProblem
 
 
@@ -32,9 +31,6 @@ def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
     return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
 
 
-ON_AVERAGE = "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
-
-
 def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
     """Certify n_i^(-mu) in problem (10), where the budget need only hold for the average user.
 
@@ -48,11 +44,13 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
     Source: Krichene et al. 2023, equations 10 and 11; the bound is Cauchy and Schwarz.
     """
     sizes = problem.task_sizes.astype(np.float64)
-    gamma, total_budget = problem.loss.value, problem.num_users * problem.budget
+    gamma, total_budget = problem.loss.gamma, problem.num_users * problem.budget
     budget_sum = np.sum(sizes ** (1.0 - 2.0 * exponent))
     value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
     lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
-    return Certificate(value, lower_bound, ON_AVERAGE)
+    return Certificate(
+        value, lower_bound, "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
+    )
 
 
 @dataclass(frozen=True)
@@ -90,45 +88,32 @@ class Bucket:
         return self.reference / self.bound
 
 
-def slice_by_size(
-    allocation: Allocation, reference: Allocation, buckets: int = 5, ignore_clipping: bool = False
-) -> tuple[Bucket, ...]:
+def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
     """Slice the tasks into equally many per bucket, from the tail (smallest) to the head.
 
     Args:
-        allocation: Any answer.
-        reference: Another answer to the same question, usually uniform weights.
-        buckets: How many, at least 1; fewer come back where there are fewer tasks.
-        ignore_clipping: Whether to take the paper's bounds (`Allocation.unclipped_bounds`) on both sides
-            instead of those that clipping leaves.
-
-    Raises:
-        InvalidInput: ``buckets`` out of range, or different numbers of tasks.
+        allocation: Weights on some tasks.
+        reference: Other weights on the same tasks, usually uniform ones.
+        num_buckets: How many; there are fewer if there are fewer tasks.
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    with Problems() as problems:
-        problems.whole(1, 1000, buckets=buckets)
-        sizes = allocation.problem.task_sizes
-        if reference.problem.num_tasks != sizes.size:
-            problems.add("allocation and reference must have the same tasks")
-    order = np.argsort(sizes, kind="stable")
-    bounds, reference_bounds = (
-        compared.unclipped_bounds if ignore_clipping else compared.task_bounds
-        for compared in (allocation, reference)
+    sizes, bounds, reference_bounds = (
+        allocation.problem.task_sizes,
+        allocation.task_bounds,
+        reference.task_bounds,
     )
-    total, ratios = bounds.sum(), bounds / reference_bounds
-    slices = np.array_split(order, min(buckets, sizes.size))
+    ratios, order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
     return tuple(
         Bucket(
-            num_tasks=bucket_tasks.size,
-            smallest=int(sizes[bucket_tasks[0]]),
-            largest=int(sizes[bucket_tasks[-1]]),
-            bound=float(bounds[bucket_tasks].sum()),
-            reference=float(reference_bounds[bucket_tasks].sum()),
-            share=float(bounds[bucket_tasks].sum() / total),
-            least_ratio=float(ratios[bucket_tasks].min()),
-            largest_ratio=float(ratios[bucket_tasks].max()),
+            num_tasks=tasks.size,
+            smallest=int(sizes[tasks[0]]),
+            largest=int(sizes[tasks[-1]]),
+            bound=float(bounds[tasks].sum()),
+            reference=float(reference_bounds[tasks].sum()),
+            share=float(bounds[tasks].sum() / bounds.sum()),
+            least_ratio=float(ratios[tasks].min()),
+            largest_ratio=float(ratios[tasks].max()),
         )
-        for bucket_tasks in slices
+        for tasks in np.array_split(order, min(num_buckets, sizes.size))
     )

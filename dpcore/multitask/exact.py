@@ -48,78 +48,59 @@ import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate, Solved, solve_timed
-from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask import weights
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
-from dpcore.multitask.weights import ROUNDING_MARGIN, scale_to_budget
+from dpcore.multitask.weights import ROUNDING_MARGIN, BudgetFit, WeightRule, scale_to_budget
+
+MAX_STEPS = 20_000
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """Options that change only the time taken, and how tight the certificate is.
+@dataclass
+class Watch:
+    """A counter of steps that reports progress on a logarithmic scale of the gap, and asks whether to stop.
 
     Attributes:
-        tolerance: Relative gap between value and lower bound at which the search ends, in [1e-9, 0.5].
-        max_steps: Largest number of steps in all, at least 1.
-
-    Raises:
-        InvalidInput: Out of range; both problems at once.
+        tolerance: Relative gap between value and lower bound at which the search ends.
+        max_steps: Largest number of steps in all.
+        progress: Called with a share in [0, 1] that never falls.
+        should_stop: Asked once per step.
+        steps: How many were taken.
+        is_stopped: True if a person stopped the search.
     """
 
-    tolerance: float = 1e-6
-    max_steps: int = 20_000
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(1e-9, 0.5, tolerance=self.tolerance)
-            problems.whole(1, 10**9, max_steps=self.max_steps)
-
-
-class Watch:
-    """A counter of steps that reports progress on a logarithmic scale of the gap, and asks whether to stop."""
-
-    def __init__(self, options: SearchOptions, progress: Progress, should_stop: ShouldStop) -> None:
-        self.options = options
-        self.steps = 0
-        self.cancelled = False
-        self._progress = progress
-        self._should_stop = should_stop
-        self._progress_shown = 0.0
+    tolerance: float
+    max_steps: int
+    progress: Progress
+    should_stop: ShouldStop
+    steps: int = 0
+    is_stopped: bool = False
+    _share: float = 0.0
 
     def take_step(self, gap: float) -> bool:
         """Count one step; return False at the step limit or if a person stopped the search."""
-        self.cancelled = self.cancelled or self._should_stop()
-        if self.cancelled or self.steps >= self.options.max_steps:
+        self.is_stopped = self.is_stopped or self.should_stop()
+        if self.is_stopped or self.steps >= self.max_steps:
             return False
         self.steps += 1
-        self._progress_shown = max(self._progress_shown, measure_progress(gap, self.options.tolerance))
-        self._progress(self._progress_shown)
+        self._share = max(self._share, measure_progress(gap, self.tolerance))
+        self.progress(self._share)
         return True
 
     def certify(self, allocation: Allocation, lower_bound: float, argument: str) -> Allocation:
         """Add a certificate to an allocation that read the graph, and the reason why the search ended."""
         certificate = Certificate(allocation.total_bound, lower_bound, argument)
-        return replace(
-            allocation,
-            reads_graph=True,
-            certificate=certificate,
-            stop_reason=self.write_stop_reason(certificate.relative_gap),
-            finished=not self.cancelled,
-        )
-
-    def write_stop_reason(self, gap: float) -> str:
-        """Write why the search ended."""
         steps = wording.counted(self.steps, "step")
-        if gap <= self.options.tolerance:
-            return f"Reached the gap asked for after {steps}."
-        if self.cancelled:
-            return f"Stopped after {steps}, before the gap asked for; the weights are valid."
-        if self.steps >= self.options.max_steps:
-            return f"Ended at the limit of {steps}, before the gap asked for."
-        return f"Ended after {steps}: no further progress in float64."
+        if certificate.relative_gap <= self.tolerance:
+            stop_reason = f"Reached the gap asked for after {steps}."
+        elif self.is_stopped:
+            stop_reason = f"Stopped after {steps}, before the gap asked for; the weights are valid."
+        elif self.steps >= self.max_steps:
+            stop_reason = f"Ended at the limit of {steps}, before the gap asked for."
+        else:
+            stop_reason = f"Ended after {steps}: no further progress in float64."
+        return replace(allocation, reads_graph=True, certificate=certificate, stop_reason=stop_reason)
 
 
 PROVEN_POWER = 2.0
@@ -134,7 +115,6 @@ ROUND_FACTOR = 0.1
 """Each round on the working set goes down to this part of the gap before: most steps are on few users."""
 MAX_IDLE_ROUNDS = 5
 """Rounds at the smallest aim without a smaller gap after which float64 has no more to give."""
-ARGUMENT = "a dual bound computed from the same graph"
 
 
 class _Point(NamedTuple):
@@ -219,17 +199,19 @@ def _choose_next_set(
 
 def find_best_task_weights(
     problem: TaskProblem,
-    options: SearchOptions | None = None,
+    tolerance: float = 1e-6,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
+    max_steps: int = MAX_STEPS,
 ) -> Allocation:
     """Find the best weights with one number per task, for this very graph. Reads the private graph.
 
     Args:
         problem: The question, with a graph.
-        options: Tolerance on the relative gap, and the limit of steps.
+        tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
+        max_steps: Largest number of steps in all.
 
     Returns:
         `Allocation` with nobody clipped and its certificate.
@@ -240,14 +222,12 @@ def find_best_task_weights(
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
     graph = problem.require_graph()
-    options = options or SearchOptions()
-    watch = Watch(options, progress, should_stop)
-    sizes = problem.task_sizes.astype(np.float64)
-    costs = sizes**-problem.loss.value
+    watch = Watch(tolerance, max_steps, progress, should_stop)
+    costs = problem.unclipped_price
     # Equation 11 is the first guess of who is heavy.
-    users = _choose_first_set(graph, graph.sum_by_user(np.sqrt(costs / sizes)))
+    users = _choose_first_set(graph, graph.sum_by_user(np.sqrt(costs / problem.task_sizes)))
     shares = np.full(users.size, 1.0 / users.size)
-    final_tolerance = options.tolerance / 2.0
+    final_tolerance = tolerance / 2.0
     round_tolerance = max(0.1, final_tolerance)
     smallest_gap, idle_rounds = np.inf, 0
     while True:
@@ -259,30 +239,20 @@ def find_best_task_weights(
             idle_rounds + 1 if round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap else 0
         )
         smallest_gap = min(gap, smallest_gap)
-        if gap <= options.tolerance or idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
+        if gap <= tolerance or idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
             break
         users, shares = _choose_next_set(users, subgraph, point, loads, round_tolerance)
         round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
     squared = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_MARGIN)
-    return _certify(problem, squared, users, point.shares, watch)
-
-
-def _certify(
-    problem: TaskProblem, squared_weights: FloatArray, users: IntArray, shares: FloatArray, watch: Watch
-) -> Allocation:
-    """Compute both sides of the certificate from the full graph and nothing else."""
-    graph = problem.require_graph()
+    # Both sides of the certificate are computed from the full graph and nothing else.
     multipliers = np.zeros(graph.num_users)
-    multipliers[users] = shares
-    allocation = Allocation(
-        "exact optimum, one weight per task",
-        problem,
-        np.sqrt(squared_weights),
-        np.ones(graph.num_users),
-        share_clipped=0.0,
+    multipliers[users] = point.shares
+    name, scales = "exact optimum, one weight per task", np.ones(graph.num_users)
+    allocation = Allocation(name, problem, np.sqrt(squared), scales, share_clipped=0.0)
+    return watch.certify(
+        allocation, compute_lower_bound(problem, multipliers), "a dual bound computed from the same graph"
     )
-    return watch.certify(allocation, compute_lower_bound(problem, multipliers), ARGUMENT)
 
 
 def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
@@ -293,11 +263,7 @@ def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
         multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
     """
     task_shares = problem.require_graph().sum_by_task(multipliers) / multipliers.sum()
-    costs = problem.task_sizes.astype(np.float64) ** -problem.loss.value
-    return float(np.sqrt(costs * task_shares).sum() ** 2 / problem.budget)
-
-
-FREE_ARGUMENT = "a dual bound from prices per task, computed from the same graph"
+    return float(np.sqrt(problem.unclipped_price * task_shares).sum() ** 2 / problem.budget)
 
 
 class _Step(NamedTuple):
@@ -348,17 +314,19 @@ def compute_free_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
 
 def find_best_user_task_weights(
     problem: TaskProblem,
-    options: SearchOptions | None = None,
+    tolerance: float = 1e-6,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
+    max_steps: int = MAX_STEPS,
 ) -> Allocation:
     """Find the best weights of all, free for every user and task. Reads the private graph.
 
     Args:
         problem: The question, with a graph.
-        options: Tolerance on the relative gap, and the limit of steps.
+        tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
+        max_steps: Largest number of steps in all.
 
     Returns:
         `Allocation` in which every user with a task spends the whole budget, with its certificate.
@@ -369,18 +337,18 @@ def find_best_user_task_weights(
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
     graph = problem.require_graph()
-    options = options or SearchOptions()
-    watch = Watch(options, progress, should_stop)
+    watch = Watch(tolerance, max_steps, progress, should_stop)
     prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
-    step = _take_step(problem, prices)
-    while step.gap > options.tolerance and watch.take_step(step.gap):
+    while (step := _take_step(problem, prices)).gap > tolerance and watch.take_step(step.gap):
         prices = step.next_prices
-        step = _take_step(problem, prices)
     scales = scale_to_budget(graph, prices, problem.budget)
     allocation = Allocation(
         "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
     )
-    return watch.certify(allocation, compute_free_lower_bound(problem, prices), FREE_ARGUMENT)
+    lower_bound = compute_free_lower_bound(problem, prices)
+    return watch.certify(
+        allocation, lower_bound, "a dual bound from prices per task, computed from the same graph"
+    )
 
 
 MAX_PAIRS = 50_000
@@ -405,16 +373,10 @@ def solve(
     """
     cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
     graph = problem.require_graph()
-    costs = problem.task_sizes.astype(np.float64) ** -problem.loss.value
+    costs = problem.unclipped_price
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
-    exponent = problem.loss.best_exponent
-    unit = (
-        weights.allocate_by_power(
-            problem, exponent, weights.inflate_for_no_clipping(problem, exponent)
-        ).task_weights
-        ** 2
-        / problem.budget
-    )
+    rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
+    unit = rule.allocate(problem).task_weights ** 2 / problem.budget
     p = cp.Variable(problem.num_tasks)
     limit = graph.matrix.multiply(unit).tocsr() @ p <= 1.0
     scaled_costs = costs / unit / np.sum(costs / unit)

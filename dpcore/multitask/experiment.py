@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -93,7 +94,9 @@ class SkewedTasks:
             user_indices, task_codes = np.nonzero(rng.random(shape) < probabilities)
             users.append(user_indices + first)
             tasks.append(task_codes)
-        return _make_pairs(np.concatenate(users), np.concatenate(tasks), self.num_tasks)
+        if not any(codes.size for codes in users):
+            raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")
+        return Pairs(np.concatenate(users), np.concatenate(tasks), self.num_tasks)
 
 
 @dataclass(frozen=True)
@@ -139,14 +142,7 @@ class HeavyTailed:
         users = np.repeat(np.arange(self.num_users), num_draws)
         tasks = np.minimum(np.searchsorted(cumulative, rng.random(users.size)), self.num_tasks - 1)
         pair_keys = np.unique(users * self.num_tasks + tasks)
-        return _make_pairs(pair_keys // self.num_tasks, pair_keys % self.num_tasks, self.num_tasks)
-
-
-def _make_pairs(users: np.ndarray, tasks: np.ndarray, num_tasks: int) -> Pairs:
-    """Make pairs, or raise `InvalidInput` if there are none."""
-    if users.size == 0:
-        raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")
-    return Pairs(users, tasks, num_tasks)
+        return Pairs(pair_keys // self.num_tasks, pair_keys % self.num_tasks, self.num_tasks)
 
 
 class Algorithm(enum.Enum):
@@ -309,53 +305,24 @@ def _run_repeat(result: ExperimentResult, power: float, repeat: int, should_stop
     train, test = draw_examples(experiment, power, np.random.default_rng(data_seed))
     # Weights for a budget of 1; those for beta are sqrt(beta) times as large.
     problem = TaskProblem.from_graph(train.graph, 1.0)
-    budgets = [
-        compute_exact_budget(PrivacyTarget(epsilon, experiment.delta)) for epsilon in experiment.epsilons
-    ]
+    targets = {epsilon: PrivacyTarget(epsilon, experiment.delta) for epsilon in experiment.epsilons}
+    budgets = {epsilon: compute_exact_budget(target) for epsilon, target in targets.items()}
     for index, exponent in enumerate(experiment.exponents):
         weights = allocate_normalised(problem, exponent).compute_pair_weights()
-        for algorithm in experiment.algorithms:
+        sums, totals = compute_weighted_sums(train, weights, RIDGE), expect_totals(problem, exponent)
+        for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
                 return
-            fit = _FITS[algorithm](train, problem, exponent, weights)
-            for epsilon, budget in zip(experiment.epsilons, budgets, strict=True):
-                if should_stop():
-                    return
-                coefficients = fit(budget, np.random.default_rng(noise_seed))
-                error = test.root_mean_squared_error(coefficients)
-                result.errors[algorithm, power, epsilon][index, repeat] = error
-
-
-Learner = Callable[[float, np.random.Generator], FloatArray]
-
-
-def _fit_statistics(train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray) -> Learner:
-    """Prepare algorithm 1 on some training examples."""
-    sums = compute_weighted_sums(train, weights, RIDGE)
-    matrix_noise = RIDGE.matrix_sensitivity(DIMENSION, ridge_is_counted=True)
-
-    def fit(budget: float, rng: np.random.Generator) -> FloatArray:
-        # The sums are linear in the weights: every epsilon shares one pass over the pairs.
-        scaled = RidgeSums(np.sqrt(budget) * sums.matrices, np.sqrt(budget) * sums.vectors)
-        return solve_sums(
-            perturb(scaled, matrix_noise, RIDGE.vector_sensitivity, rng), RIDGE.coefficient_bound
-        )
-
-    return fit
-
-
-def _fit_descent(train: Examples, problem: TaskProblem, exponent: float, weights: FloatArray) -> Learner:
-    """Prepare algorithm 2 on some training examples."""
-    totals = expect_totals(problem, exponent)
-
-    def fit(budget: float, rng: np.random.Generator) -> FloatArray:
-        rates = compute_isotropic_rates(np.sqrt(budget) * totals, DIMENSION, DESCENT.steps)
-        return fit_descent(train, np.sqrt(budget) * weights, DESCENT, rates, rng).coefficients
-
-    return fit
-
-
-_FITS = {Algorithm.SUFFICIENT_STATISTICS: _fit_statistics, Algorithm.GRADIENT_DESCENT: _fit_descent}
+            root, rng = math.sqrt(budgets[epsilon]), np.random.default_rng(noise_seed)
+            if algorithm is Algorithm.SUFFICIENT_STATISTICS:
+                # The sums are linear in the weights: every epsilon shares one pass over the pairs.
+                scaled_sums = RidgeSums(root * sums.matrices, root * sums.vectors)
+                coefficients = solve_sums(perturb(scaled_sums, RIDGE, rng), RIDGE.coefficient_bound)
+            else:
+                rates = compute_isotropic_rates(root * totals, DIMENSION, DESCENT.steps)
+                coefficients = fit_descent(train, root * weights, DESCENT, rates, rng)
+            error = test.root_mean_squared_error(coefficients)
+            result.errors[algorithm, power, epsilon][index, repeat] = error
 
 
 def draw_examples(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -110,26 +110,13 @@ class TaskGraph:
         """Sum a pair's number over each task: (num_pairs,) -> (num_tasks,)."""
         return np.asarray(np.bincount(self.tasks, per_pair, self.num_tasks), dtype=np.float64)
 
-    def sum_pairs_by_user(self, per_pair: FloatArray) -> FloatArray:
-        """Sum a pair's number over each user: (num_pairs,) -> (num_users,)."""
-        return np.asarray(np.bincount(self.users, per_pair, self.num_users), dtype=np.float64)
-
     def select_users(self, user_codes: IntArray) -> TaskGraph:
         """Select some users, in the given order; tasks keep their codes and may be empty."""
         rows = self.matrix[user_codes]
         return TaskGraph(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), self.num_tasks)
 
 
-def drop_empty_tasks(pairs: Pairs) -> tuple[Pairs, IntArray]:
-    """Renumber tasks so that each has a user.
-
-    Returns:
-        The pairs, and the old code of each new task, shape (new num_tasks,).
-    """
-    kept_tasks = np.flatnonzero(np.bincount(pairs.task_codes, minlength=pairs.num_tasks))
-    if kept_tasks.size == pairs.num_tasks:
-        return pairs, kept_tasks.astype(np.int64)
-    codes = np.searchsorted(kept_tasks, pairs.task_codes)
-    return Pairs(
-        pairs.user_codes, codes, int(kept_tasks.size), pairs.column, further_columns=pairs.further_columns
-    ), kept_tasks.astype(np.int64)
+def drop_empty_tasks(pairs: Pairs) -> Pairs:
+    """Renumber tasks so that each has a user; their order stays."""
+    kept_tasks, codes = np.unique(pairs.task_codes, return_inverse=True)
+    return replace(pairs, task_codes=codes, num_tasks=int(kept_tasks.size))

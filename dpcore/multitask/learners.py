@@ -13,8 +13,7 @@ x along an axis, so nothing is to be gained). Noise of standard deviation
 sqrt(G^4 + 2 lambda G^2 + d lambda^2) and G^2 G* makes the two releases (alpha, alpha beta / 2)-RDP each.
 
 The paper's proof of theorem 3.3 leaves lambda I out and adds noise G^2. That is right only where the
-regularisation does not depend on who is in the data: give ``regularised_totals`` computed from public or
-already private counts, and the matrices move by sqrt(beta) G^2 again.
+regularisation does not depend on who is in the data.
 
 **Algorithm 2** is noisy gradient descent on weighted squared losses, all tasks at once. The paper's line 5 clips a
 task's *summed* gradient; removing one user can then turn that sum around, and move it by up to twice the bound
@@ -73,24 +72,11 @@ class Examples:
         return int(self.features.shape[1])
 
     @cached_property
-    def by_task(self) -> IntArray:
-        """Compute the order that sorts pairs by task, shape (num_pairs,)."""
-        return np.argsort(self.graph.tasks, kind="stable")
-
-    @cached_property
-    def features_by_task(self) -> FloatArray:
-        """Return `features` in the order `by_task`."""
-        return np.ascontiguousarray(self.features[self.by_task])
-
-    @cached_property
-    def labels_by_task(self) -> FloatArray:
-        """Return `labels` in the order `by_task`."""
-        return np.asarray(self.labels[self.by_task])
-
-    @cached_property
-    def squared_lengths_by_task(self) -> FloatArray:
-        """Return |x_ij|^2 in the order `by_task`."""
-        return np.asarray(np.einsum("pd,pd->p", self.features_by_task, self.features_by_task))
+    def by_task(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """Sort the pairs by task: their order, and features, labels and |x_ij|^2 in that order."""
+        order = np.argsort(self.graph.tasks, kind="stable")
+        features = np.ascontiguousarray(self.features[order])
+        return order, features, self.labels[order], np.einsum("pd,pd->p", features, features)
 
 
 def clip_rows(rows: FloatArray, bound: float) -> FloatArray:
@@ -151,9 +137,9 @@ class RidgeSettings:
             problems.positive(feature_bound=self.feature_bound, coefficient_bound=self.coefficient_bound)
             problems.non_negative(ridge=self.ridge)
 
-    def matrix_sensitivity(self, dimension: int, ridge_is_counted: bool) -> float:
+    def matrix_sensitivity(self, dimension: int) -> float:
         """Return the largest Frobenius norm that a user of weight 1 adds to A_i; derived at the top of this module."""
-        squared_bound, ridge = self.feature_bound**2, self.ridge if ridge_is_counted else 0.0
+        squared_bound, ridge = self.feature_bound**2, self.ridge
         return math.sqrt(squared_bound**2 + 2.0 * ridge * squared_bound + dimension * ridge**2)
 
     @property
@@ -175,37 +161,13 @@ class RidgeSums:
     vectors: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class RidgeFit:
-    """The result of algorithm 1.
-
-    Attributes:
-        coefficients: theta_hat, shape (num_tasks, d).
-        budget_spent: max_j sum_i w_ij^2, the beta that the noise keeps; infinite without noise.
-        matrix_noise: Standard deviation of the noise on each entry of A_i.
-        vector_noise: The same for b_i.
-    """
-
-    coefficients: FloatArray
-    budget_spent: float
-    matrix_noise: float
-    vector_noise: float
-
-
-def compute_weighted_sums(
-    examples: Examples,
-    pair_weights: FloatArray,
-    settings: RidgeSettings,
-    regularised_totals: FloatArray | None = None,
-) -> RidgeSums:
+def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings: RidgeSettings) -> RidgeSums:
     """Compute lines 2, 5 and 6 of algorithm 1 without the noise.
 
     Args:
         examples: The data.
         pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,).
         settings: Clipping and lambda.
-        regularised_totals: What lambda is multiplied by in each task, shape (num_tasks,), from public or
-            private counts; None for sum_j w_ij, as in the paper.
     """
     graph = examples.graph
     # Clipped here and not by the caller: the sensitivity below rests on it.
@@ -221,19 +183,22 @@ def compute_weighted_sums(
         for column in range(row, dimension):
             matrices[:, row, column] = graph.sum_pairs_by_task(weighted * features[:, column])
             matrices[:, column, row] = matrices[:, row, column]
-    totals = graph.sum_pairs_by_task(pair_weights) if regularised_totals is None else regularised_totals
-    matrices += settings.ridge * totals[:, None, None] * np.eye(dimension)
+    matrices += settings.ridge * graph.sum_pairs_by_task(pair_weights)[:, None, None] * np.eye(dimension)
     return RidgeSums(matrices, vectors)
 
 
-def perturb(sums: RidgeSums, matrix_noise: float, vector_noise: float, rng: np.random.Generator) -> RidgeSums:
-    """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors."""
+def perturb(sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) -> RidgeSums:
+    """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors.
+
+    The noise is scaled for weights of which a user's squares sum to beta: then both are (alpha, alpha beta / 2)-RDP.
+    """
     # The upper triangle is released, and the lower one mirrors it. Its L2 norm is at most the Frobenius norm by which
     # the noise is scaled, so one draw for both entries is enough.
     raw = rng.normal(size=sums.matrices.shape)
     symmetric = np.triu(raw) + np.swapaxes(np.triu(raw, 1), 1, 2)
-    noise = rng.normal(size=sums.vectors.shape)
-    return RidgeSums(sums.matrices + matrix_noise * symmetric, sums.vectors + vector_noise * noise)
+    matrix_noise = settings.matrix_sensitivity(sums.vectors.shape[1]) * symmetric
+    vector_noise = settings.vector_sensitivity * rng.normal(size=sums.vectors.shape)
+    return RidgeSums(sums.matrices + matrix_noise, sums.vectors + vector_noise)
 
 
 def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
@@ -254,12 +219,8 @@ def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
 
 
 def fit_ridge(
-    examples: Examples,
-    pair_weights: FloatArray,
-    settings: RidgeSettings,
-    rng: np.random.Generator | None,
-    regularised_totals: FloatArray | None = None,
-) -> RidgeFit:
+    examples: Examples, pair_weights: FloatArray, settings: RidgeSettings, rng: np.random.Generator | None
+) -> FloatArray:
     """Run algorithm 1, with the ridge accounted for.
 
     A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
@@ -270,10 +231,9 @@ def fit_ridge(
             their own tasks and on public numbers, never on other users' data.
         settings: Clipping and lambda.
         rng: Source of the noise; None leaves it out, and nothing is private then.
-        regularised_totals: See `compute_weighted_sums`; must be public or already released.
 
     Returns:
-        `RidgeFit`; with noise, (alpha, alpha budget_spent)-RDP.
+        theta_hat, shape (num_tasks, d); with noise, (alpha, alpha beta)-RDP for beta = max_j sum_i w_ij^2.
 
     Raises:
         InvalidInput: Weights of the wrong shape, negative or not finite.
@@ -281,17 +241,8 @@ def fit_ridge(
     Source: Krichene et al. 2023, algorithm 1 and theorem 3.3, corrected as at the head of this module.
     """
     check_weights(examples, pair_weights)
-    sums = compute_weighted_sums(examples, pair_weights, settings, regularised_totals)
-    if rng is None:
-        return RidgeFit(solve_sums(sums, settings.coefficient_bound), math.inf, 0.0, 0.0)
-    matrix_noise = settings.matrix_sensitivity(examples.dimension, regularised_totals is None)
-    vector_noise = settings.vector_sensitivity
-    return RidgeFit(
-        coefficients=solve_sums(perturb(sums, matrix_noise, vector_noise, rng), settings.coefficient_bound),
-        budget_spent=float(examples.graph.sum_pairs_by_user(pair_weights**2).max()),
-        matrix_noise=matrix_noise,
-        vector_noise=vector_noise,
-    )
+    sums = compute_weighted_sums(examples, pair_weights, settings)
+    return solve_sums(sums if rng is None else perturb(sums, settings, rng), settings.coefficient_bound)
 
 
 def check_weights(examples: Examples, pair_weights: FloatArray) -> None:
@@ -338,63 +289,38 @@ class DescentSettings:
         return self.gradient_bound * math.sqrt(self.steps / 2.0)
 
 
-@dataclass(frozen=True, eq=False)
-class DescentFit:
-    """The result of algorithm 2.
+def sum_gradients(
+    examples: Examples, pair_weights: FloatArray, settings: DescentSettings, coefficients: FloatArray
+) -> FloatArray:
+    """Compute sum_j w_ij clip(gradient of pair (i, j), Gamma), shape (num_tasks, d).
 
-    Attributes:
-        coefficients: theta_hat after the last step, shape (num_tasks, d).
-        budget_spent: max_j sum_i w_ij^2, the beta that the noise keeps; infinite without noise.
-        noise: Standard deviation of the noise on each entry of each step's sums.
+    Args:
+        examples: The data.
+        pair_weights: w_ij in the graph's order, shape (num_pairs,).
+        settings: Clipping and lambda.
+        coefficients: theta, shape (num_tasks, d).
     """
+    from scipy.sparse import csr_matrix
 
-    coefficients: FloatArray
-    budget_spent: float
-    noise: float
-
-
-class _GradientSums:
-    """Weighted sums of clipped gradients; pairs are sorted by task once."""
-
-    def __init__(self, examples: Examples, pair_weights: FloatArray, settings: DescentSettings) -> None:
-        order = examples.by_task
-        self._features = examples.features_by_task
-        self._labels = examples.labels_by_task
-        self._weights = pair_weights[order]
-        self._sizes = examples.graph.task_sizes
-        self._starts = np.concatenate(([0], np.cumsum(self._sizes))).astype(np.int32)
-        self._columns = np.arange(order.size, dtype=np.int32)
-        self._squared = examples.squared_lengths_by_task
-        self._settings = settings
-
-    def evaluate(self, coefficients: FloatArray) -> FloatArray:
-        """Compute sum_j w_ij clip(gradient of pair (i, j), Gamma), shape (num_tasks, d)."""
-        from scipy.sparse import csr_matrix
-
-        settings, sizes = self._settings, self._sizes
-        predicted = np.einsum("pd,pd->p", self._features, np.repeat(coefficients, sizes, axis=0))
-        residuals = predicted - self._labels
-        # |2 r x + 2 lambda theta|^2 from three scalars per pair.
-        lengths = residuals**2 * self._squared
-        if settings.ridge:
-            ridge_lengths = settings.ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
-            lengths += 2.0 * settings.ridge * residuals * predicted + np.repeat(ridge_lengths, sizes)
-        lengths = 2.0 * np.sqrt(np.maximum(lengths, 0.0))
-        # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-        clipped_weights = self._weights * (
-            settings.gradient_bound / np.maximum(lengths, settings.gradient_bound)
-        )
-        shape = (sizes.size, residuals.size)
-        sums = (
-            csr_matrix((clipped_weights * residuals, self._columns, self._starts), shape=shape)
-            @ self._features
-        )
-        if settings.ridge:
-            totals = np.bincount(
-                np.repeat(np.arange(sizes.size), sizes), clipped_weights, minlength=sizes.size
-            )
-            sums = sums + settings.ridge * totals[:, None] * coefficients
-        return np.asarray(2.0 * sums)
+    order, features, labels, squared_lengths = examples.by_task
+    sizes, ridge, bound = examples.graph.task_sizes, settings.ridge, settings.gradient_bound
+    predicted = np.einsum("pd,pd->p", features, np.repeat(coefficients, sizes, axis=0))
+    residuals = predicted - labels
+    # |2 r x + 2 lambda theta|^2 from three scalars per pair.
+    lengths = residuals**2 * squared_lengths
+    if ridge:
+        ridge_lengths = ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
+        lengths += 2.0 * ridge * residuals * predicted + np.repeat(ridge_lengths, sizes)
+    lengths = 2.0 * np.sqrt(np.maximum(lengths, 0.0))
+    # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
+    clipped_weights = pair_weights[order] * (bound / np.maximum(lengths, bound))
+    starts, columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(order.size)
+    # Rows of tasks by pairs: a product sums over each task.
+    by_pair = csr_matrix((clipped_weights * residuals, columns, starts), shape=(sizes.size, order.size))
+    sums = by_pair @ features
+    if ridge:
+        sums += ridge * np.add.reduceat(clipped_weights, starts[:-1])[:, None] * coefficients
+    return np.asarray(2.0 * sums)
 
 
 def fit_descent(
@@ -403,7 +329,7 @@ def fit_descent(
     settings: DescentSettings,
     rates: FloatArray,
     rng: np.random.Generator | None,
-) -> DescentFit:
+) -> FloatArray:
     """Run algorithm 2 from theta = 0, with users' gradients clipped.
 
     A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
@@ -416,7 +342,8 @@ def fit_descent(
         rng: Source of the noise; None leaves it out, and nothing is private then.
 
     Returns:
-        `DescentFit`; with noise, (alpha, alpha budget_spent)-RDP.
+        theta_hat after the last step, shape (num_tasks, d); with noise, (alpha, alpha beta)-RDP for beta = max_j
+        sum_i w_ij^2.
 
     Raises:
         InvalidInput: Weights or rates not as described.
@@ -427,17 +354,14 @@ def fit_descent(
     shape = (settings.steps, examples.graph.num_tasks)
     if rates.shape != shape or not np.all(np.isfinite(rates) & (rates > 0.0)):
         raise refuse(f"rates must be finite numbers above 0 of shape {shape}")
-    sums = _GradientSums(examples, pair_weights, settings)
-    noise = settings.noise if rng is not None else 0.0
     coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
     for rate in rates:
-        gradient = sums.evaluate(coefficients)
+        gradient = sum_gradients(examples, pair_weights, settings, coefficients)
         if rng is not None:
-            gradient += noise * rng.normal(size=coefficients.shape)
+            gradient += settings.noise * rng.normal(size=coefficients.shape)
         # The projection reads only noisy values: it costs no privacy.
         coefficients = clip_rows(coefficients - rate[:, None] * gradient, settings.radius)
-    budget_spent = math.inf if rng is None else float(examples.graph.sum_pairs_by_user(pair_weights**2).max())
-    return DescentFit(coefficients, budget_spent, noise)
+    return coefficients
 
 
 def compute_strongly_convex_rates(
@@ -459,9 +383,7 @@ def compute_strongly_convex_rates(
     Source: Krichene et al. 2023, theorem 3.12 (b) and A.4.
     """
     step_numbers = np.arange(1, steps + 1, dtype=np.float64)
-    return np.asarray(
-        1.0 / (step_numbers[:, None] * task_weights * np.asarray(counts, dtype=np.float64) * convexity)
-    )
+    return np.asarray(1.0 / (step_numbers[:, None] * task_weights * np.asarray(counts) * convexity))
 
 
 def compute_isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> FloatArray:

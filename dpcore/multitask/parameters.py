@@ -30,18 +30,6 @@ class TaskSource(Option):
     HEAVY_TAILED = "heavy-tailed", "Generated, heavy tails"
 
 
-class LossKind(Option):
-    """`Loss` by name, as a link has it."""
-
-    STRONGLY_CONVEX = "strongly-convex", "Strongly convex"
-    CONVEX = "convex", "Convex"
-
-    @property
-    def loss(self) -> Loss:
-        """Return the `Loss` of this name."""
-        return Loss.CONVEX if self is LossKind.CONVEX else Loss.STRONGLY_CONVEX
-
-
 GENERATED = ("source", (TaskSource.SKEWED, TaskSource.HEAVY_TAILED))
 SKEWED = ("source", (TaskSource.SKEWED,))
 HEAVY_TAILED = ("source", (TaskSource.HEAVY_TAILED,))
@@ -76,7 +64,7 @@ class MultitaskParameters(Parameters):
     """The standard deviation of the logarithm of a user's number of tasks."""
     graph_seed: int = public.number(1, "Seed", SEEDS, name="seed of the generated tasks", only_with=GENERATED)
     """The same seed draws the same users and tasks."""
-    loss: LossKind = public.choice(LossKind.STRONGLY_CONVEX, "Loss")
+    loss: Loss = public.choice(Loss.STRONGLY_CONVEX, "Loss")
     """Ridge regression is strongly convex, and so is any loss plus λ|θ|². The loss decides which μ is best by the
     paper."""
     # The step is that of the curve, so that the best exponent can be set.
@@ -124,11 +112,7 @@ class MultitaskParameters(Parameters):
     experiment_epsilons: str = public.text("1, 5", "Privacy budgets ε", max_length=60, place=TAB)
     """One to four numbers, separated by commas."""
     experiment_users: int = of_data.number(
-        10_000,
-        "Users",
-        (100, MAX_EXPERIMENT_USERS),
-        name="the number of users in the experiment",
-        place=TAB,
+        10_000, "Users", (100, MAX_EXPERIMENT_USERS), name="the number of users in the experiment", place=TAB
     )
     """The number of users; the paper has 10,000."""
     experiment_repeats: int = public.number(5, "Repeats", (1, MAX_REPEATS), place=TAB)
@@ -138,28 +122,15 @@ class MultitaskParameters(Parameters):
 
     def _check_together(self, problems: Problems) -> None:
         if self.source is not TaskSource.DATA and not problems.entries:
-            self._check_generator(problems)
-        names = "epsilons of the experiment"
-        for epsilon in parse_checked_numbers(problems, names, self.experiment_epsilons, MAX_EPSILONS):
+            names = {"the number of tasks per user": self.tasks_per_user}
+            if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
+                problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
+            fits = problems.between(1.0, float(self.num_tasks), **names)
+            if fits and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
+                problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
+        text, name = self.experiment_epsilons, "epsilons of the experiment"
+        for epsilon in parse_checked_numbers(problems, name, text, MAX_EPSILONS):
             problems.between(*EPSILON_RANGE, **{"each epsilon of the experiment": epsilon})
-
-    def _check_generator(self, problems: Problems) -> None:
-        if self.num_users * self.num_tasks > MAX_PAGE_CELLS:
-            problems.add(f"users times tasks must be at most {MAX_PAGE_CELLS:,}")
-        fits = problems.between(
-            1.0, float(self.num_tasks), **{"the number of tasks per user": self.tasks_per_user}
-        )
-        if fits and self.num_users * self.tasks_per_user > MAX_PAGE_PAIRS:
-            problems.add(f"users times tasks per user must be at most {MAX_PAGE_PAIRS:,}")
-
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        """Return the epsilons of the experiment, ascending, each once.
-
-        Raises:
-            ValueError: Not numbers.
-        """
-        return parse_numbers(self.experiment_epsilons)
 
     @property
     def target(self) -> PrivacyTarget:
@@ -174,19 +145,18 @@ class MultitaskParameters(Parameters):
     @property
     def generator(self) -> SkewedTasks | HeavyTailed | None:
         """Return the generator of the graph; None if the data have it."""
+        users, tasks, mean = self.num_users, self.num_tasks, self.tasks_per_user
         if self.source is TaskSource.SKEWED:
-            return SkewedTasks(self.num_users, self.num_tasks, self.skew, self.tasks_per_user)
+            return SkewedTasks(users, tasks, self.skew, mean)
         if self.source is TaskSource.HEAVY_TAILED:
-            return HeavyTailed(
-                self.num_users, self.num_tasks, self.tasks_per_user, self.zipf_exponent, self.user_spread
-            )
+            return HeavyTailed(users, tasks, mean, self.zipf_exponent, self.user_spread)
         return None
 
     @property
     def experiment(self) -> Experiment:
         """Return appendix C's experiment with the chosen seeds, repeats and epsilons."""
         return Experiment(
-            epsilons=self.epsilons,
+            epsilons=parse_numbers(self.experiment_epsilons),
             repeats=self.experiment_repeats,
             seed=self.experiment_seed,
             num_users=self.experiment_users,

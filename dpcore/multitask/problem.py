@@ -20,6 +20,7 @@ import numpy as np
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
+from dpcore.common.parameters import Option
 from dpcore.common.privacy import compute_gaussian_epsilon, compute_gaussian_sigma
 from dpcore.contributions import FloatArray, IntArray, read_only
 from dpcore.multitask.graph import TaskGraph
@@ -86,15 +87,10 @@ def compute_exact_budget(target: PrivacyTarget) -> float:
     sigma = compute_gaussian_sigma(target.epsilon, target.delta)
     step = 1e-12
     # The root finder may stop on either side of the root.
-    while compute_epsilon(_budget_of_noise(sigma), target.delta) > target.epsilon:
+    while compute_epsilon(0.5 / sigma**2, target.delta) > target.epsilon:
         sigma *= 1.0 + step
         step *= 2.0
-    return _budget_of_noise(sigma)
-
-
-def _budget_of_noise(sigma: float) -> float:
-    """Return beta = 1 / (2 sigma^2)."""
-    return 1.0 / (2.0 * sigma**2)
+    return 0.5 / sigma**2
 
 
 def compute_epsilon(budget: float, delta: float) -> float:
@@ -108,16 +104,21 @@ def compare_budgets(target: PrivacyTarget) -> BudgetComparison:
     return BudgetComparison(exact, compute_sufficient_budget(target), 1.0 / math.sqrt(2.0 * exact))
 
 
-class Loss(enum.Enum):
-    """The kind of loss; its value is gamma, the power of n_i in the error bounds."""
+class Loss(Option):
+    """The kind of loss."""
 
-    CONVEX = 0
-    STRONGLY_CONVEX = 1
+    STRONGLY_CONVEX = "strongly-convex", "Strongly convex"
+    CONVEX = "convex", "Convex"
+
+    @property
+    def gamma(self) -> int:
+        """Return gamma, the power of n_i in the error bounds."""
+        return int(self is Loss.STRONGLY_CONVEX)
 
     @property
     def best_exponent(self) -> float:
         """Return mu = (gamma + 1) / 4 of equation 11: 1/4 for convex, 1/2 for strongly convex losses."""
-        return (self.value + 1) / 4.0
+        return (self.gamma + 1) / 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +151,12 @@ class TaskProblem:
         with Problems() as problems:
             if sizes.ndim != 1 or sizes.size == 0 or sizes.dtype.kind not in "iuf":
                 problems.add("task_sizes must be one-dimensional, of numbers, not empty")
-            elif not np.all(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))):
-                bad = int(np.argmin(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))))
+            elif (is_bad := ~(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes)))).any():
+                bad = int(np.argmax(is_bad))
                 problems.add(f"task_sizes must be whole and at least 1; entry {bad + 1} is {sizes[bad]!s}")
             elif problems.whole(1, 10**12, num_users=self.num_users) and sizes.max() > self.num_users:
-                largest = int(sizes.max())
                 problems.add(
-                    f"num_users must be at least the largest task, {largest:,}; got {self.num_users:,}"
+                    f"num_users must be at least the largest task, {int(sizes.max()):,}; got {self.num_users:,}"
                 )
             problems.positive(budget=self.budget)
             problems.of_kind(Loss, loss=self.loss)
@@ -179,8 +179,13 @@ class TaskProblem:
 
     @cached_property
     def price_of_noise(self) -> FloatArray:
-        """Compute n_i^(2 - gamma): task i's bound is this over (sum_j w_ij)^2."""
-        return np.asarray(self.task_sizes.astype(np.float64) ** (2 - self.loss.value))
+        """Compute e_i = n_i^(2 - gamma): task i's bound is this over (sum_j w_ij)^2."""
+        return np.asarray(self.task_sizes.astype(np.float64) ** (2 - self.loss.gamma))
+
+    @cached_property
+    def unclipped_price(self) -> FloatArray:
+        """Compute c_i = n_i^(-gamma): if all users weigh omega_i, task i's bound is this over omega_i^2."""
+        return np.asarray(self.task_sizes.astype(np.float64) ** -self.loss.gamma)
 
     def require_graph(self) -> TaskGraph:
         """Return the graph.
@@ -194,7 +199,7 @@ class TaskProblem:
 
 
 class UserRule(enum.Enum):
-    """The rule that computes a user's factor from their own task weights; the value is a sentence."""
+    """The rule that computes a user's factor from their own task weights."""
 
     CLIPPED = "A user whose squared weights sum to more than the budget is scaled down to it."
     FULL = "Every user is scaled so that their squared weights sum to the whole budget."
@@ -219,8 +224,7 @@ class Allocation:
         share_clipped: Share of all n users whose weights were scaled down (or tasks left out) to fit the
             budget; None where the method knows no such thing, or nothing but sizes.
         certificate: For optimal allocations, the total bound beside a lower bound.
-        stop_reason: How it was found, a sentence.
-        finished: False where a person stopped the search; the weights are valid all the same.
+        stop_reason: For optimal allocations, how the search ended, a sentence.
     """
 
     name: str
@@ -231,8 +235,7 @@ class Allocation:
     rule: UserRule = UserRule.CLIPPED
     share_clipped: float | None = None
     certificate: Certificate | None = None
-    stop_reason: str = "Closed form."
-    finished: bool = True
+    stop_reason: str = ""
 
     @cached_property
     def task_totals(self) -> FloatArray:
@@ -255,16 +258,6 @@ class Allocation:
         the plain one (`dpcore.multitask.weights`).
         """
         return np.asarray(self.problem.price_of_noise / self.task_totals**2)
-
-    @property
-    def unclipped_bounds(self) -> FloatArray:
-        """Return the paper's 1 / (omega_i^2 n_i^gamma), as if no user factor mattered; shape (num_tasks,).
-
-        For clipped weights only, where it is the bound that holds when clipping does not occur (w.h.p. under
-        assumption 4.1 with c large enough); it never exceeds `task_bounds`.
-        """
-        sizes = self.problem.task_sizes.astype(np.float64)
-        return np.asarray(1.0 / (self.task_weights**2 * sizes**self.problem.loss.value))
 
     @property
     def total_bound(self) -> float:

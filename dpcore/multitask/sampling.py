@@ -15,11 +15,6 @@ from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
 
 
-def _require_max_tasks(max_tasks: int) -> None:
-    """Raise `InvalidInput` unless the number of tasks is in its range."""
-    require.whole(1, 10**9, max_tasks=max_tasks)
-
-
 def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocation:
     """Keep at most k tasks per user, each with weight sqrt(beta / k).
 
@@ -35,7 +30,7 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
 
     Source: Krichene et al. 2023, remark 3.5, scaled to the budget.
     """
-    _require_max_tasks(max_tasks)
+    require.whole(1, 10**9, max_tasks=max_tasks)
     graph = problem.require_graph()
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
     return Allocation(
@@ -45,7 +40,6 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
         user_scales=keep_probabilities,
         rule=UserRule.SAMPLED,
         share_clipped=float(np.mean(graph.tasks_per_user > max_tasks)),
-        stop_reason="Closed form, in expectation over the draw.",
     )
 
 
@@ -94,7 +88,7 @@ def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -
     Returns:
         Shape (num_pairs,), in the graph's order.
     """
-    _require_max_tasks(max_tasks)
+    require.whole(1, 10**9, max_tasks=max_tasks)
     order = np.lexsort((rng.random(graph.num_pairs), graph.users))
     rank = np.arange(graph.num_pairs) - np.repeat(graph.starts[:-1], graph.tasks_per_user)
     is_kept = np.empty(graph.num_pairs, dtype=bool)
@@ -112,14 +106,12 @@ class PrivateCounts:
 
     Attributes:
         estimates: n_hat_i, real, possibly negative, shape (num_tasks,).
-        slack: s: with probability 1 - failure_probability, |n_hat_i - n_i| <= s for every task, provided
+        slack: s: with probability 1 - p, |n_hat_i - n_i| <= s for every task, provided
             that ``covers_truncation`` or no user has more than ``max_tasks`` tasks.
         noise_scale: sigma of the Gaussian noise on each count.
         truncation: The part of s that covers users' tasks beyond the first k; 0 where not covered.
         covers_truncation: Whether that part was released and added.
         max_tasks: k.
-        budget: beta_0, the part of the budget spent, to be taken off what the learning may use.
-        failure_probability: p.
     """
 
     estimates: FloatArray
@@ -128,8 +120,6 @@ class PrivateCounts:
     truncation: float
     covers_truncation: bool
     max_tasks: int
-    budget: float
-    failure_probability: float
 
     @property
     def usable(self) -> FloatArray:
@@ -199,8 +189,6 @@ def release_counts(
         truncation=truncation,
         covers_truncation=covers_truncation,
         max_tasks=max_tasks,
-        budget=budget,
-        failure_probability=failure_probability,
     )
 
 

@@ -9,7 +9,7 @@ weights than heavy ones, and then equations 11 and 12 with c = 1 can beat the op
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,30 +28,12 @@ SIMULATED_USERS = 2_000
 ROUNDING_MARGIN = 1e-12
 
 
-@dataclass(frozen=True)
-class Inflation:
-    """c of equation 10: task weights are scaled for a budget of beta / c, so that few users need clipping.
-
-    Attributes:
-        factor: c, above 0.
-        reads_graph: Whether c was computed from the private graph.
-        meaning: What it stands for, a sentence.
-    """
-
-    factor: float
-    reads_graph: bool
-    meaning: str
-
-
-AVERAGE = Inflation(1.0, False, "The average user uses the whole budget; heavier users are clipped.")
-
-
-def inflate_logarithmically(num_users: int, constant: float = 1.0) -> Inflation:
-    """Return C log n with the constant C of lemma A.4, which the paper does not give.
+def inflate_logarithmically(num_users: int, constant: float = 1.0) -> float:
+    """Return c = C log n with the constant C of lemma A.4: if it is large enough, most likely nobody is clipped.
 
     Args:
         num_users: n, at least 2 (log 1 is 0).
-        constant: C, above 0.
+        constant: C, above 0; the paper does not give it.
 
     Raises:
         InvalidInput: An argument is out of its range.
@@ -61,29 +43,25 @@ def inflate_logarithmically(num_users: int, constant: float = 1.0) -> Inflation:
     with Problems() as problems:
         problems.whole(2, 10**12, num_users=num_users)
         problems.positive(constant=constant)
-    meaning = f"{wording.entered(constant)} times log n: with a large enough constant nobody is clipped, most likely."
-    return Inflation(constant * math.log(num_users), False, meaning)
+    return constant * math.log(num_users)
 
 
 def inflate_for_no_clipping(
     problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None
-) -> Inflation:
+) -> float:
     """Compute the smallest c for which no user is clipped. Reads the private graph.
 
     Raises:
         InvalidInput: No graph, or as `compute_task_weights`.
     """
-    graph = problem.require_graph()
-    budget_uses = graph.sum_by_user(compute_task_weights(problem, exponent, counts=counts) ** 2)
-    return Inflation(
-        float(budget_uses.max()) / problem.budget,
-        True,
-        "The smallest factor that clips nobody; computed from the private graph.",
+    budget_uses = problem.require_graph().sum_by_user(
+        compute_task_weights(problem, exponent, counts=counts) ** 2
     )
+    return float(budget_uses.max()) / problem.budget
 
 
 def compute_task_weights(
-    problem: TaskProblem, exponent: float, inflation: Inflation = AVERAGE, counts: npt.ArrayLike | None = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: npt.ArrayLike | None = None
 ) -> FloatArray:
     """Compute omega_i = n_i^(-mu) / sqrt(sum_i' n_i'^(1 - 2 mu) / (n beta / c)), not yet clipped.
 
@@ -91,7 +69,8 @@ def compute_task_weights(
         problem: The question.
         exponent: mu in [0, 1]; 0 is uniform, 1/4 and 1/2 are optimal in equation 10 for convex and strongly
             convex losses.
-        inflation: c.
+        inflation: c of equation 10, above 0: task weights are scaled for a budget of beta / c, so that few users need
+            clipping. With 1, the average user uses the whole budget.
         counts: Estimates to use in place of n_i, above 0, shape (num_tasks,); with n_hat_i + s and mu = 1/2
             this is equation 18.
 
@@ -108,50 +87,28 @@ def compute_task_weights(
         sizes = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
         if sizes.shape != (problem.num_tasks,) or not np.all(np.isfinite(sizes) & (sizes > 0)):
             problems.add(f"counts must be {problem.num_tasks:,} finite numbers above 0")
-    average_budget = problem.budget / inflation.factor
+    average_budget = problem.budget / inflation
     scale = np.sum(sizes ** (1.0 - 2.0 * exponent)) / (problem.num_users * average_budget)
     return np.asarray(sizes**-exponent / math.sqrt(scale))
 
 
-def _clip_users(budget_uses: FloatArray, budget: float) -> FloatArray:
-    """Compute the user factors that clip to the budget, from the users' sums of squared weights."""
-    scales = np.ones(budget_uses.size)
-    is_over_budget = budget_uses > budget * (1.0 - ROUNDING_MARGIN)
-    scales[is_over_budget] = np.minimum(
-        np.sqrt(budget / budget_uses[is_over_budget]) * (1.0 - ROUNDING_MARGIN), 1.0
-    )
-    return scales
-
-
 def allocate_by_power(
-    problem: TaskProblem, exponent: float, inflation: Inflation = AVERAGE, counts: npt.ArrayLike | None = None
+    problem: TaskProblem, exponent: float, inflation: float = 1.0, counts: npt.ArrayLike | None = None
 ) -> Allocation:
     """Compute the weights of equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
     Arguments and errors as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
     released.
     """
-    weights = compute_task_weights(problem, exponent, inflation, counts)
-    scales, clipped_share = None, None
+    weights, scales, clipped_share = compute_task_weights(problem, exponent, inflation, counts), None, None
     if problem.graph is not None:
         budget_uses = problem.graph.sum_by_user(weights**2)
-        scales = _clip_users(budget_uses, problem.budget)
+        with np.errstate(divide="ignore"):  # Users without a task.
+            scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
         # A user who is at the budget was scaled by a rounding only, and lost nothing.
         clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
-    return Allocation(
-        name=f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights",
-        problem=problem,
-        task_weights=weights,
-        user_scales=scales,
-        reads_graph=inflation.reads_graph,
-        share_clipped=clipped_share,
-        stop_reason=f"Closed form. {inflation.meaning}",
-    )
-
-
-def allocate_uniformly(problem: TaskProblem) -> Allocation:
-    """Give every task the same weight: `allocate_by_power` with exponent 0."""
-    return allocate_by_power(problem, 0.0)
+    name = f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"
+    return Allocation(name, problem, weights, scales, share_clipped=clipped_share)
 
 
 def allocate_normalised(
@@ -173,13 +130,9 @@ def allocate_normalised(
     """
     graph = problem.require_graph()
     weights = compute_task_weights(problem, exponent, counts=counts)
-    return Allocation(
-        name=f"size to the power −{wording.entered(exponent)}, every user to the full budget",
-        problem=problem,
-        task_weights=weights,
-        user_scales=scale_to_budget(graph, weights, problem.budget),
-        rule=UserRule.FULL,
-    )
+    name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
+    scales = scale_to_budget(graph, weights, problem.budget)
+    return Allocation(name, problem, weights, scales, rule=UserRule.FULL)
 
 
 def expect_totals(problem: TaskProblem, exponent: float) -> FloatArray:
@@ -215,13 +168,11 @@ class BudgetFit(Option):
     FULL = "full", "Fill everybody up"
 
     @property
-    def same_for_all_users(self) -> bool:
-        """Return True if a task's weight is the same for all its users, as problem (9) demands."""
-        return self is BudgetFit.NOBODY_CLIPPED
+    def clips_nobody(self) -> bool:
+        """Return True if all users of a task weigh the same, as problem (9) demands.
 
-    @property
-    def reads_graph(self) -> bool:
-        """Return True if the task weights are computed from who contributes to what."""
+        The task weights are then computed from who contributes to what.
+        """
         return self is BudgetFit.NOBODY_CLIPPED
 
 
@@ -250,18 +201,18 @@ class WeightRule:
             InvalidInput: As `dpcore.multitask.weights.compute_task_weights`; c = C log n with a single user.
         """
         if self.fit is BudgetFit.FULL:
-            return allocate_normalised(problem, self.exponent, counts=counts)
+            return allocate_normalised(problem, self.exponent, counts)
+        inflation = 1.0
         if self.fit is BudgetFit.NOBODY_CLIPPED:
             inflation = inflate_for_no_clipping(problem, self.exponent, counts)
         elif self.fit is BudgetFit.LOGARITHMIC:
             inflation = inflate_logarithmically(problem.num_users, self.log_constant)
-        else:
-            inflation = AVERAGE
-        return allocate_by_power(problem, self.exponent, inflation, counts)
+        allocation = allocate_by_power(problem, self.exponent, inflation, counts)
+        return replace(allocation, reads_graph=self.fit.clips_nobody)
 
     def with_exponent(self, exponent: float) -> WeightRule:
         """Return the same fit with another exponent; 0 is the reference for adapting to task sizes."""
-        return WeightRule(exponent, self.fit, self.log_constant)
+        return replace(self, exponent=exponent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,12 +228,10 @@ class WeightSkew:
             distance), in [0, 1), shape (num_tasks,).
         user_size_ratio: Weighted over plain mean number of tasks of the task's users, shape (num_tasks,):
             below 1 means skewed toward light users.
-        effective_share: Kish's effective sample size over n_i, W_i^2 / (n_i sum_j w_ij^2), in (0, 1].
     """
 
     total_variation: FloatArray
     user_size_ratio: FloatArray
-    effective_share: FloatArray
 
     @property
     def largest(self) -> float:
@@ -309,5 +258,4 @@ def compute_skew(allocation: Allocation) -> WeightSkew:
     return WeightSkew(
         total_variation=np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * totals)),
         user_size_ratio=np.asarray(weighted_task_counts / (graph.sum_by_task(tasks_per_user) / sizes)),
-        effective_share=np.asarray(totals**2 / (sizes * graph.sum_by_task(scales**2))),
     )

@@ -12,7 +12,6 @@ from typing import Any
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.data_owners import paper as huang
 from dpcore.factorisation import paper as krichene
-from dpcore.factorisation import paper_recall as krichene_recall
 from dpcore.learning import paper as amin_learning
 from dpcore.multitask import experiment as krichene_tasks
 from dpcore.regression import study as epasto
@@ -26,7 +25,6 @@ FIGURES: tuple[PaperFigure, ...] = (
     *amin_learning.FIGURES,
     *huang.FIGURES,
     *krichene.FIGURES,
-    *krichene_recall.FIGURES,
     *krichene_tasks.FIGURES,
 )
 """All, by paper and in its order."""

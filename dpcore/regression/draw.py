@@ -28,33 +28,34 @@ from dpcore.regression.estimate import (
 )
 from dpcore.regression.problem import RegressionProblem
 
-MECHANISM = "Laplace"
-OTHER_UNIT = "Express the labels or the features in another unit"
-
 
 @dataclass(frozen=True, eq=False)
-class Coefficients:
-    """Released coefficients and how far off they may be.
+class Draw:
+    """Released coefficients as they were drawn, kept so that they are never drawn again unasked.
 
     Attributes:
+        question: Digest of the problem that they answer.
+        names: Of the coefficients, shape (num_features,).
         release: The coefficients as they may be published, with epsilon, shape (num_features,).
         standard_errors: Of each, noise and sampling together, label unit / unit of the feature.
-        clipped: Labels that were outside the interval. Computed from private labels: not to be published.
+        half_widths: Of 95 % intervals, shape (num_features,).
     """
 
+    question: str
+    names: tuple[str, ...]
     release: LaplaceRelease
     standard_errors: FloatArray
-    clipped: int
+    half_widths: FloatArray
 
     @property
     def facts(self) -> ReleaseFacts:
         """Return the facts of the release, which are the label of the released coefficients."""
-        return _facts(self.release.epsilon)
+        return _list_facts(self.release.epsilon)
 
 
-def _facts(epsilon: float) -> ReleaseFacts:
+def _list_facts(epsilon: float) -> ReleaseFacts:
     # Features and who owns which row are public, and C is made of nothing else: neighbours differ in one user's labels.
-    return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, MECHANISM)
+    return ReleaseFacts(epsilon, 0.0, Neighbours.REPLACE_VALUES, "Laplace")
 
 
 def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 0.0) -> FloatArray:
@@ -101,7 +102,10 @@ def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, l
         everybody = float(weights.sum())
     largest_label = max(abs(low), abs(high))
     if not everybody * max(largest_label, 1.0) < sys.float_info.max / 4.0:
-        raise refuse("the coefficients of the largest labels reach beyond float64", remedy=OTHER_UNIT)
+        raise refuse(
+            "the coefficients of the largest labels reach beyond float64",
+            remedy="Express the labels or the features in another unit",
+        )
     terms = problem.num_features * problem.histogram.max_size
     u, m, tiny = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
     of_user = Fraction(problem.whitened.largest_user_weight(problem.whitened.sorted(weights)))
@@ -118,7 +122,7 @@ def draw_coefficients(
     labels: npt.ArrayLike,
     low: float = 0.0,
     charge: Charge | None = None,
-) -> Coefficients:
+) -> Draw:
     """Spend epsilon once: a fresh draw of the coefficients at every call.
 
     Args:
@@ -141,31 +145,16 @@ def draw_coefficients(
     sensitivity = released_sensitivity(problem, estimate, low)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact = [math.fsum(row * y) for row in estimate.matrix]
+    # From public figures: before anything is spent.
     standard_errors = np.sqrt(coefficient_variances(problem, estimate))
+    half_widths = interval_half_widths(problem, estimate)
     release = release_laplace(
         exact,
         sensitivity,
         problem.epsilon,
-        None if charge is None else lambda epsilon, _: charge(_facts(epsilon)),
+        None if charge is None else lambda epsilon, _: charge(_list_facts(epsilon)),
     )
-    return Coefficients(release, standard_errors, int(np.count_nonzero(numeric_labels(problem, labels) != y)))
-
-
-@dataclass(frozen=True, eq=False)
-class Draw:
-    """A draw as it was made, kept so that it is never made again unasked.
-
-    Attributes:
-        question: Digest of the problem it answers.
-        names: The coefficients, shape (num_features,).
-        coefficients: What was drawn.
-        half_widths: Of 95 % intervals, shape (num_features,).
-    """
-
-    question: str
-    names: tuple[str, ...]
-    coefficients: Coefficients
-    half_widths: FloatArray
+    return Draw(problem.digest, problem.feature_names, release, standard_errors, half_widths)
 
 
 def interval_half_widths(
@@ -277,10 +266,10 @@ def released_csv(draws: Sequence[Draw]) -> str:
             {
                 "draw": number,
                 "coefficient": [escape_formula(name) for name in draw.names],
-                "value": draw.coefficients.release.values,
-                "noise_scale": draw.coefficients.release.scale,
+                "value": draw.release.values,
+                "noise_scale": draw.release.scale,
                 "half_width_95": draw.half_widths,
-                "label": draw.coefficients.facts.label,
+                "label": draw.facts.label,
             }
         )
         for number, draw in enumerate(draws, 1)

@@ -34,7 +34,7 @@ which entries matter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,7 +49,6 @@ class PricedEntries:
     Attributes:
         prices: G = A M, shape (n, d).
         multipliers: lambda, shape (m,).
-        excess: theta.
         entries: Flat positions i d + j of the entries with |G_ij| > lambda_l, grouped by user, shape (k,).
         excesses: |G_ij| - lambda_l there, positive, shape (k,).
         reward: <M, E>.
@@ -58,7 +57,6 @@ class PricedEntries:
 
     prices: FloatArray
     multipliers: FloatArray
-    excess: float
     entries: IntArray
     excesses: FloatArray
     reward: float
@@ -69,11 +67,6 @@ class PricedEntries:
         """Return the best D(s M) over s >= 0: no feasible objective (divided by unit noise) is below."""
         # s <M, E> - s^2 Q is highest at s = <M, E> / (2 Q).
         return self.reward**2 / (4.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
-
-    @property
-    def best_scale(self) -> float:
-        """Return the s of `lower_bound`; 0 where the bound is 0."""
-        return self.reward / (2.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
 
     def candidate(self, trade_off: float) -> FloatArray:
         """Return the W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
@@ -200,7 +193,6 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
     return PricedEntries(
         prices=prices,
         multipliers=multipliers,
-        excess=theta,
         entries=entries.entries[is_used],
         excesses=excesses,
         reward=float(np.vdot(m, whitened.target)),
@@ -289,15 +281,15 @@ def hessian(whitened: Whitened, trade_off: float, priced: PricedEntries) -> Floa
 
 def _point(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
     priced = price(whitened, trade_off, m)
-    scale = priced.best_scale
+    # The best multiple of M, see `PricedEntries.lower_bound`.
+    scale = priced.reward / (2.0 * priced.penalty) if priced.lower_bound > 0.0 else 0.0
     if scale > 0.0 and abs(scale - 1.0) > 1e-15:
         # Everything is homogeneous in M: no second pass over the data.
         m = m * scale
-        priced = PricedEntries(
+        priced = replace(
+            priced,
             prices=priced.prices * scale,
             multipliers=priced.multipliers * scale,
-            excess=priced.excess * scale,
-            entries=priced.entries,
             excesses=priced.excesses * scale,
             reward=priced.reward * scale,
             penalty=priced.penalty * scale**2,

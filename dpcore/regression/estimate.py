@@ -20,7 +20,6 @@ from dpcore.regression.problem import RegressionProblem
 
 FEASIBILITY = 1e-9
 """C X may differ from I by so much in an entry, features measured in their root mean squares."""
-NO_BOUND = "this method does not claim to be the best"
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Step:
     entries: int
 
     @property
-    def gap(self) -> float:
+    def relative_gap(self) -> float:
         """Return (variance - lower_bound) / variance, at least 0."""
         return max(self.variance - self.lower_bound, 0.0) / self.variance if self.variance > 0.0 else 0.0
 
@@ -53,26 +52,22 @@ class LinearEstimate:
         matrix: C, shape (num_features, num_rows), rows of the data in their given order; C X = I. Its unit
             is 1 / unit of the feature.
         largest_user_weight: max_l sum_{i in S_l, j} |c_ij|, 1 / unit of the feature.
-        sensitivity: B times that: the L1 sensitivity of C y, label unit / feature unit.
         sampling_variance: sigma^2 sum c^2, summed over coefficients, (label unit / feature unit)^2.
         privacy_variance: Laplace noise, summed over coefficients, same unit.
         noise: The Laplace noise that each coefficient receives.
         infeasibility: Largest entry of C X - I, features measured in their root mean squares.
         certificate: Total variance beside a lower bound for every C, both recomputed from the data.
-        method: How C was found, a few words.
         stop_reason: How the search ended, a sentence.
         steps: The search in time, which grows while it goes on; empty for closed forms.
     """
 
     matrix: FloatArray
     largest_user_weight: float
-    sensitivity: float
     sampling_variance: float
     privacy_variance: float
     noise: LaplaceNoise
     infeasibility: float
     certificate: Certificate
-    method: str
     stop_reason: str
     steps: Sequence[Step] = field(default=(), repr=False)
 
@@ -127,9 +122,8 @@ def lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
 def evaluate(
     problem: RegressionProblem,
     matrix: FloatArray,
-    dual: FloatArray | None,
-    method: str,
-    stop_reason: str,
+    dual: FloatArray | None = None,
+    stop_reason: str = "A closed form.",
     steps: Sequence[Step] = (),
 ) -> LinearEstimate:
     """Compute the variances, the noise and the certificate of a matrix C from the data.
@@ -138,7 +132,6 @@ def evaluate(
         problem: The question.
         matrix: C, shape (num_features, num_rows).
         dual: M as in `lower_bound`; None where the method claims no optimality.
-        method: How C was found, a few words.
         stop_reason: How the search ended, a sentence.
         steps: The search in time.
 
@@ -163,7 +156,7 @@ def evaluate(
     sampling = problem.residual_variance * float(np.vdot(w, w))
     privacy = problem.unit_noise * largest**2
     infeasibility = whitened.residual(w)
-    bound, argument = -math.inf, NO_BOUND
+    bound, argument = -math.inf, "this method does not claim to be the best"
     if dual is not None:
         bound, argument = lower_bound(problem, dual), "a dual bound computed from the same data"
     value = sampling + privacy
@@ -173,13 +166,11 @@ def evaluate(
     return LinearEstimate(
         matrix=matrix,
         largest_user_weight=largest,
-        sensitivity=problem.value_bound * largest,
         sampling_variance=sampling,
         privacy_variance=privacy,
         noise=noise,
         infeasibility=infeasibility,
         certificate=Certificate(value, bound, argument),
-        method=method,
         stop_reason=stop_reason,
         steps=steps,
     )
@@ -203,24 +194,6 @@ def user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWe
         sizes=whitened.sizes,
         weights=whitened.per_user(np.abs(whitened.sorted(estimate.matrix))),
     )
-
-
-@dataclass(frozen=True)
-class PredictionError:
-    """Expected mean squared error of X beta~ against the labels, in its parts.
-
-    Attributes:
-        fit: (1/n) |y - X C y|^2, before noise, label unit squared.
-        privacy: 2 b^2 tr(X^T X) / n, due to the Laplace noise, label unit squared.
-    """
-
-    fit: float
-    privacy: float
-
-    @property
-    def total(self) -> float:
-        """Return both parts together."""
-        return self.fit + self.privacy
 
 
 def numeric_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
@@ -250,23 +223,23 @@ def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
     return y
 
 
-def prediction_error(
-    problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike
-) -> PredictionError:
+def prediction_error(problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike) -> float:
     """Compute the mean squared error of the released model's predictions, exactly in expectation over the noise.
 
     Args:
-        problem: The question.
+        problem: The problem.
         estimate: C and its noise.
         labels: y, shape (num_rows,), as they enter the release (clipped).
+
+    Returns:
+        (1/n) |y - X C y|^2 + 2 b^2 tr(X^T X) / n, label unit squared; the last term is due to the noise.
 
     Raises:
         InvalidInput: The labels do not fit.
     """
     y = checked_labels(problem, labels)
     fitted = problem.features @ (estimate.matrix @ y)
-    squares = float(np.sum(problem.whitened.units**2))  # tr(X^T X) / n
-    return PredictionError(float(np.mean((y - fitted) ** 2)), estimate.noise.variance * squares)
+    return float(np.mean((y - fitted) ** 2)) + estimate.noise.variance * problem.mean_square
 
 
 def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:

@@ -11,6 +11,7 @@ so W keeps its meaning and nothing has to be undone but the multipliers of the c
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from collections.abc import Sequence
@@ -113,10 +114,9 @@ class Whitened:
         w = w.copy()
         for j in range(w.shape[1]):
             support = np.flatnonzero(w[:, j])
-            # The support may have fewer independent rows than there are columns: least squares then makes up what it
-            # can.
             a = self.rows[support]
             for _ in range(2):
+                # The support may have too few independent rows: least squares then makes up what it can.
                 w[support, j] += a @ np.linalg.lstsq(a.T @ a, missing[:, j], rcond=1e-12)[0]
                 missing[:, j] = self.target[:, j] - a.T @ w[support, j]
         return w
@@ -202,20 +202,17 @@ class RegressionProblem(ByDigest):
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            features = _checked_features(self.features, problems)
-            codes = _checked_codes(self.user_codes, None if features is None else features.shape[0], problems)
-            names = _checked_names(
-                self.feature_names, None if features is None else features.shape[1], problems
-            )
-            self._check_question(problems)
+            features = _check_features(self.features, problems)
+            num_rows, num_features = (None, None) if features is None else features.shape
+            codes = _check_codes(self.user_codes, num_rows, problems)
+            names = _check_names(self.feature_names, num_features, problems)
+            self._check_settings(problems)
         assert features is not None
         assert codes is not None
         for array in (features, codes):
             # Digest and factors are computed once: nobody may change the arrays behind them.
             array.flags.writeable = False
-        object.__setattr__(self, "features", features)
-        object.__setattr__(self, "user_codes", codes)
-        object.__setattr__(self, "feature_names", names)
+        vars(self).update(features=features, user_codes=codes, feature_names=names)
         with problems:
             self._check_ratio(problems)
             if self.whitened.condition > 1.0 / RANK_TOLERANCE:
@@ -225,7 +222,7 @@ class RegressionProblem(ByDigest):
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",
                 )
 
-    def _check_question(self, problems: Problems) -> None:
+    def _check_settings(self, problems: Problems) -> None:
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
         problems.non_negative(residual_variance=self.residual_variance)
 
@@ -239,7 +236,7 @@ class RegressionProblem(ByDigest):
     def with_settings(
         self, epsilon: float, value_bound: float, residual_variance: float
     ) -> RegressionProblem:
-        """Return another question about the same features and owners, which are neither checked nor sorted again.
+        """Return another problem on the same features and owners, which are neither checked nor sorted again.
 
         Args:
             epsilon: As in `RegressionProblem`.
@@ -249,22 +246,13 @@ class RegressionProblem(ByDigest):
         Raises:
             InvalidInput: As for a new problem.
         """
-        new: RegressionProblem = object.__new__(RegressionProblem)
-        values = {
-            "features": self.features,
-            "user_codes": self.user_codes,
-            "feature_names": self.feature_names,
-            "epsilon": epsilon,
-            "value_bound": value_bound,
-            "residual_variance": residual_variance,
-            # Cached, not fields: they depend on features and owners alone.
-            "whitened": self.whitened,
-            "histogram": self.histogram,
-        }
-        for name, value in values.items():
-            object.__setattr__(new, name, value)
+        new = copy.copy(
+            self
+        )  # What is cached goes along: all but the digest depends on features and owners alone.
+        vars(new).update(epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance)
+        vars(new).pop("digest", None)
         with Problems() as problems:
-            new._check_question(problems)
+            new._check_settings(problems)
         with problems:
             new._check_ratio(problems)
         return new
@@ -294,6 +282,11 @@ class RegressionProblem(ByDigest):
         """Return A = sigma^2 / unit_noise: variances divided by `unit_noise` are A sum c^2 + (max_l sum |c|)^2."""
         return self.residual_variance / self.unit_noise
 
+    @property
+    def mean_square(self) -> float:
+        """Return tr(X^T X) / n, which noise of variance 1 on each coefficient adds to the prediction error."""
+        return float(np.sum(self.whitened.units**2))
+
     @cached_property
     def whitened(self) -> Whitened:
         """Return the rows sorted by user and the constraint C X = I in well-conditioned coordinates."""
@@ -316,7 +309,7 @@ class RegressionProblem(ByDigest):
         return content.hexdigest()
 
 
-def _checked_features(values: npt.ArrayLike, problems: Problems) -> FloatArray | None:
+def _check_features(values: npt.ArrayLike, problems: Problems) -> FloatArray | None:
     try:
         features = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError):
@@ -344,7 +337,7 @@ def _checked_features(values: npt.ArrayLike, problems: Problems) -> FloatArray |
     return features if d <= MAX_FEATURES and n * d <= MAX_ENTRIES and n >= d else None
 
 
-def _checked_codes(values: npt.ArrayLike, num_rows: int | None, problems: Problems) -> IntArray | None:
+def _check_codes(values: npt.ArrayLike, num_rows: int | None, problems: Problems) -> IntArray | None:
     codes = np.asarray(values)
     if codes.dtype.kind == "f" and np.all(np.isfinite(codes)) and np.all(codes == np.floor(codes)):
         codes = codes.astype(np.int64)
@@ -358,14 +351,12 @@ def _checked_codes(values: npt.ArrayLike, num_rows: int | None, problems: Proble
     return codes.astype(np.int64)
 
 
-def _checked_names(names: Sequence[str], num_features: int | None, problems: Problems) -> tuple[str, ...]:
+def _check_names(names: Sequence[str], num_features: int | None, problems: Problems) -> tuple[str, ...]:
     if num_features is None:
         return tuple(names)
-    if not names:
-        return tuple(f"x{j + 1}" for j in range(num_features))
-    if len(names) != num_features or len(set(names)) != len(names):
+    if names and (len(names) != num_features or len(set(names)) != len(names)):
         problems.add(f"feature_names must be {num_features} different names; got {len(names)}")
-    return tuple(str(name) for name in names)
+    return tuple(map(str, names)) or tuple(f"x{j + 1}" for j in range(num_features))
 
 
 def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:

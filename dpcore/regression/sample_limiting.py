@@ -9,43 +9,21 @@ Source: Epasto et al. 2020, section 5.2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems, refuse, require
+from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.regression.estimate import LinearEstimate, checked_labels, evaluate
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate, checked_labels, evaluate
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
 """Smallest over largest eigenvalue of the drawn rows' Gram matrix, all rows having 1: rank is lost below."""
-
-
-@dataclass(frozen=True)
-class CapOptions:
-    """How the expectation over draws is estimated.
-
-    Attributes:
-        caps: Caps to try, whole numbers of at least 1; a log-spaced choice from 1 to the largest user where
-            empty. Caps above the largest user count as that.
-        draws: Draws per cap, 1 to 10,000.
-        seed: Of the first draw, at least 0.
-    """
-
-    caps: tuple[int, ...] = ()
-    draws: int = 10
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.whole(1, 10_000, draws=self.draws)
-            problems.whole(0, 2**62, seed=self.seed)
-            for cap in self.caps:
-                problems.whole(1, 10**12, caps=cap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +66,9 @@ class CapCurve:
         rank_deficient: Draws whose rows are linearly dependent: no estimate exists there, shape (k,).
         sampling_variance: Mean over draws, summed over coefficients, (label unit / feature unit)^2.
         privacy_variance: Mean over draws, same unit.
-        standard_error: Of the mean total variance over the draws, same unit; NaN for a single draw.
         prediction_error: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
+        prediction_noise: The part of it that is privacy noise.
         stop_reason: How it ended, a sentence.
     """
 
@@ -99,8 +77,8 @@ class CapCurve:
     rank_deficient: IntArray
     sampling_variance: FloatArray
     privacy_variance: FloatArray
-    standard_error: FloatArray
     prediction_error: FloatArray
+    prediction_noise: FloatArray
     stop_reason: str
 
     @property
@@ -113,19 +91,27 @@ class CapCurve:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
         return np.asarray((self.rank_deficient == 0) & (self.num_used > 0))
 
-    def _lowest(self, costs: FloatArray) -> int:
-        allowed = np.where(self.has_estimate, costs, np.inf)
-        return int(np.argmin(np.where(np.isnan(allowed), np.inf, allowed)))
+    def errors(self, target: ErrorTarget) -> FloatArray:
+        """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
+        return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
+
+    def find_best(self, target: ErrorTarget) -> int:
+        """Return the position of the cap of least error, of those that never lost rank.
+
+        For predictions it is the paper's choice, which looks at labels.
+        """
+        errors = self.errors(target)
+        return int(np.argmin(np.where(self.has_estimate & ~np.isnan(errors), errors, np.inf)))
 
     @property
     def best(self) -> int:
-        """Return the position of the cap of least mean variance, of those that never lost rank."""
-        return self._lowest(self.variance)
+        """Return the position of the cap of least mean variance."""
+        return self.find_best(ErrorTarget.COEFFICIENTS)
 
     @property
     def best_prediction(self) -> int:
-        """Return the position of the cap of least mean prediction error: the paper's choice, which looks at labels."""
-        return self._lowest(self.prediction_error)
+        """Return the position of the cap of least mean prediction error."""
+        return self.find_best(ErrorTarget.PREDICTIONS)
 
     @property
     def max_contributions(self) -> int:
@@ -180,21 +166,22 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
         message = f"with at most {rows_kept} per user, this draw's rows are linearly dependent"
         raise refuse(message, remedy="Raise the bound, or draw again")
     c = whitened.original(whitened.repaired(w))
-    return evaluate(problem, c, None, f"sample limiting, at most {max_contributions:,}", "A closed form.")
+    return evaluate(problem, c)
 
 
-def candidate_caps(problem: RegressionProblem, options: CapOptions) -> IntArray:
-    """Return the caps that `solve` tries: ascending, the largest user's size among them."""
+def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
+    """Return the caps to try: ascending, the largest user's size among them."""
     largest = problem.histogram.max_size
-    if not options.caps:
+    if not caps:
         return np.unique(np.round(log_spaced(1.0, float(largest), 25)).astype(np.int64))
-    return np.unique(np.minimum(np.array((*options.caps, largest), dtype=np.int64), largest))
+    return np.unique(np.minimum(np.array((*caps, largest), dtype=np.int64), largest))
 
 
 def study(
     problem: RegressionProblem,
-    options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
+    draws: int = 10,
+    caps: Sequence[int] = (),
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -203,39 +190,38 @@ def study(
 
     Args:
         problem: Its features and owners are used, nothing else.
-        options: Caps, draws and seed.
         labels: y, shape (num_rows,), as they enter the release, for prediction errors; private.
+        draws: Draws per cap, at least 1.
+        caps: Caps to try, whole numbers of at least 1; a log-spaced choice from 1 to the largest user if empty. Caps
+            above the largest user count as that.
         progress: Told the share of draws done.
         should_stop: Asked between draws; what is done by then is kept.
 
     Raises:
         InvalidInput: The labels do not fit.
     """
-    options = options or CapOptions()
     y = None if labels is None else checked_labels(problem, labels)[problem.whitened.order]
-    caps = candidate_caps(problem, options)
-    costs = np.full((options.draws, caps.size, 3), np.nan)
+    tried_caps = _list_caps(problem, caps)
+    costs = np.full((draws, tried_caps.size, 3), np.nan)
     done, whitened = 0, problem.whitened
     all_rows_costs = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
-    for number in range(options.draws):
-        ranks = random_ranks(whitened, options.seed + number)
-        for k, cap in enumerate(caps[:-1]):
+    for number in range(draws):
+        ranks = random_ranks(whitened, number)
+        for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
                 break
             costs[number, k] = _costs(problem, np.flatnonzero(ranks < cap), y)
         else:
             costs[number, -1] = all_rows_costs
             done = number + 1
-            progress(done / options.draws)
+            progress(done / draws)
             continue
         break
     stop_reason = (
-        f"All {options.draws:,} draws."
-        if done == options.draws
-        else f"Stopped after {wording.counted(done, 'draw')}."
+        f"All {draws:,} draws." if done == draws else f"Stopped after {wording.counted(done, 'draw')}."
     )
     squares, largest, fit = np.moveaxis(costs[:done], 2, 0)
-    return CapDraws(caps, squares, largest, fit, stop_reason)
+    return CapDraws(tried_caps, squares, largest, fit, stop_reason)
 
 
 def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
@@ -249,28 +235,28 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     has_rank = ~np.isnan(sampling)
     num_used = has_rank.sum(axis=0)
     # Noise of variance v on each coefficient adds v tr(X^T X) / n to the squared error of predictions.
-    noise = privacy / problem.num_features * float(np.sum(problem.whitened.units**2))
+    noise_effect = problem.mean_square / problem.num_features
+    noise = privacy * noise_effect
     costs = np.stack((sampling, privacy, draws.fit + noise), axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(has_rank[:, :, None], costs, 0.0).sum(axis=0) / num_used[:, None]
-        deviations = np.where(has_rank, sampling + privacy - (means[:, 0] + means[:, 1]), 0.0)
-        error = np.sqrt((deviations**2).sum(axis=0) / np.where(num_used > 1, num_used - 1, 0) / num_used)
     return CapCurve(
         caps=draws.caps,
         num_used=num_used,
         rank_deficient=draws.squares.shape[0] - num_used,
         sampling_variance=means[:, 0],
         privacy_variance=means[:, 1],
-        standard_error=error,
         prediction_error=means[:, 2],
+        prediction_noise=means[:, 1] * noise_effect,
         stop_reason=draws.stop_reason,
     )
 
 
 def solve(
     problem: RegressionProblem,
-    options: CapOptions | None = None,
     labels: npt.ArrayLike | None = None,
+    draws: int = 10,
+    caps: Sequence[int] = (),
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -279,15 +265,16 @@ def solve(
 
     Args:
         problem: The question.
-        options: Caps, draws and seed.
-        labels: y, shape (num_rows,), for prediction errors; private.
+        labels: As in `study`.
+        draws: Likewise.
+        caps: Likewise.
         progress: Told the share of draws done.
         should_stop: Asked between draws; what is done by then is averaged.
 
     Raises:
         InvalidInput: The labels do not fit.
     """
-    return curve(problem, study(problem, options, labels, progress=progress, should_stop=should_stop))
+    return curve(problem, study(problem, labels, draws, caps, progress=progress, should_stop=should_stop))
 
 
 def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> tuple[float, float, float]:
@@ -308,7 +295,7 @@ def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> 
 def all_rows(problem: RegressionProblem) -> LinearEstimate:
     """Ordinary least squares on all rows, noise for the user who moves it most."""
     c = problem.whitened.original(problem.whitened.repaired(problem.whitened.ordinary()))
-    return evaluate(problem, c, None, "ordinary least squares, all rows", "A closed form.")
+    return evaluate(problem, c)
 
 
 def user_averages(problem: RegressionProblem) -> LinearEstimate:
@@ -329,4 +316,4 @@ def user_averages(problem: RegressionProblem) -> LinearEstimate:
         raise refuse(message, remedy="Use rows instead of averages")
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     c = whitened.original(whitened.repaired(shared))
-    return evaluate(problem, c, None, "ordinary least squares on user averages", "A closed form.")
+    return evaluate(problem, c)

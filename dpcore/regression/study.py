@@ -46,17 +46,14 @@ class Sweep:
     num_values: int
 
     @property
-    def stop_reason(self) -> str:
-        """Return a sentence on how it ended."""
-        done = self.values.size
-        if done == self.num_values:
-            return f"All {done} points."
-        return f"Stopped after {done} of {self.num_values} points."
-
-    @property
     def is_complete(self) -> bool:
         """Return True if no value is missing."""
         return self.values.size == self.num_values
+
+
+def describe_stop(sweep: Sweep) -> str:
+    """Say how far a sweep came that was stopped; empty if it is complete."""
+    return "" if sweep.is_complete else f"Stopped after {sweep.values.size} of {sweep.num_values} points."
 
 
 def _sweep(
@@ -85,14 +82,14 @@ def _solve_point(
         is that of the cap that is best for it, in expectation over draws; ``best_cap`` has the least variance. ``gap``
         is the relative gap of the best weights to the lower bound.
     """
-    estimate = working_set.solve(problem, working_set.SolverOptions(TOLERANCE), should_stop=should_stop)
+    estimate = working_set.solve(problem, TOLERANCE, should_stop=should_stop)
     cap_draws = draws()
     if should_stop():
         return None
     caps = sample_limiting.curve(problem, cap_draws)
     return {
         "ours_coefficients": estimate.variance,
-        "ours_predictions": prediction_error(problem, estimate, labels).total,
+        "ours_predictions": prediction_error(problem, estimate, labels),
         "best_cap_coefficients": float(caps.variance[caps.best]),
         "best_cap_predictions": float(caps.prediction_error[caps.best_prediction]),
         "no_cap_coefficients": float(caps.variance[-1]),
@@ -220,8 +217,7 @@ def over_examples(example: int, *, progress: Progress = silent, should_stop: Sho
     def solve_at(g: float) -> dict[str, float] | None:
         problem = (examples.example_1 if example == 1 else examples.example_3)(int(g))
         best = working_set.solve(problem, should_stop=should_stop)
-        options = sample_limiting.CapOptions(caps=tuple(range(1, int(g) + 1)))
-        caps = sample_limiting.solve(problem, options, should_stop=should_stop)
+        caps = sample_limiting.solve(problem, caps=range(1, int(g) + 1), should_stop=should_stop)
         if should_stop():
             return None
         return {
@@ -256,6 +252,8 @@ METHODS = (
     ("best_bound", "Best bound", Style.CAP, "diamond"),
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
+COLUMNS = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
+"""Beginning of the columns of a sweep, by the keys of `METHODS`."""
 DATA = (
     "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
     "law. σ² is the generator's, and B the range of its labels. 10 data sets; over noise the expectation is exact."
@@ -287,14 +285,13 @@ def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
     variance = ordinary_residual_variance(rows.features, rows.labels)
     value_bound = float(np.abs(rows.labels).max())
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
-    draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=DRAWS), rows.labels)
+    draws = sample_limiting.study(problem, rows.labels, DRAWS)
     return _select_errors(over_epsilon(problem, draws, rows.labels, (epsilon,)))
 
 
 def _select_errors(sweep: Sweep) -> dict[str, float]:
     """Return the errors of prediction at the first value, by the keys of `METHODS`."""
-    names = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
-    return {key: float(sweep.columns[f"{name}_predictions"][0]) for key, name in names.items()}
+    return {key: float(sweep.columns[f"{name}_predictions"][0]) for key, name in COLUMNS.items()}
 
 
 def _compute_at_epsilons(rows: float, seed: int) -> dict[str, float]:

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from dpcore.common.certificate import Certificate, Solved, solve_timed
-from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression import dual
@@ -120,7 +119,6 @@ def solve_restricted(
     return Restricted(w, dual, multipliers, True, str(solution.status))
 
 
-METHOD = "best linear unbiased estimator"
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
 """Trade-offs A, times the number of users, by which the dual is smoothed where the true one is smaller."""
 
@@ -135,24 +133,8 @@ ENTERING = 32
 """Entries of one user that may enter the working set at a time: a heavy user has many that look alike."""
 
 
-@dataclass(frozen=True)
-class SolverOptions:
-    """Limits that change the time taken, never the right answer.
-
-    Attributes:
-        tolerance: Relative gap at which the search ends, at least 1e-12.
-        rounds: Restricted problems to solve at most.
-        newton_steps: Newton steps at most on the true dual.
-    """
-
-    tolerance: float = 1e-8
-    rounds: int = 50
-    newton_steps: int = 60
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(1e-12, 1.0, tolerance=self.tolerance)
-            problems.whole(0, 10_000, rounds=self.rounds, newton_steps=self.newton_steps)
+ROUNDS, NEWTON_STEPS = 50, 60
+"""Restricted problems to solve at most, and Newton steps at most on the true dual."""
 
 
 class _Search:
@@ -161,12 +143,12 @@ class _Search:
     def __init__(
         self,
         problem: RegressionProblem,
-        options: SolverOptions,
+        tolerance: float,
         progress: Progress,
         should_stop: ShouldStop,
         on_first: Callable[[LinearEstimate], None] | None,
     ) -> None:
-        self.problem, self.options = problem, options
+        self.problem, self.tolerance = problem, tolerance
         self.whitened, self.trade_off = problem.whitened, problem.trade_off
         self.progress, self.should_stop, self.on_first = progress, should_stop, on_first
         self.began = time.perf_counter()
@@ -185,7 +167,7 @@ class _Search:
 
     @property
     def proved(self) -> bool:
-        return self.gap <= self.options.tolerance
+        return self.gap <= self.tolerance
 
     @property
     def stopped(self) -> bool:
@@ -212,7 +194,7 @@ class _Search:
         seconds = time.perf_counter() - self.began
         self.entries = entries
         self.steps.append(Step(seconds, unit * self.value, unit * self.bound, entries))
-        self.progress(measure_progress(self.gap, self.options.tolerance))
+        self.progress(measure_progress(self.gap, self.tolerance))
         if self.on_first is not None and self.gap <= FIRST_GAP and not self.proved:
             on_first, self.on_first = self.on_first, None
             on_first(self.answer("The search goes on: the best so far."))
@@ -220,12 +202,12 @@ class _Search:
     def answer(self, stop_reason: str) -> LinearEstimate:
         """Return the best C so far, with what is proved of it."""
         c = self.whitened.original(self.best_w)
-        return evaluate(self.problem, c, self.best_dual, METHOD, stop_reason, self.steps)
+        return evaluate(self.problem, c, self.best_dual, stop_reason, self.steps)
 
 
 def solve(
     problem: RegressionProblem,
-    options: SolverOptions | None = None,
+    tolerance: float = 1e-8,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -235,7 +217,7 @@ def solve(
 
     Args:
         problem: The question.
-        options: Tolerance and limits.
+        tolerance: Relative gap at which the search ends.
         progress: Told the share of the way to the tolerance, on a logarithmic scale, from 0 to 1.
         should_stop: Asked often; once it returns True the best C so far is returned.
         on_first: Told the first C that is proved within `FIRST_GAP` of the best, as a whole answer whose steps go on
@@ -246,7 +228,7 @@ def solve(
 
     Source: Epasto et al. 2020, theorem 6, for the objective.
     """
-    search = _Search(problem, options or SolverOptions(), progress, should_stop, on_first)
+    search = _Search(problem, tolerance, progress, should_stop, on_first)
     search.record(search.best_w.size)
     keys = _newton(search)
     if search.proved:
@@ -267,7 +249,7 @@ def _newton(search: _Search) -> IntArray:
         exact = level == a
         # Where privacy noise rules, Newton on the true dual only refines what the smoothed ones found.
         brief = not exact or a * whitened.starts.size < BRIEF_BELOW
-        steps = min(search.options.newton_steps, BRIEF_STEPS) if brief else search.options.newton_steps
+        steps = min(NEWTON_STEPS, BRIEF_STEPS) if brief else NEWTON_STEPS
 
         def settled(point: dual.DualPoint, exact: bool = exact) -> bool:
             if not exact:
@@ -323,7 +305,7 @@ def _grow(search: _Search, keys: IntArray) -> str:
     whitened, a = search.whitened, search.trade_off
     # Without d independent rows the restricted problem could have no feasible point at all.
     keys = np.union1d(keys, _feasible_basis(search))
-    for _ in range(search.options.rounds):
+    for _ in range(ROUNDS):
         if keys.size > MAX_WORKING_SET:
             return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
         scale = whitened.largest_user_weight(search.best_w)
@@ -418,7 +400,7 @@ def solve_with_cvxpy(
     w = whitened.repaired(whitened.sorted(weights))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
     dual = -whitened.triangle @ multipliers.T
-    return evaluate(problem, whitened.original(w), dual, f"CVXPY with {solver}", stop_reason)
+    return evaluate(problem, whitened.original(w), dual, stop_reason)
 
 
 def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:

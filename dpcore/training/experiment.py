@@ -1,5 +1,9 @@
 """Loss and accuracy of every method at every bound, over many runs: a table that fills while it is computed.
 
+Runs are made in batches (`_order_missing_runs`), each split by split (`_fill_batch`): train the models of some bounds
+of one method together, score them on both sides of the split, write the scores. `compute_references` has the models
+that they are compared with, and `summarise_splits` the means with their errors.
+
 Each entry depends on the experiment, its method and bound, and the number of its run, on nothing else: a
 stopped computation continues later with the same numbers.
 """
@@ -154,12 +158,9 @@ class Table:
 
     def find_cells(self, method: Method) -> IntArray:
         """Find the positions of a method's cells, by bound."""
-        indices = [
-            cell_index for cell_index, cell in enumerate(self.experiment.cells) if cell.method is method
-        ]
-        return np.array(
-            sorted(indices, key=lambda cell_index: self.experiment.cells[cell_index].reach), dtype=np.int64
-        )
+        cells = self.experiment.cells
+        indices = [cell_index for cell_index, cell in enumerate(cells) if cell.method is method]
+        return np.array(sorted(indices, key=lambda cell_index: cells[cell_index].reach), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,14 +211,16 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
     is_done = np.isfinite(values)
     num_runs = is_done.sum(axis=-1)
     split_means = average_by_split(values, experiment)
-    # Step 1, noise: deviations from the mean of the own split. How splits differ is the uncertainty about users.
+    # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
+    # splits differ, which is the uncertainty about users.
     residuals = np.where(is_done, values - split_means[..., np.arange(values.shape[-1]) % num_splits], 0.0)
     num_split_means = np.isfinite(split_means).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # Each split mean takes one degree of freedom.
+        # Each mean of a split takes one degree of freedom.
         degrees = np.maximum(num_runs - num_split_means, 0)
         spread = np.sqrt((residuals * residuals).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
         mean = np.where(is_done, values, 0.0).sum(axis=-1) / num_runs
+        # Step 2: other users, from the means of the splits.
         spread_between_splits = summarise_runs(split_means, axis=-1).spread
         test_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_width = (
@@ -251,9 +254,11 @@ class References:
     certificate: Certificate
     theta: FloatArray
 
-    def average(self, scores: FloatArray, side: int, unit: ScoreUnit, measure: Measure) -> float:
-        """Average one score over the splits."""
-        return float(scores[:, side, list(ScoreUnit).index(unit), list(Measure).index(measure)].mean())
+    def average(self, scores: FloatArray, unit: ScoreUnit, measure: Measure) -> float:
+        """Average one score on users held out over the splits."""
+        return float(
+            scores[:, Side.HELD_OUT, list(ScoreUnit).index(unit), list(Measure).index(measure)].mean()
+        )
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
@@ -264,40 +269,35 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
     Returns:
         None where it was stopped.
     """
-    mechanism = experiment.mechanism
+    mechanism, loss = experiment.mechanism, experiment.mechanism.loss
+    # Invariant: every split has the scores without privacy, of guessing, without noise, and also without clipping.
     scores_by_split: list[list[FloatArray]] = []
     first_fit: optimum.Fit | None = None
     for train, test in experiment.splits:
-        fit = optimum.fit_model(
-            train, mechanism.loss, np.ones(train.num_rows), mechanism.radius, should_stop=should_stop
-        )
-        models_without_noise = []
-        if first_fit is None or train.num_rows <= 2 * FIRST_LOOK_ROWS:
-            models_without_noise = [
-                descent.descend_without_noise(train, mechanism, clipped, should_stop)
-                for clipped in (True, False)
-            ]
-        if should_stop() or any(theta is None for theta in models_without_noise):
-            return None
-        first_fit = first_fit or fit
-        best_constant = optimum.find_best_constant(train, mechanism.loss)
-        sides = (train, test)
-        models = [fit.theta[:, None], *(theta for theta in models_without_noise if theta is not None)]
-        model_scores = [
-            np.stack([compute_scores(side, mechanism.loss, theta)[0] for side in sides]) for theta in models
+        # Step 1: train without privacy, and without noise; the latter takes long, so on a large table just once.
+        weights = np.ones(train.num_rows)
+        fit = optimum.fit_model(train, loss, weights, mechanism.radius, should_stop=should_stop)
+        has_descent = first_fit is None or train.num_rows <= 2 * FIRST_LOOK_ROWS
+        models = [fit.theta[:, None]] + [
+            descent.descend_without_noise(train, mechanism, has_clipping, should_stop)
+            for has_clipping in (True, False)
+            if has_descent
         ]
-        # A later split of a large table has no descent of its own: its scores without privacy (0), plus the losses
-        # over those on the first split of the descent without noise (2) and also without clipping (3).
-        model_scores += (
-            [
-                model_scores[0] + scores_by_split[0][score_index] - scores_by_split[0][0]
-                for score_index in (2, 3)
-            ]
-            if len(model_scores) == 1
-            else []
+        if should_stop() or any(theta is None for theta in models):
+            return None
+        # Step 2: score the models on both sides of the split.
+        no_privacy, *without_noise = (
+            np.stack([compute_scores(rows, loss, theta)[0] for rows in (train, test)])
+            for theta in models
+            if theta is not None
         )
-        guessing_scores = np.stack([score_constant(side, mechanism.loss, best_constant) for side in sides])
-        scores_by_split.append([model_scores[0], guessing_scores, model_scores[1], model_scores[2]])
+        if not has_descent:  # Its losses over the model without privacy are those on the first split.
+            first_scores = scores_by_split[0]
+            without_noise = [no_privacy + first_scores[k] - first_scores[0] for k in (2, 3)]
+        best_constant = optimum.find_best_constant(train, loss)
+        guessing = np.stack([score_constant(rows, loss, best_constant) for rows in (train, test)])
+        scores_by_split.append([no_privacy, guessing, *without_noise])
+        first_fit = first_fit or fit
     assert first_fit is not None
     stacked = [np.stack(split_scores) for split_scores in zip(*scores_by_split, strict=True)]
     return References(stacked[0], stacked[1], stacked[2], stacked[3], first_fit.certificate, first_fit.theta)
@@ -352,133 +352,122 @@ def fill_table(
     Returns:
         The table with what was made; the one given stays as it is.
     """
-    experiment = table.experiment
-    table_scores = table.scores.copy()
-    # Invariant: an entry is NaN until its run is finished on its split, and never changes after that. Hence any table
-    # that is passed on or returned is valid, and `_order_work` finds the rest from the NaN entries alone.
-    order = _order_work(experiment, table_scores, BATCH if on_update is not None else experiment.runs)
-    num_left = sum(len(cells) * len(runs) for cells, runs in order)
-    num_runs = table_scores.shape[0] * table_scores.shape[1]
-    rank_cache: dict[range, IntArray] = {}
-    for batch_index, (cells, runs) in enumerate(order):
-        is_stopped = False
-        for split_index, (train, test) in enumerate(experiment.splits):
-            runs_of_split = _select_runs_of_split(runs, split_index, len(experiment.splits))
-            if not runs_of_split:
-                continue
-            theta = _train_models(experiment, train, cells, runs_of_split, rank_cache, should_stop)
-            if theta is None:
-                # The runs of earlier splits stay: `_order_work` lists the others alone.
-                is_stopped = True
-                break
-            for side_index, side_rows in enumerate((train, test)):
-                model_scores = compute_scores(side_rows, experiment.mechanism.loss, theta)
-                table_scores[
-                    cells, runs_of_split.start : runs_of_split.stop : runs_of_split.step, side_index
-                ] = model_scores.reshape(len(cells), len(runs_of_split), *SHAPE)
-        if is_stopped:
+    experiment, scores = table.experiment, table.scores.copy()
+    # Invariant of the scores: an entry is NaN until its run is finished on its split, and never changes after that.
+    # Hence every table that is passed on or returned is valid, and NaN alone says what is missing.
+    #
+    # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
+    batches = _order_missing_runs(experiment, scores, BATCH if on_update is not None else experiment.runs)
+    num_missing = sum(len(cells) * len(runs) for cells, runs in batches)
+    rank_cache: dict[tuple[int, ...], IntArray] = {}
+    for batch_index, (cells, runs) in enumerate(batches):
+        # Step 2: train and score a batch, split by split. Invariant: what is finished before a stop is in the scores.
+        if not _fill_batch(experiment, scores, cells, runs, rank_cache, should_stop):
             break
-        num_left -= len(cells) * len(runs)
-        progress(1.0 - num_left / num_runs)
-        next_batch = order[batch_index + 1 : batch_index + 2]
-        method = experiment.cells[cells[0]].method
-        is_last_of_method = not next_batch or experiment.cells[next_batch[0][0][0]].method is not method
-        if on_update is not None and (is_last_of_method or next_batch[0][1].start > runs.start):
-            on_update(Table(experiment, table_scores.copy()))
-    return Table(experiment, table_scores)
+        num_missing -= len(cells) * len(runs)
+        progress(1.0 - num_missing / (len(experiment.cells) * experiment.runs))
+        # Step 3: pass on a copy when all bounds of a method have as many runs. Invariant: its curve has no steps that
+        # come from more runs at one bound than at another.
+        following = batches[batch_index + 1] if batch_index + 1 < len(batches) else None
+        is_method_filled = (
+            following is None
+            or experiment.cells[following[0][0]].method is not experiment.cells[cells[0]].method
+            or following[1][0] > runs[0]
+        )
+        if on_update is not None and is_method_filled:
+            on_update(Table(experiment, scores.copy()))
+    return Table(experiment, scores)
 
 
-def _order_work(
-    experiment: Experiment, table_scores: FloatArray, batch: int
-) -> list[tuple[list[int], range]]:
-    """List the missing (cells, runs): first the first ``batch`` runs of all cells, with output perturbation last.
-
-    Cells that are trained together stand in one entry.
-    """
-    # Step 1: cut the runs into batches, the first one small, so that a whole curve is shown soon; the later ones
-    # large, for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`.
+def _order_missing_runs(
+    experiment: Experiment, scores: FloatArray, first_batch: int
+) -> list[tuple[list[int], tuple[int, ...]]]:
+    """List the missing (cells, runs): those of the first ``first_batch`` runs of all cells come first."""
+    # Step 1: cut the runs into intervals, a small one first, so that a whole curve is shown soon, and then large ones,
+    # for larger matrices and one set of ranks for all caps, within the memory of `_RANKS`. Invariant: the intervals
+    # cover all runs once.
     later_batch = max(min(4 * BATCH * len(experiment.splits), _RANKS // experiment.train.num_rows), 1)
-    batch_ends = [0, min(batch, later_batch, experiment.runs)]
-    while batch_ends[-1] < experiment.runs:
-        batch_ends.append(min(batch_ends[-1] + later_batch, experiment.runs))
-    # Step 2: list the missing runs of each batch by method. A cell joins the entry before it where both are trained in
-    # one descent. Invariant: each missing run is in exactly one entry, and an entry has runs of one batch only.
-    order: list[tuple[list[int], range]] = []
-    for start, stop in itertools.pairwise(batch_ends):
+    ends = [0, min(first_batch, later_batch, experiment.runs)]
+    while ends[-1] < experiment.runs:
+        ends.append(min(ends[-1] + later_batch, experiment.runs))
+    # Step 2: list what each interval lacks, method by method, output perturbation last. A cell joins the batch before
+    # it if both lack the same runs and are trained in one descent. Invariant: the runs of a batch are of one interval.
+    batches: list[tuple[list[int], tuple[int, ...]]] = []
+    for start, stop in itertools.pairwise(ends):
         for method in Method:
             for cell_index, cell in enumerate(experiment.cells):
-                if cell.method is method:
-                    missing = np.flatnonzero(np.isnan(table_scores[cell_index, start:stop, 0, 0, 0])) + start
-                    for runs in _group_consecutive(missing.tolist()):
-                        if order and _is_trained_with(experiment, order[-1], cell_index, runs):
-                            order[-1][0].append(cell_index)
-                        else:
-                            order.append(([cell_index], runs))
-    return order
+                is_missing = np.isnan(scores[cell_index, start:stop, 0, 0, 0])
+                runs = tuple((np.flatnonzero(is_missing) + start).tolist())
+                if cell.method is not method or not runs:
+                    continue
+                if batches and batches[-1][1] == runs and _fits(experiment, batches[-1][0], cell_index, runs):
+                    batches[-1][0].append(cell_index)
+                else:
+                    batches.append(([cell_index], runs))
+    return batches
 
 
-def _is_trained_with(
-    experiment: Experiment, previous: tuple[list[int], range], cell_index: int, runs: range
-) -> bool:
-    """Return True if a cell is trained together with the previous ones, as long as a step fits into the cache.
+def _fits(experiment: Experiment, cells: Sequence[int], cell_index: int, runs: Sequence[int]) -> bool:
+    """Return True if one more cell is trained together with others, as long as a step fits into the cache.
 
-    For few rows a step is mostly the calls of some thirty functions, which take as long for one bound as for
-    all.
+    For few rows a step is mostly the calls of some thirty functions, which take as long for one bound as for all.
     """
-    cells, previous_runs = previous
     num_models = (len(cells) + 1) * -(-len(runs) // len(experiment.splits))
-    return (
-        runs == previous_runs
-        and num_models * experiment.train.num_rows <= BLOCK
-        and descent.are_trained_together(
-            experiment.cells[cells[0]], experiment.cells[cell_index], experiment.mechanism
-        )
+    return num_models * experiment.train.num_rows <= BLOCK and descent.are_trained_together(
+        experiment.cells[cells[0]], experiment.cells[cell_index], experiment.mechanism
     )
 
 
-def _select_runs_of_split(runs: range, split_index: int, num_splits: int) -> range:
-    """Select the runs that are made on one of the splits."""
-    first_run = runs.start + (split_index - runs.start) % num_splits
-    return range(first_run, max(runs.stop, first_run), num_splits)
-
-
-def _group_consecutive(numbers: Sequence[int]) -> list[range]:
-    """Group ascending numbers into ranges."""
-    ranges: list[range] = []
-    for number in numbers:
-        if ranges and ranges[-1].stop == number:
-            ranges[-1] = range(ranges[-1].start, number + 1)
-        else:
-            ranges.append(range(number, number + 1))
-    return ranges
+def _fill_batch(
+    experiment: Experiment,
+    scores: FloatArray,
+    cells: Sequence[int],
+    runs: Sequence[int],
+    rank_cache: dict[tuple[int, ...], IntArray],
+    should_stop: ShouldStop,
+) -> bool:
+    """Train the runs of some cells and write their scores; return False if it was stopped."""
+    splits, loss = experiment.splits, experiment.mechanism.loss
+    for split_index, (train, test) in enumerate(splits):
+        # A run is made on one split, by its number: whichever runs are made together, it is the same.
+        runs_of_split = tuple(run for run in runs if run % len(splits) == split_index)
+        if not runs_of_split:
+            continue
+        theta = _train_models(experiment, train, cells, runs_of_split, rank_cache, should_stop)
+        if theta is None:
+            return False
+        positions = np.array(cells)[:, None], np.array(runs_of_split)
+        for side_index, side_rows in enumerate((train, test)):
+            model_scores = compute_scores(side_rows, loss, theta)
+            scores[*positions, side_index] = model_scores.reshape(len(cells), len(runs_of_split), *SHAPE)
+    return True
 
 
 def _train_models(
     experiment: Experiment,
     train: ClassifierRows,
     cells: Sequence[int],
-    runs: range,
-    rank_cache: dict[range, IntArray],
+    runs: tuple[int, ...],
+    rank_cache: dict[tuple[int, ...], IntArray],
     should_stop: ShouldStop,
 ) -> FloatArray | None:
-    """Train θ of the runs at each bound in turn, shape (num_features, cells × runs)."""
+    """Train θ of the runs at each bound in turn, shape (num_features, cells × runs); None where it was stopped."""
     mechanism, seed = experiment.mechanism, experiment.seed
-    experiment_cells = [experiment.cells[cell_index] for cell_index in cells]
-    if experiment_cells[0].method is Method.OUTPUT:
-        return optimum.perturb_minimiser(
-            train, mechanism, experiment_cells[0], seed, runs, should_stop=should_stop
-        )
-    run_ranks = None
-    if experiment_cells[0].method is Method.CAP:
+    first_cell, *further_cells = (experiment.cells[cell_index] for cell_index in cells)
+    if first_cell.method is Method.OUTPUT:
+        return optimum.perturb_minimiser(train, mechanism, first_cell, seed, runs, should_stop=should_stop)
+    ranks = None
+    if first_cell.method is Method.CAP:
+        # All caps of a batch share the ranks of their rows.
         if runs not in rank_cache:
             if len(rank_cache) >= len(experiment.splits):
                 rank_cache.clear()  # Those of one batch at a time: a run number is on one split only.
             rank_cache[runs] = draw_ranks(train, seed, runs)
-        run_ranks = rank_cache[runs]
-    if len(experiment_cells) == 1:
+        ranks = rank_cache[runs]
+    if not further_cells:
         return descent.train_cell(
-            train, mechanism, experiment_cells[0], seed, runs, ranks=run_ranks, should_stop=should_stop
+            train, mechanism, first_cell, seed, runs, ranks=ranks, should_stop=should_stop
         )
     return descent.train_cells(
-        train, mechanism, experiment_cells, seed, runs, ranks=run_ranks, should_stop=should_stop
+        train, mechanism, [first_cell, *further_cells], seed, runs, ranks=ranks, should_stop=should_stop
     )

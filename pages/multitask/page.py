@@ -14,6 +14,7 @@ from dpcore.multitask.answer import build_answer, solve_beside_page
 from dpcore.multitask.answer.sections import STUDIES
 from dpcore.multitask.answer.words import summarise_tasks
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.report.content import Line
 from dpcore.report.script import Code, Source
 from pages.multitask.question import QUESTION, list_answer_fields
 from pages.shared.fields import fields
@@ -82,22 +83,15 @@ class MultitaskPage(Page):
         """Return the fields that the answer depends on."""
         return list_answer_fields(answer.parameters)
 
-    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
-        """Offer the answer; generated tasks stand in place of the data."""
-        dataset = data if answer.parameters.source is TaskSource.DATA else None
+    def build_source(self, answer: Answer, data: Dataset) -> Source:
+        """Build the source of the script; generated tasks need no data."""
         source = report_content.source(needs_rows=True, disclosure=answer.disclosure)
-        if dataset is None:
-            source = replace(source, write_cell=write_generated_cell)
-        labels = QUESTION.get_labels(*self.fields_in_report(answer))
-        summary = summarise_tasks(answer.solution, dataset)
-        report_content.draw(
-            self.stem,
-            answer.disclosure,
-            lambda: report_content.of_answer(
-                QUESTION, answer, source, setting_labels=labels, summary=summary
-            ),
-            answer.methods,
-        )
+        is_generated = answer.parameters.generator is not None
+        return replace(source, write_cell=write_generated_cell) if is_generated else source
+
+    def summarise(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
+        """Summarise users and tasks."""
+        return summarise_tasks(answer.solution, None if answer.parameters.generator else data)
 
 
 MultitaskPage(QUESTION, solve_beside_page, build_answer, stem="many_tasks").show()

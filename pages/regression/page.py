@@ -12,9 +12,12 @@ from dpcore.answer import Answer
 from dpcore.answer.section import Cached, Found
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
+from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
+from dpcore.regression import draw as regression_draw
 from dpcore.regression.answer import RegressionSolution, build_answer, words
 from dpcore.regression.answer.solution import count_clipped, solve_beside_page, table_of
+from dpcore.regression.draw import draw_coefficients
 from dpcore.regression.estimate import ErrorTarget
 from dpcore.regression.parameters import (
     DataSource,
@@ -24,16 +27,73 @@ from dpcore.regression.parameters import (
 )
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
-from pages.regression import release
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.regression.upload import UPLOAD, RegressionData
+from pages.regression.upload import UPLOAD, RegressionData, find_loaded, find_releases, list_lines
+from pages.shared.base import tables
 from pages.shared.card import cards
+from pages.shared.card.releases import Releases
 from pages.shared.data import table_upload
 from pages.shared.fields import fields, runner
 from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
 
 TARGETS = {ErrorTarget.COEFFICIENTS: "Coefficients", ErrorTarget.PREDICTIONS: "Predictions"}
+
+
+def show_release(answer: Answer) -> None:
+    """Draw the tab: a description, the button, and the latest draw with its label."""
+    solution, store = answer.solution, find_releases(answer)
+    draws, latest = store.draws, store.draws[-1] if store.draws else None
+    epsilon = format_rounded_up(solution.problem.epsilon)
+    st.markdown(
+        f"A draw adds fresh Laplace noise of scale **{wording.number(solution.best_estimate.noise.scale)}** to each "
+        f"coefficient, by OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; "
+        "every further draw of the same labels spends more."
+    )
+    if solution.variance_is_private:
+        st.warning(
+            "σ² was read from private labels, and C depends on it: ε would not cover that. Enter a σ² that you may "
+            "publish under *More settings*, then draw.",
+            icon=":material/lock:",
+        )
+    fields.button(
+        f"Draw once more: spends another ε = {epsilon}"
+        if draws
+        else f"Draw the coefficients: spends ε = {epsilon}",
+        "regression_draw",
+        "casino",
+        _draw,
+        store,
+        solution,
+        is_main=not draws,
+        disabled=solution.variance_is_private or solution.stage is not Stage.FINAL,
+        help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
+    )
+    store.say_refused()
+    is_earlier = latest is not None and latest.question != solution.problem.digest
+    store.show_account(None if latest is None else latest.facts, is_earlier)
+    columns = words.tabulate_release(solution, latest)
+    tables.show(
+        columns,
+        "Coefficients with noise scale, standard error and, once drawn, released value and interval",
+        "regression_coefficients",
+        dict.fromkeys([name for name in columns if name != "Coefficient"], "%.4g"),
+    )
+    st.caption(words.describe_release(solution))
+    if latest is None:
+        cards.label(answer.disclosure)
+    else:
+        label = "Released coefficients (CSV)"
+        store.file_button(label, lambda: regression_draw.released_csv(draws), "released-coefficients")
+
+
+def _draw(store: Releases, solution: RegressionSolution) -> None:
+    labels, lower = table_of(solution.data).labels, solution.parameters.lower
+    store.draw(
+        lambda charge: draw_coefficients(
+            solution.problem, solution.best_estimate, labels, lower, charge=charge
+        )
+    )
 
 
 def build_shown_answer(
@@ -119,7 +179,7 @@ class RegressionPage(Page):
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the release."""
-        return {"Release": lambda: release.show(answer)}
+        return {"Release": lambda: show_release(answer)}
 
     def file_label(self, name: str) -> str:
         """Return the text of the button of C."""
@@ -136,7 +196,7 @@ class RegressionPage(Page):
 
     def build_source(self, answer: Answer, data: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""
-        loaded = release.find_loaded(answer)
+        loaded = find_loaded(answer)
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is DataSource.GENERATED:
@@ -147,8 +207,8 @@ class RegressionPage(Page):
 
     def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent."""
-        store = release.find_releases(answer)
-        return release.list_lines(store.draws, store.ledger)
+        store = find_releases(answer)
+        return list_lines(store.draws, store.ledger)
 
 
 RegressionPage(QUESTION, solve_beside_page, build_shown_answer, progress_below=True).show()

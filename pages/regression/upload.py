@@ -1,13 +1,23 @@
-"""The Regression page's own upload: which column is the label, the user, a feature."""
+"""The own data of the page Regression, and what was released from their labels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import streamlit as st
+
+from dpcore.answer.answer import Answer
+from dpcore.common import wording
+from dpcore.common.privacy import Ledger
 from dpcore.data.design_matrix import Design
 from dpcore.dataset import Dataset
 from dpcore.regression import problem
+from dpcore.regression.draw import Draw
+from dpcore.regression.parameters import DataSource
+from dpcore.report.content import Line
 from pages.regression.question import QUESTION
+from pages.shared.card.releases import Releases, lost_sentence, released_lines, spent_lines
 from pages.shared.data.table_upload import TableUpload
 
 
@@ -35,3 +45,29 @@ UPLOAD = TableUpload(
     build_entry=RegressionData,
     check=problem.check,
 )
+
+SUBJECT = "these labels"
+
+
+def find_loaded(answer: Answer) -> RegressionData:
+    """Return the data of an answer, with their account."""
+    data = answer.solution.data
+    if answer.parameters.source is DataSource.GENERATED:
+        return RegressionData(data, data.digest)
+    loaded: RegressionData = st.session_state[QUESTION.key("loaded")]
+    return loaded
+
+
+def find_releases(answer: Answer) -> Releases:
+    """Return the releases of the labels of an answer."""
+    return Releases(QUESTION, find_loaded(answer).account, SUBJECT)
+
+
+def list_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
+    """List the latest draw and all that was spent, releases included that ended in an error, as lines of a report."""
+    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), SUBJECT))
+    if not draws:
+        return spending
+    latest = draws[-1]
+    note = f"Draw {len(draws)} of {SUBJECT}; Laplace noise of scale {wording.number(latest.release.scale)}."
+    return released_lines(latest.names, latest.release.values, note, latest.facts.label, spending)

@@ -143,7 +143,7 @@ def test_reviews_give_a_regression_for_every_pair_of_dropped_levels(tmp_path: Pa
     )
     variance = float(np.sum((labels - x @ np.linalg.lstsq(x, labels)[0]) ** 2)) / (len(x) - 3)
     problem = RegressionProblem(x, users, 1.0, float(labels.max()), variance)
-    by_hand = prediction_error(problem, working_set.solve(problem), labels).total
+    by_hand = prediction_error(problem, working_set.solve(problem), labels)
     assert on_data.errors_on_rows(tables[0], 1.0)["weights"] == pytest.approx(by_hand, rel=1e-4)
     figure = on_data.BUILDERS["epasto-table-1-drugs"]("epasto-table-1-drugs", tmp_path)
     errors = figure.run_once(1.0, 0)

@@ -31,7 +31,7 @@ from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
-from dpcore.factorisation import implicit_study, paper, paper_recall
+from dpcore.factorisation import paper
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer.solution import (
@@ -46,16 +46,15 @@ from dpcore.factorisation.answer.solution import (
 )
 from dpcore.factorisation.answer.stored import find_stored
 from dpcore.factorisation.implicit import select_choices
-from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult
 from dpcore.factorisation.measures import find_neighbours
 from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters, RatingSource
-from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult, run
+from dpcore.factorisation.study import SCHEMES, ModelKind, ProgressReport, StudyResult, run
 
 LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
 """Measured: 0.72 GB with all of Python; 14 s of processor time, 4.5 of them to draw the ratings."""
 NUM_NEIGHBOURS = 6
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
-STOPPED_EARLY = "Stopped before the first private model was done."
+STOPPED_EARLY = "Stopped before the private models were done."
 
 
 def solve_beside_page(data: Dataset, parameters: FactorisationParameters) -> Solver:
@@ -124,7 +123,7 @@ def show_budget(answer: Answer, data: Dataset) -> Parts:
 def show_popularity(answer: Answer, data: Dataset) -> Parts:
     """Show the differences to uniform sampling by popularity."""
     solution: FactorisationSolution = answer.solution
-    if solution.result is None or solution.epsilon_index is None:
+    if solution.result is None or solution.verdict is None:
         yield Note(NOT_TRAINED)
         return
     measure = yield Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
@@ -145,18 +144,18 @@ def show_popularity(answer: Answer, data: Dataset) -> Parts:
 def show_nearest_items(answer: Answer, data: Dataset) -> Parts:
     """Show the items that are nearest to one item, under each model."""
     solution: FactorisationSolution = answer.solution
-    result, epsilon_index = solution.result, solution.epsilon_index
+    result, verdict = solution.result, solution.verdict
     yield Fields(("item",))
     item_names = None
     if answer.parameters.source is RatingSource.DATA:
         item_names = yield ItemNames("item")
-    if result is None or epsilon_index is None:
+    if result is None or verdict is None:
         yield Note(NOT_TRAINED)
         return
     if not result.models:
         yield Note("*Train again* shows them: this training was stored with its errors only.")
         return
-    counts, epsilon = result.train_counts, result.study.epsilons[epsilon_index]
+    counts, epsilon = result.train_counts, verdict.epsilon
     names = list(item_names or (f"item {i}" for i in range(counts.size)))
     item = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     model_names = {ModelKind.NO_PRIVACY: "Not private"}
@@ -174,8 +173,8 @@ def show_nearest_items(answer: Answer, data: Dataset) -> Parts:
         f"at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
     yield Table(columns, "The nearest items under each model", key="factorisation_neighbours")
-    if overlaps := plots.compute_overlaps(result, epsilon_index):
-        yield Figures((plots.plot_nearest_items(solution, overlaps),), titled=True)
+    if (plot := plots.plot_nearest_items(solution)) is not None:
+        yield Figures((plot,), titled=True)
     yield Label()
 
 
@@ -195,17 +194,17 @@ def show_choices(answer: Answer, data: Dataset) -> Parts:
         )
     )
     yield Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
-    study = parameters.implicit_study
+    study = parameters.choice_study
 
-    def train(tell: implicit_study.ProgressReport, stop: ShouldStop) -> ImplicitResult:
+    def train(tell: ProgressReport, stop: ShouldStop) -> StudyResult:
         if uses_data:
             choices = select_choices(table.ratings, parameters.chosen_from)
         else:
             population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
             choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
-        return implicit_study.run(choices, study, tell, stop)
+        return run(choices, study, tell, stop)
 
-    result: ImplicitResult | None = yield Search(
+    result: StudyResult | None = yield Search(
         "implicit_job",
         (
             table.digest,
@@ -226,32 +225,25 @@ def show_choices(answer: Answer, data: Dataset) -> Parts:
     if not np.isfinite(result.recall).any():
         yield Note("Stopped before the first model was done.", "stop_circle")
         return
-    yield plots.write_recommendation(result, parameters.epsilon)
-    yield Figures((plots.plot_recall(result, answer.disclosure),), titled=True)
-    is_done = np.isfinite(result.recall[:, :, 0, 0]).all(axis=0)
-    if is_done.any():
-        epsilon_index = int(np.flatnonzero(is_done)[-1])
-        means = [result.summarise(model).mean[epsilon_index] for model in RECOMMENDERS]
+    yield words.write_recommendation(result, parameters.epsilon)
+    yield Figures((plots.plot_over_epsilon(result, answer.disclosure, measure="recall"),), titled=True)
+    if (verdict := judge(result, max(result.study.epsilons))) is not None:
         yield (
-            f"**By popularity, at ε = {wording.entered(result.study.epsilons[epsilon_index])}.** Recall at 20 over all "
-            "items; by fifths of the items at 100 on the rarest to 20 on the most chosen."
+            f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
+            "the items at 100 on the rarest to 20 on the most chosen."
         )
-        yield _tabulate_models(
-            [model.value for model in RECOMMENDERS], means, "Recall", "factorisation_recall_table", "%.3f"
-        )
+        yield _tabulate_models(result, verdict.index, "recall")
     yield Label()
 
 
-def _tabulate_models(
-    names: list[str], means: list[np.ndarray], measure: str, key: str, number_format: str
-) -> Table:
-    """Tabulate a measure of each model, over all items and in each bucket."""
-    buckets = ("All", *plots.BUCKET_NAMES)
-    columns = {"Model": names} | {
-        bucket: [float(mean[index]) for mean in means] for index, bucket in enumerate(buckets)
-    }
-    alt = f"{measure} of each model, over all items and by popularity"
-    return Table(columns, alt, dict.fromkeys(buckets, number_format), key=key)
+def _tabulate_models(result: StudyResult, epsilon_index: int, measure: str) -> Table:
+    """Tabulate "rmse" or "recall" of each model, over all items and in each bucket."""
+    kinds, buckets = result.study.models, ("All", *plots.BUCKET_NAMES)
+    means = np.array([result.summarise(kind, measure).mean[epsilon_index] for kind in kinds])
+    columns = {"Model": [kind.value for kind in kinds], **dict(zip(buckets, means.T.tolist(), strict=True))}
+    name, number_format = {"rmse": ("Test error", "%.4f"), "recall": ("Recall", "%.3f")}[measure]
+    alt = f"{name} of each model, over all items and by popularity"
+    return Table(columns, alt, dict.fromkeys(buckets, number_format), key=f"factorisation_table_{measure}")
 
 
 def show_large(answer: Answer, data: Dataset) -> Parts:
@@ -277,25 +269,21 @@ def show_large(answer: Answer, data: Dataset) -> Parts:
     )
     if result is None:
         return
-    epsilon = result.study.epsilons[0]
-    if not result.runs:
+    verdict = judge(result, parameters.epsilon)
+    if verdict is None:
         yield Note(STOPPED_EARLY, "stop_circle")
         return
-    if (verdict := judge(result, epsilon)) is not None:
-        yield f"**{words.write_verdict(verdict)}**"
-    means = [result.summarise(model_kind)[0][0] for model_kind in ModelKind]
-    yield _tabulate_models(
-        [kind.value for kind in ModelKind], means, "Test error", "factorisation_large_table", "%.4f"
-    )
+    yield f"**{words.write_verdict(verdict)}**"
+    yield _tabulate_models(result, verdict.index, "rmse")
     yield Note(
-        f"Test error (RMSE) at ε = {wording.entered(epsilon)}, over all items and by fifths of the items from rare to "
-        "popular."
+        f"Test error (RMSE) at ε = {wording.entered(verdict.epsilon)}, over all items and by fifths of the items from "
+        "rare to popular."
     )
 
 
 def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
     """Show the paper's figures at its setting, on generated ratings and choices."""
-    yield PaperFigures((*paper.FIGURES, *paper_recall.FIGURES))
+    yield PaperFigures(paper.FIGURES)
 
 
 def show_runs(answer: Answer, data: Dataset) -> Parts:

@@ -17,16 +17,7 @@ from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divi
 from dpcore.factorisation.measures import BUCKETS, assign_buckets
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import (
-    BASELINE,
-    FACTORISATION,
-    MEANS,
-    MODEL_KINDS,
-    SCHEMES,
-    ModelKind,
-    StudyResult,
-    run,
-)
+from dpcore.factorisation.study import FACTORISATION, StudyResult, run
 
 NO_RATINGS = "this needs ratings, and these data have none"
 
@@ -83,26 +74,27 @@ class Verdict:
     """The result of a training at one epsilon: one comparison, declared before it, so that its interval holds.
 
     Attributes:
+        index: Of the epsilon in the study.
         epsilon: At which it was trained.
-        error: Mean RMSE of the factorisation over seeds, `study.FACTORISATION`.
-        error_half: Half of that mean's interval; NaN with one seed.
-        gain: By how much that is below the error of item means with users' own offsets, `study.BASELINE`, paired by
-            seed; negative where it is above.
-        gain_half: Half of that interval; NaN with one seed.
-        seeds: That are done.
+        mean: Mean RMSE or recall of the factorisation over seeds.
+        half_width: Half of that mean's interval; NaN with one seed.
+        gain: By how much that is better than the baseline of the study, paired by seed; negative where it is worse.
+        gain_half_width: Half of that interval; NaN with one seed.
+        num_seeds: That are done.
     """
 
+    index: int
     epsilon: float
-    error: float
-    error_half: float
+    mean: float
+    half_width: float
     gain: float
-    gain_half: float
-    seeds: int
+    gain_half_width: float
+    num_seeds: int
 
     @property
     def is_clear(self) -> bool:
         """Return True if there are enough seeds, and their interval excludes 0."""
-        return self.seeds >= MIN_SEEDS and abs(self.gain) > self.gain_half
+        return self.num_seeds >= MIN_SEEDS and abs(self.gain) > self.gain_half_width
 
     @property
     def is_worth_it(self) -> bool:
@@ -115,6 +107,31 @@ class Verdict:
         return self.is_clear and self.gain < 0.0
 
 
+def list_trained_epsilons(result: StudyResult) -> list[int]:
+    """Return the indices of the epsilons at which each private model has at least one run."""
+    return np.flatnonzero(np.isfinite(result.summarise(FACTORISATION).mean[:, 0])).tolist()
+
+
+def judge(result: StudyResult, epsilon: float) -> Verdict | None:
+    """Judge a training at the trained epsilon nearest to one, by ratio; None if nothing was trained."""
+    epsilons = result.study.epsilons
+    indices = list_trained_epsilons(result)
+    index = min(indices, key=lambda i: abs(math.log(epsilons[i] / epsilon)), default=None)
+    if index is None:
+        return None
+    own, difference = result.summarise(FACTORISATION), result.compare(FACTORISATION, result.study.baseline)
+    sign = -1.0 if result.study.main_measure == "rmse" else 1.0
+    return Verdict(
+        index,
+        epsilons[index],
+        float(own.mean[index, 0]),
+        float(own.half_width[index, 0]),
+        sign * float(difference.mean[index, 0]),
+        float(difference.half_width[index, 0]),
+        int(own.runs[index, 0]),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class FactorisationSolution:
     """The shares of the budget and the training that sentences and plots are made of.
@@ -125,7 +142,7 @@ class FactorisationSolution:
         disclosure: Of everything that is computed from them.
         shares: Who gets the budget under each scheme.
         result: Of the training for this question, as far as it is; None before.
-        finished: Whether that training is not at work any more.
+        finished: True if that training is not at work any more.
     """
 
     parameters: FactorisationParameters
@@ -138,11 +155,6 @@ class FactorisationSolution:
     def find_shares(self, scheme: Scheme) -> BudgetShares:
         """Return the shares of one scheme."""
         return next(shares for shares in self.shares if shares.scheme is scheme)
-
-    @property
-    def epsilon_index(self) -> int | None:
-        """Return the index of the trained epsilon nearest to that of the question; None if nothing was trained."""
-        return None if self.result is None else find_nearest_epsilon(self.result, self.parameters.epsilon)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -253,41 +265,3 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
         "models at several ε are the main figure after *Train*.",
         provenance=Disclosure.PUBLIC if parameters.source is RatingSource.GENERATED else None,
     )
-
-
-def list_trained_epsilons(result: StudyResult) -> list[int]:
-    """Return the indices of the epsilons at which each private model has at least one run."""
-    model_kinds = (*MEANS, *SCHEMES)
-    means = np.array([result.summarise(model_kind)[0][:, 0] for model_kind in model_kinds])
-    return np.flatnonzero(np.isfinite(means).all(axis=0)).tolist()
-
-
-def find_nearest_epsilon(result: StudyResult, epsilon: float) -> int | None:
-    """Return the index of the trained epsilon nearest to one, by ratio; None if none was trained."""
-    indices = list_trained_epsilons(result)
-    return min(indices, key=lambda index: abs(math.log(result.study.epsilons[index] / epsilon)), default=None)
-
-
-def judge(result: StudyResult, epsilon: float) -> Verdict | None:
-    """Judge a training at the trained epsilon nearest to one."""
-    index = find_nearest_epsilon(result, epsilon)
-    if index is None:
-        return None
-    mean, half_width = result.summarise(FACTORISATION)
-    gain, gain_half = result.compare(BASELINE, FACTORISATION)
-    return Verdict(
-        result.study.epsilons[index],
-        float(mean[index, 0]),
-        float(half_width[index, 0]),
-        float(gain[index, 0]),
-        float(gain_half[index, 0]),
-        int(np.isfinite(result.rmse[MODEL_KINDS.index(FACTORISATION), index, :, 0]).sum()),
-    )
-
-
-def compare_with_uniform(
-    result: StudyResult, model_kind: ModelKind, epsilon_index: int
-) -> tuple[FloatArray, FloatArray]:
-    """Compute by how much a model's RMSE differs from uniform sampling's in each bucket, with half the interval."""
-    mean, half_width = result.compare(model_kind, ModelKind.UNIFORM)
-    return mean[epsilon_index, 1:], half_width[epsilon_index, 1:]

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import FactorisationParameters
-from dpcore.factorisation.study import MODEL_KINDS, StudyResult, run
+from dpcore.factorisation.study import StudyResult, run
 
 FILE = Path(__file__).with_name("stored.json")
 STORED_PARAMETERS = FactorisationParameters(epsilon=1.0)
@@ -36,23 +36,20 @@ def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
 def _read_stored() -> StudyResult:
     """Read the stored training."""
     content, study = json.loads(FILE.read_text(encoding="utf-8")), STORED_PARAMETERS.study
-    shape = (len(MODEL_KINDS), len(study.epsilons), study.repeats, 1 + BUCKETS)
+    shape = (len(study.models), len(study.epsilons), study.repeats, 1 + BUCKETS)
     rmse, recall = (np.array(content[name], dtype=np.float64).reshape(shape) for name in ("rmse", "recall"))
-    test_ratings = np.array(content["test_ratings"], dtype=np.int64).reshape(study.repeats, BUCKETS)
-    return StudyResult(study, rmse, recall, test_ratings, np.zeros(0, dtype=np.int64), {}, finished=True)
+    return StudyResult(study, rmse, recall, np.zeros(0, dtype=np.int64), finished=True)
 
 
 def train_and_store() -> None:
     """Train, and store the result."""
     ratings = STORED_PARAMETERS.population.draw(np.random.default_rng(STORED_PARAMETERS.data_seed))
     result = run(ratings, STORED_PARAMETERS.study)
-    lists = {
+    content = {
         name: [None if np.isnan(value) else round(float(value), DIGITS) for value in values.ravel()]
         for name, values in (("rmse", result.rmse), ("recall", result.recall))
     }
-    FILE.write_text(
-        json.dumps({**lists, "test_ratings": result.test_ratings.ravel().tolist()}) + "\n", encoding="utf-8"
-    )
+    FILE.write_text(f"{json.dumps(content)}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

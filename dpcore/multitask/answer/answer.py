@@ -16,9 +16,9 @@ from dpcore.multitask import files
 from dpcore.multitask.answer import plots, words
 from dpcore.multitask.answer.sections import SECTIONS
 from dpcore.multitask.answer.solution import MultitaskSolution, solve
-from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.sampling import count_tasks_per_user
-from dpcore.multitask.weights import AVERAGE, BudgetFit
+from dpcore.multitask.weights import BudgetFit
 
 
 def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> CodeChoice | None:
@@ -28,45 +28,36 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         solution: What was found.
         dataset: The data; those whose tasks were generated do not name them.
     """
-    comparison, parameters = solution.comparison, solution.parameters
-    if dataset is None or parameters.source is not TaskSource.DATA:
-        base: dict[str, Any] = {"group_column": "task"}
-    else:
+    comparison, parameters, rule = solution.comparison, solution.parameters, solution.comparison.rule
+    base: dict[str, Any] = {"group_column": "task"}
+    if dataset is not None and parameters.generator is None:
         base = fields_of_data(dataset) | one_group_column(dataset)
     base |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     task_weights = {
-        "exponent": comparison.rule.exponent,
+        "exponent": rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
         "budget": 2.0 * solution.budgets.exact,
         "inflation": _public_inflation(solution),
-        "every_user_full": comparison.rule.fit is BudgetFit.FULL,
+        "every_user_full": rule.fit is BudgetFit.FULL,
     }
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.sampling)
     groups = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
-    return build_forms(
-        parameters.epsilon,
-        base,
-        [
-            (
-                f"Task weights, μ = {wording.entered(comparison.rule.exponent)}",
-                Quantity.TASK_WEIGHTS,
-                task_weights,
-            ),
-            (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups),
-        ],
+    weights_form = (
+        f"Task weights, μ = {wording.entered(rule.exponent)}",
+        Quantity.TASK_WEIGHTS,
+        task_weights,
     )
+    groups_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups)
+    return build_forms(parameters.epsilon, base, [weights_form, groups_form])
 
 
 def _public_inflation(solution: MultitaskSolution) -> float | None:
     """Return c of equation 10, or None if it would tell of private data: the person then enters a public one."""
     if solution.comparison.rule.fit in (BudgetFit.CLIPPED, BudgetFit.FULL):
-        return AVERAGE.factor
-    return (
-        words.compute_inflation(solution.comparison)
-        if solution.tasks.disclosure is Disclosure.PUBLIC
-        else None
-    )
+        return 1.0
+    is_public = solution.tasks.disclosure is Disclosure.PUBLIC
+    return words.compute_inflation(solution.comparison) if is_public else None
 
 
 def build_answer(

@@ -26,29 +26,18 @@ from dpcore.answer.limits import fit_limits
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.answer.solution import (
-    MultitaskSolution,
-    Optima,
-    Tasks,
-    WeightComparison,
-)
+from dpcore.multitask.answer.solution import MultitaskSolution, Optima, Tasks, WeightComparison
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
 from dpcore.multitask.bounds import Bucket, slice_by_size
 from dpcore.multitask.problem import PrivacyTarget, compute_exact_budget, compute_sufficient_budget
 from dpcore.multitask.sampling import PrivateCounts
 from dpcore.multitask.weights import WeightSkew
 
-WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE, TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = (
-    Style.CAP,
-    Style.ENTERED,
-    Style.PRIVACY,
-    Style.SAMPLING,
-    Style.SMOOTH,
-)
+WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE = Style.CAP, Style.ENTERED, Style.PRIVACY
+TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = Style.SAMPLING, Style.SMOOTH
 MAX_POINTS = 300
 MAX_TASKS = 3000
 """So many tasks are drawn one by one; of more, those at log-spaced ranks."""
-HEIGHT = 360
 USE_BINS = 20
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 UNIFORM_WEIGHTS = "Uniform weights"
@@ -63,18 +52,6 @@ def name_weights(comparison: WeightComparison) -> str:
 # --- tail to head -------------------------------------------------------------------------------------------
 
 
-ComparedBuckets = tuple[str, Sequence[Bucket], Style, str]
-"""An allocation that is compared with the bars: name, buckets against uniform weights, style and symbol."""
-
-
-def label_buckets(buckets: Sequence[Bucket]) -> list[str]:
-    """Write the labels of the axis, with the tasks' sizes."""
-    fifths = len(buckets) == len(BUCKET_NAMES)
-    names = BUCKET_NAMES if fifths else [f"Task {i + 1}" for i in range(len(buckets))]
-    spreads = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
-    return [f"{name}<br>{sizes}" for name, sizes in zip(names, spreads, strict=True)]
-
-
 def plot_buckets(solution: MultitaskSolution) -> Plot:
     """Plot the weights from tail to head, with the best uniform sampling for comparison."""
     comparison = solution.comparison
@@ -85,26 +62,23 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         comparison,
         [(name_sampling(comparison.sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
         f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact)}",
+        is_main=True,
     )
 
 
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
-    by_task, by_user = (
-        slice_by_size(allocation, comparison.uniform)
-        for allocation in (optima.task_optimum, optima.user_task_optimum)
-    )
+    styles = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
+    compared = [
+        (wording.capital(name), slice_by_size(optimum, comparison.uniform), *style)
+        for (name, optimum), style in zip(optima.by_name.items(), styles, strict=True)
+    ]
     return _plot_buckets(
         "many-tasks-optimum",
         "Error from tail to head, with the optima",
         "Error bounds from tail to head under the chosen weights and both optima.",
         comparison,
-        [
-            ("Problem (9)", by_task, TASK_OPTIMUM_STYLE, "square"),
-            ("Free weights", by_user, USER_OPTIMUM_STYLE, "diamond"),
-        ],
-        UNIFORM_WEIGHTS,
-        400,
+        compared,
     )
 
 
@@ -113,12 +87,26 @@ def _plot_buckets(
     title: str,
     alt: str,
     comparison: WeightComparison,
-    compared: Sequence[ComparedBuckets],
-    uniform: str,
-    height: int | None = None,
+    compared: Sequence[tuple[str, Sequence[Bucket], Style, str]],
+    uniform: str = UNIFORM_WEIGHTS,
+    is_main: bool = False,
 ) -> Plot:
-    """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks."""
-    buckets, labels = comparison.buckets, label_buckets(comparison.buckets)
+    """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks.
+
+    Args:
+        key: Of the plot.
+        title: Of the plot.
+        alt: Of the plot.
+        comparison: The weights that the bars show.
+        compared: Further allocations: name, buckets against uniform weights, style and symbol.
+        uniform: Name of the level of uniform weights.
+        is_main: True for the main figure of the answer.
+    """
+    buckets = comparison.buckets
+    has_fifths = len(buckets) == len(BUCKET_NAMES)
+    names = BUCKET_NAMES if has_fifths else [f"Task {i + 1}" for i in range(len(buckets))]
+    sizes = [format_sizes(bucket).replace(" to ", "–") for bucket in buckets]
+    labels = [f"{name}<br>{sizes_text}" for name, sizes_text in zip(names, sizes, strict=True)]
     low = Column("least_ratio_of_a_task", [bucket.least_ratio for bucket in buckets])
     high = Column("largest_ratio_of_a_task", [bucket.largest_ratio for bucket in buckets])
     share = Column("share_of_total", [bucket.share for bucket in buckets])
@@ -147,12 +135,11 @@ def _plot_buckets(
     all_ratios = [bucket.ratio for _, compared_buckets, *_ in compared for bucket in compared_buckets]
     lowest, highest = comparison.curve.ratio_limits
     limits = min(lowest, 0.8, *all_ratios) / 1.2, max(highest, 1.25, *all_ratios) * 1.2
-    tasks_text = "Fifths of the tasks" if len(buckets) == len(BUCKET_NAMES) else "Tasks"
     return Plot(
         key,
         title,
         alt,
-        names_axis("tasks", f"{tasks_text} by size (users)"),
+        names_axis("tasks", f"{'Fifths of the tasks' if has_fifths else 'Tasks'} by size (users)"),
         Axis("error bound", "1 = uniform weights", limits),
         (*items, Level(uniform, 1.0, dash="dash")),
         comparison.tasks.disclosure,
@@ -161,8 +148,7 @@ def _plot_buckets(
             "largest_task": [bucket.largest for bucket in buckets],
             "tasks": [bucket.num_tasks for bucket in buckets],
         },
-        is_main=height is None,
-        height=height,
+        is_main=is_main,
     )
 
 
@@ -186,11 +172,9 @@ def choose_indices(size: int) -> IntArray:
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
-    comparison = solution.comparison
-    task_sizes = comparison.problem.task_sizes
-    sizes, mean_weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
-    _, uniform_weights = average_by_size(task_sizes, comparison.uniform.mean_weights)
-    name = name_weights(comparison)
+    comparison, task_sizes = solution.comparison, solution.comparison.problem.task_sizes
+    sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
+    _, uniform = average_by_size(task_sizes, comparison.uniform.mean_weights)
     return Plot(
         "many-tasks-weights",
         "Weight against the size of the task",
@@ -198,16 +182,11 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
         SIZE_AXIS,
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.curve.weight_limits))),
         (
-            Curve(UNIFORM_WEIGHTS, sizes, uniform_weights, UNIFORM_STYLE),
-            Points(name, sizes, mean_weights, WEIGHTS_STYLE, opacity=0.8, size=6),
+            Curve(UNIFORM_WEIGHTS, sizes, uniform, UNIFORM_STYLE),
+            Points(name_weights(comparison), sizes, weights, WEIGHTS_STYLE, opacity=0.8, size=6),
         ),
         comparison.tasks.disclosure,
-        {
-            "users_of_task": sizes,
-            "weight_over_root_beta": mean_weights,
-            "uniform_over_root_beta": uniform_weights,
-        },
-        height=HEIGHT,
+        {"users_of_task": sizes, "weight_over_root_beta": weights, "uniform_over_root_beta": uniform},
     )
 
 
@@ -229,7 +208,6 @@ def plot_skew(comparison: WeightComparison, free: WeightSkew) -> Plot:
         share_axis("weight moved to other users", number_format=".3p"),
         items,
         comparison.tasks.disclosure,
-        height=330,
     )
 
 
@@ -258,7 +236,6 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
         (Curve("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True, symbol="circle"),),
         tasks.disclosure,
         columns if has_all_tasks else {"rank": ranks, "users": sizes},
-        height=HEIGHT,
     )
 
 
@@ -284,7 +261,6 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
         Axis("total error bound", "1 = uniform", limits),
         items,
         comparison.tasks.disclosure,
-        height=HEIGHT,
     )
 
 
@@ -322,7 +298,6 @@ def plot_use(comparison: WeightComparison) -> Plot:
         bars,
         comparison.tasks.disclosure,
         {"used_from": edges[:-1], "used_to": edges[1:]},
-        height=HEIGHT,
     )
 
 
@@ -340,7 +315,6 @@ def plot_users(comparison: WeightComparison) -> Plot:
         share_axis("share of the budget used, mean", (0.0, 1.05), number_format=".3p"),
         curves,
         comparison.tasks.disclosure,
-        height=HEIGHT,
     )
 
 
@@ -371,7 +345,6 @@ def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) 
         ),
         Disclosure.PUBLIC,
         columns,
-        height=HEIGHT,
     )
 
 
@@ -398,27 +371,22 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
         ),
         tasks.disclosure,
         {"users_of_task": sizes, "estimate": estimates, "estimate_and_slack": usable},
-        height=HEIGHT,
     )
 
 
 def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str, npt.ArrayLike], int]:
     """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
-    sizes, chosen, uniform = (
-        solution.comparison.problem.task_sizes,
-        solution.comparison.allocation,
-        solution.comparison.uniform,
-    )
+    chosen, uniform = solution.comparison.allocation, solution.comparison.uniform
+    sizes, bounds = chosen.problem.task_sizes, chosen.task_bounds
     order = np.argsort(sizes, kind="stable")
     num_left_out = max(order.size - max_rows, 0)
     if num_left_out:
         order = np.concatenate((order[: max_rows // 2], order[-(max_rows - max_rows // 2) :]))
-    bounds = chosen.task_bounds
     return {
-        "task": order,
-        "users": sizes[order],
-        "weight": np.sqrt(solution.budgets.exact) * chosen.mean_weights[order],
-        "weight_ratio": (chosen.mean_weights / uniform.mean_weights)[order],
-        "bound_ratio": (bounds / uniform.task_bounds)[order],
-        "share": (bounds / bounds.sum())[order],
+        "Task": order,
+        "Users": sizes[order],
+        "Weight, mean": np.sqrt(solution.budgets.exact) * chosen.mean_weights[order],
+        "Weight against uniform": (chosen.mean_weights / uniform.mean_weights)[order],
+        "Error bound against uniform": (bounds / uniform.task_bounds)[order],
+        "Share of the total error": (bounds / bounds.sum())[order],
     }, num_left_out

@@ -76,25 +76,17 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
     names = (yield ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
     if names and data.pairs is not None and solution.tasks.graph.num_tasks == data.pairs.num_tasks:
-        columns = {"Name": [escape_formula(names[task]) for task in np.asarray(columns["task"])], **columns}
+        columns = {"Name": [escape_formula(names[task]) for task in np.asarray(columns["Task"])], **columns}
     yield Table(
         columns,
         "Tasks with their size, weight and share of the total error, smallest task first",
         {
-            "task": "%d",
-            "users": "localized",
-            "weight": ("%.3g", "Mean over the task's users, after fitting to β."),
-            "weight_ratio": "%.2f",
-            "bound_ratio": "%.2f",
-            "share": "percent",
-        },
-        {
-            "task": "Task",
-            "users": "Users",
-            "weight": "Weight, mean",
-            "weight_ratio": "Weight against uniform",
-            "bound_ratio": "Error bound against uniform",
-            "share": "Share of the total error",
+            "Task": "%d",
+            "Users": "localized",
+            "Weight, mean": ("%.3g", "Mean over the task's users, after fitting to β."),
+            "Weight against uniform": "%.2f",
+            "Error bound against uniform": "%.2f",
+            "Share of the total error": "percent",
         },
     )
     left_out_text = (
@@ -186,11 +178,7 @@ def show_optimum(answer: Answer, data: Dataset) -> Parts:
 
 
 def simulate_counts(
-    tasks: Tasks,
-    loss: Loss,
-    rule: WeightRule,
-    budget: float,
-    settings: tuple[float, int, bool, int],
+    tasks: Tasks, loss: Loss, rule: WeightRule, budget: float, settings: tuple[float, int, bool, int]
 ) -> tuple[PrivateCounts, Allocation, Allocation]:
     """Simulate one draw of private counts for this beta.
 

@@ -19,7 +19,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import bounds
 from dpcore.multitask.bounds import Bucket
-from dpcore.multitask.exact import SearchOptions, find_best_task_weights, find_best_user_task_weights
+from dpcore.multitask.exact import find_best_task_weights, find_best_user_task_weights
 from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.parameters import MultitaskParameters
@@ -83,7 +83,7 @@ def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: 
         pairs, digest, disclosure = dataset.pairs, dataset.digest, dataset.provenance
         # Users whose rows name no task count in n.
         num_users = max(dataset.histogram.num_users, int(pairs.user_codes[-1]) + 1)
-    return Tasks(TaskGraph.from_pairs(drop_empty_tasks(pairs)[0], num_users), digest, disclosure)
+    return Tasks(TaskGraph.from_pairs(drop_empty_tasks(pairs), num_users), digest, disclosure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,19 +239,18 @@ class Optima:
 
     def choose(self, fit: BudgetFit) -> Allocation:
         """Return the optimum that weights of this fit compare with."""
-        return self.task_optimum if fit.same_for_all_users else self.user_task_optimum
+        return self.task_optimum if fit.clips_nobody else self.user_task_optimum
 
 
 def search_optima(tasks: Tasks, loss: Loss) -> Search:
     """Return the search for both optima; if it is stopped, both allocations are valid all the same."""
-    options = SearchOptions(TOLERANCE)
 
     def find(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
         problem = tasks.build_problem(loss)
         return Optima(
-            find_best_task_weights(problem, options, lambda share: progress(0.7 * share), should_stop),
+            find_best_task_weights(problem, TOLERANCE, lambda share: progress(0.7 * share), should_stop),
             find_best_user_task_weights(
-                problem, options, lambda share: progress(0.7 + 0.3 * share), should_stop
+                problem, TOLERANCE, lambda share: progress(0.7 + 0.3 * share), should_stop
             ),
         )
 
@@ -297,7 +296,7 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     """
     tasks, loss, rule = (
         load_tasks(parameters.generator, parameters.graph_seed, dataset),
-        parameters.loss.loss,
+        parameters.loss,
         parameters.rule,
     )
     curve, sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
@@ -307,7 +306,7 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
 
 def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solver:
     """Compute and compare weights, with the exact optima if a person has searched for them."""
-    generator, loss, rule = parameters.generator, parameters.loss.loss, parameters.rule
+    generator, loss, rule = parameters.generator, parameters.loss, parameters.rule
     source = (generator, parameters.graph_seed, None if generator else dataset)
     tasks = yield Cached(load_tasks, source, kept=2)
     curve = yield Cached(compute_curve, (tasks, loss, rule.with_exponent(0.0)), kept=8)
@@ -336,7 +335,7 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
     """
     tasks, loss, rule = (
         load_tasks(parameters.generator, parameters.graph_seed, dataset),
-        parameters.loss.loss,
+        parameters.loss,
         parameters.rule,
     )
     curve = compute_curve(tasks, loss, rule)

@@ -10,12 +10,7 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer.solution import (
-    MultitaskSolution,
-    Optima,
-    WeightComparison,
-    compute_total_ratio,
-)
+from dpcore.multitask.answer.solution import MultitaskSolution, Optima, WeightComparison, compute_total_ratio
 from dpcore.multitask.bounds import Bucket, certify_on_average, compute_gain
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
@@ -38,13 +33,13 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
     fit = solution.comparison.rule.fit
     graph_text = (
         "The smallest c that clips nobody depends on who contributed to which task, which must be public"
-        if fit.reads_graph
+        if fit.clips_nobody
         else "Task sizes are public, or were released privately (tab *Private counts*); a user's own factor may depend "
         "on their own tasks"
     )
     weights_text = (
         "All users of a task have the same weight, so no task's loss is skewed"
-        if fit.same_for_all_users
+        if fit.clips_nobody
         else "Users of a task are interchangeable: if weights differ between users, the task's loss is skewed toward "
         "those with few tasks, which no bound here counts"
     )
@@ -175,7 +170,7 @@ def write_detail(solution: MultitaskSolution) -> str:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
         sentences.append(f"The exact optimum {_describe_remaining_gain(comparison, solution.optima)}.")
-    if comparison.rule.fit.reads_graph:
+    if comparison.rule.fit.clips_nobody:
         sentences.append(
             f"c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which task**, so it "
             "is not part of a private mechanism."
@@ -208,7 +203,7 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
     optimum_text = (
         "one weight per task and nobody clipped, problem (9)"
-        if fit.same_for_all_users
+        if fit.clips_nobody
         else "one weight per user and task"
     )
     return facts | {

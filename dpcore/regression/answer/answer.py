@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from dpcore.answer import section
 from dpcore.answer.answer import Answer, add_choice
-from dpcore.answer.plot import Axis, Plot
-from dpcore.answer.section import (
-    BEHIND,
-    Choice,
-    Columns,
-    Figures,
-    Label,
-    Live,
-    Note,
-    PaperFigures,
-    Parts,
-    Search,
-    Sections,
-    Table,
-)
+from dpcore.answer.section import BEHIND, Parts, Sections
 from dpcore.answer.stage import Stage
 from dpcore.answer.standard import show_other_solver
 from dpcore.common import wording
@@ -34,13 +21,7 @@ from dpcore.regression import draw, study, working_set
 from dpcore.regression.answer import plots, words
 from dpcore.regression.answer.solution import RegressionSolution, solve
 from dpcore.regression.estimate import ErrorTarget, coefficient_variances
-from dpcore.regression.parameters import (
-    ASSUMPTIONS,
-    RegressionGenerator,
-    RegressionParameters,
-    ResidualVarianceSource,
-)
-from dpcore.regression.study import EXPONENTS, FIGURES, OVER_EXPONENTS, OVER_ROWS, ROWS, Sweep
+from dpcore.regression.parameters import ASSUMPTIONS, RegressionGenerator, RegressionParameters
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
@@ -50,9 +31,9 @@ REPEATS = 3
 
 def describe_basis(answer: Answer, data: Dataset) -> Parts:
     """Say what the answer is computed with, and show all methods beside each other."""
-    yield Note(words.describe_basis(answer.solution))
+    yield section.Note(words.describe_basis(answer.solution))
     yield "**All methods beside each other**"
-    yield Table(
+    yield section.Table(
         words.tabulate_methods(answer.solution),
         "Errors of the best weights, the best bound, no bound, one row per user and user averages",
         {
@@ -63,12 +44,16 @@ def describe_basis(answer: Answer, data: Dataset) -> Parts:
         },
         key="regression_methods",
     )
-    yield Note(words.describe_methods(answer.solution))
+    yield section.Note(words.describe_methods(answer.solution))
 
 
 def show_bounds(answer: Answer, data: Dataset) -> Parts:
     """Show the error against the bound."""
-    yield Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
+    solution = answer.solution
+    if solution.caps is None:
+        yield section.Note("No bound has been tried yet, or the trial was stopped.", "info")
+    else:
+        yield section.Figures((plots.plot_caps(solution, solution.target),), "xy")
 
 
 def show_weights(answer: Answer, data: Dataset) -> Parts:
@@ -77,16 +62,16 @@ def show_weights(answer: Answer, data: Dataset) -> Parts:
         "**Look at** the heavy users on the right: with no bound one of them weighs far more than all others and sets "
         "the noise. The best weights hold everybody at one level and let light users count for more."
     )
-    by_size = Figures((answer.plots["regression-weights"](),), titled=True)
-    yield Columns(([by_size], _show_directions(answer.solution)))
-    yield Label()
+    by_size = section.Figures((answer.plots["regression-weights"](),), titled=True)
+    yield section.Columns(([by_size], _show_directions(answer.solution)))
+    yield section.Label()
 
 
 def _show_directions(solution: RegressionSolution) -> Parts:
     available = reversed(plots.list_weights(solution))
     names = {method: plots.METHODS[method][0] for method in available}
-    method = yield Choice("weights_of", "Share of each coefficient's weight, under", names)
-    yield Figures((plots.plot_directions(solution, method),), titled=True)
+    method = yield section.Choice("weights_of", "Share of each coefficient's weight, under", names)
+    yield section.Figures((plots.plot_directions(solution, method),), titled=True)
 
 
 def show_over_epsilon(answer: Answer, data: Dataset) -> Parts:
@@ -97,9 +82,9 @@ def show_over_epsilon(answer: Answer, data: Dataset) -> Parts:
         "best bound at each ε. The dotted line is your ε."
     )
     if not solution.draws.num_draws:
-        yield Note("This needs the trial of bounds, which was stopped.", "info")
+        yield section.Note("This needs the trial of bounds, which was stopped.", "info")
         return
-    sweep = yield Search(
+    sweep = yield section.Search(
         "over_epsilon",
         (parameters.lower, parameters.upper, problem.residual_variance),
         lambda tell, stop: study.over_epsilon(
@@ -107,38 +92,20 @@ def show_over_epsilon(answer: Answer, data: Dataset) -> Parts:
         ),
         "Solving at 12 values of ε",
         "" if problem.features.size <= AT_ONCE else "Solve at 12 values of ε",
-        describe_stop=_describe_stop,
+        describe_stop=study.describe_stop,
     )
-    axis = Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS)))
-    yield from _show_sweep(
-        sweep,
-        lambda: plots.plot_sweep(
-            sweep,
-            "epsilon",
-            "Error against ε",
-            axis,
-            solution.target,
-            solution.unit,
-            answer.disclosure,
-            parameters.epsilon,
-        ),
-    )
+    yield from _show_sweep(sweep, "epsilon", solution)
     if solution.target is ErrorTarget.PREDICTIONS:
-        yield Note(words.FIT)
-    yield Label()
+        yield section.Note(words.FIT)
+    yield section.Label()
 
 
-def _describe_stop(sweep: Sweep) -> str:
-    return "" if sweep.is_complete else sweep.stop_reason
-
-
-def _show_sweep(sweep: Sweep | None, draw_sweep: Callable[[], Plot]) -> Parts:
+def _show_sweep(sweep: study.Sweep | None, name: str, solution: RegressionSolution) -> Parts:
     if sweep is None or not sweep.values.size:
         return
-    yield draw_sweep()
-    yield Note(
-        f"{sweep.stop_reason} Every point of the best weights is proved best to within a relative gap of "
-        f"{sweep.columns['gap'].max():.0e}."
+    yield plots.plot_sweep(sweep, name, solution)
+    yield section.Note(
+        f"Every point of the best weights is proved best to within a relative gap of {sweep.columns['gap'].max():.0e}."
     )
 
 
@@ -152,11 +119,9 @@ def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
         "its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
     )
 
-    def show_generated(
-        name: str, title: str, axis: Axis, generators: Mapping[float, RegressionGenerator], heading: str
-    ) -> Parts:
+    def show_generated(name: str, heading: str, generators: Mapping[float, RegressionGenerator]) -> Parts:
         yield heading
-        sweep = yield Search(
+        sweep = yield section.Search(
             f"over_{name}",
             (next(iter(generators.values())), epsilon),
             lambda tell, stop: study.over_generated(
@@ -165,53 +130,51 @@ def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
             f"Solving {len(generators) * REPEATS} problems",
             f"Solve at {len(generators)} values",
             shows_outdated=True,
-            describe_stop=_describe_stop,
+            describe_stop=study.describe_stop,
             of_data=False,
         )
-        target = answer.solution.target
-        yield from _show_sweep(sweep, lambda: plots.plot_sweep(sweep, name, title, axis, target))
+        yield from _show_sweep(sweep, name, answer.solution)
 
-    alpha = wording.entered(generator.exponent)
-    by_rows = {n: replace(generator, num_rows=int(n)) for n in ROWS}
-    rows_heading = f"**Against the number of rows** (α = {alpha}; the paper: 1.5)"
-    by_exponent = {exponent: replace(generator, exponent=exponent) for exponent in EXPONENTS}
-    exponent_heading = f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)"
-    yield Columns(
-        (
-            show_generated("rows", "Figure 1", OVER_ROWS, by_rows, rows_heading),
-            show_generated("exponent", "Figure 2", OVER_EXPONENTS, by_exponent, exponent_heading),
-        )
+    by_rows = show_generated(
+        "rows",
+        f"**Against the number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)",
+        {n: replace(generator, num_rows=int(n)) for n in study.ROWS},
     )
-    yield Label(Disclosure.PUBLIC)
-    yield PaperFigures(FIGURES)
+    by_exponent = show_generated(
+        "exponent",
+        f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)",
+        {exponent: replace(generator, exponent=exponent) for exponent in study.EXPONENTS},
+    )
+    yield section.Columns((by_rows, by_exponent))
+    yield section.Label(Disclosure.PUBLIC)
+    yield section.PaperFigures(study.FIGURES)
 
 
 def show_search(answer: Answer, data: Dataset) -> Parts:
     """Show the gap by iteration, live while the search goes on, and what a general solver finds."""
-    solution, problem, steps = answer.solution, answer.solution.problem, answer.solution.best_estimate.steps
+    problem, estimate = answer.solution.problem, answer.solution.best_estimate
     yield (
         "After each iteration the best weights so far, and a bound that no weights go below, are computed from the "
         "data. The figure shows the gap between them."
     )
-    if solution.stage is Stage.FIRST:
-        yield Live(lambda: plots.plot_gap(tuple(steps), answer.disclosure))
+    if answer.solution.stage is Stage.FIRST:
+        yield section.Live(lambda: plots.plot_gap(tuple(estimate.steps), answer.disclosure))
         return
-    yield (
-        f"{solution.best_estimate.stop_reason} {wording.counted(len(steps), 'iteration')} in {steps[-1].seconds:.2f} "
-        "seconds."
-    )
-    yield plots.plot_gap(steps, answer.disclosure)
+    plot = plots.plot_gap(estimate.steps, answer.disclosure)
+    yield f"{estimate.stop_reason} {plot.alt}"
+    yield plot
     entries, limit = problem.features.size, working_set.MOST_ENTRIES
+    too_large = (
+        f"A general solver takes too long for the {entries:,} entries of C; it is offered up to {limit:,}."
+    )
     yield from show_other_solver(
         "cvxpy",
         problem.digest,
         lambda stop: working_set.compare_solvers(problem, stop),
         "Total variance",
-        f"A general solver takes too long for the {entries:,} entries of C; the comparison is offered up to {limit:,}."
-        if entries > limit
-        else "",
+        too_large if entries > limit else "",
     )
-    yield Label()
+    yield section.Label()
 
 
 EXAMPLE_TEXTS = {
@@ -232,14 +195,16 @@ EXAMPLE_TEXTS = {
 
 def show_examples(answer: Answer, data: Dataset) -> Parts:
     """Show the two examples of an unbounded gap, with the true optimum."""
-    number = yield Choice("example", "Example of the paper", {n: f"Example {n}" for n in EXAMPLE_TEXTS})
+    number = yield section.Choice(
+        "example", "Example of the paper", {n: f"Example {n}" for n in EXAMPLE_TEXTS}
+    )
     yield EXAMPLE_TEXTS[number]
-    sweep = yield Search(
+    sweep = yield section.Search(
         "examples",
         number,
         lambda tell, stop: study.over_examples(number, progress=tell, should_stop=stop),
         f"Solving at {len(study.EXAMPLE_G[number])} sizes",
-        describe_stop=_describe_stop,
+        describe_stop=study.describe_stop,
         is_complete=lambda sweep: sweep.is_complete,
         of_data=False,
         kept=2,
@@ -254,7 +219,7 @@ def show_examples(answer: Answer, data: Dataset) -> Parts:
         f"{wording.number(last['ours_lower_bound'], 5)}), best bound {wording.number(last['best_cap_variance'], 5)} at "
         f"{wording.counted(int(last['best_cap']), 'row')} per user: {wording.number(ratio)} times as much."
     )
-    yield Label(Disclosure.PUBLIC)
+    yield section.Label(Disclosure.PUBLIC)
 
 
 SECTIONS: Sections = {
@@ -301,9 +266,10 @@ def build_answer(
     """
     solved = solve(data, parameters) if solution is None else solution
     disclosure, estimate = solved.data.provenance, solved.best_estimate
-    targets = sorted(
-        ErrorTarget, key=lambda target: target is not solved.target
-    )  # The main figure is the first.
+    # The main figure is the first.
+    targets = sorted(ErrorTarget, key=lambda target: target is not solved.target)
+    errors = {plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solved, t) for t in targets}
+    caps = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solved, t) for t in ErrorTarget}
     answer = Answer(
         headline="Weight the rows, do not bound them.",
         detail=words.write_detail(solved),
@@ -317,9 +283,8 @@ def build_answer(
         parameters=solved.parameters,
         solution=solved,
         plots={
-            **{plots.ERROR_KEYS[t]: functools.partial(plots.plot_errors, solved, t) for t in targets},
-            "regression-caps": lambda: plots.plot_caps(solved, ErrorTarget.COEFFICIENTS),
-            "regression-predictions": lambda: plots.plot_caps(solved, ErrorTarget.PREDICTIONS),
+            **errors,
+            **(caps if solved.caps is not None else {}),
             "regression-weights": lambda: plots.plot_weights(solved),
         },
         make_methods=lambda: words.write_methods(solved),
@@ -329,7 +294,6 @@ def build_answer(
         },
         sections=SECTIONS,
     )
-    variance_is_entered = solved.parameters.variance_source is ResidualVarianceSource.ENTERED
     return add_choice(
         answer,
         solved.data,
@@ -343,7 +307,9 @@ def build_answer(
         data={
             "feature_names": list(solved.problem.feature_names),
             "residual_variance": solved.problem.residual_variance,
-            "residual_variance_label": "public input" if variance_is_entered else answer.disclosure.label,
+            "residual_variance_label": disclosure.label
+            if solved.variance_is_estimated
+            else Disclosure.PUBLIC.label,
         },
         schema="sweetspot/regression/1",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from dpcore.answer.section import Cached, Found, Search, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
-from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import sample_limiting, working_set
@@ -27,7 +25,7 @@ from dpcore.regression.estimate import (
 )
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource, rows_of
 from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.sample_limiting import CapCurve, CapDraws, CapOptions
+from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
 PROVED = 1e-6
 """Relative gap below which the answer is taken as the best."""
@@ -56,6 +54,14 @@ class Method:
     predictions: float
     noise_share: float
     note: str = ""
+
+    def error(self, target: ErrorTarget) -> float:
+        """Return the error of the coefficients or of the predictions."""
+        return self.coefficients if target is ErrorTarget.COEFFICIENTS else self.predictions
+
+    def divide_by(self, best: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
+        """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
+        return self.error(target) / best.error(target) if best.error(target) > 0.0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +108,6 @@ class RegressionSolution:
         return count_clipped(self.data, self.parameters)
 
     @property
-    def mean_square(self) -> float:
-        """Return tr(X^T X) / n, which noise of variance 1 on each coefficient adds to the prediction error."""
-        return float(np.sum(self.problem.whitened.units**2))
-
-    @property
     def at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
         weights = user_weights(self.problem, self.best_estimate).total
@@ -127,9 +128,14 @@ class RegressionSolution:
         return int(self.caps.caps[low]), int(self.caps.caps[high])
 
     @property
+    def variance_is_estimated(self) -> bool:
+        """Return True if sigma^2 was read from the labels."""
+        return self.parameters.variance_source is ResidualVarianceSource.ORDINARY
+
+    @property
     def variance_is_private(self) -> bool:
         """Return True if sigma^2 was read from private labels."""
-        return self.parameters.variance_source is ResidualVarianceSource.ORDINARY and self.data.is_private
+        return self.variance_is_estimated and self.data.is_private
 
     def weights(self, method: str) -> UserWeights | None:
         """Return each user's weights under ``ours`` or ``no bound``, or else under one draw of the best cap."""
@@ -165,9 +171,9 @@ def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
     return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
 
 
-def choose_draws(num_rows: int) -> CapOptions:
+def choose_draws(num_rows: int) -> int:
     """Return the number of draws for each cap: fewer where there are many rows."""
-    return CapOptions(draws=DRAWS if num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS)
+    return DRAWS if num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
 
 
 def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
@@ -202,7 +208,7 @@ def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionS
         variance = estimate_variance(data, parameters.lower, parameters.upper)
     problem = parameters.problem(table_of(data), variance)
     labels = parameters.clipped(table_of(data))
-    draws = sample_limiting.study(problem, choose_draws(problem.num_rows), labels)
+    draws = sample_limiting.study(problem, labels, choose_draws(problem.num_rows))
     return compute(data, parameters, problem, working_set.solve(problem), draws)
 
 
@@ -220,23 +226,17 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     if variance is None:
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
     problem = parameters.asked_of(rows, variance)
-    options = choose_draws(problem.num_rows)
-
-    table, ends = table_of(data), (parameters.lower, parameters.upper)
-
-    def search(tell: Any, stop: ShouldStop) -> _Searched:
-        def report(first: LinearEstimate) -> None:
-            tell(None, (parameters, problem, first))
-
-        estimate = working_set.solve(problem, progress=tell, should_stop=stop, on_first=report)
-        return parameters, problem, estimate
-
+    ends, num_draws = (parameters.lower, parameters.upper), choose_draws(problem.num_rows)
+    labels = parameters.clipped(table_of(data))
     weights: Found = yield Search(
         "solve",
         parameters,
-        search,
+        lambda tell, stop: working_set.solve(
+            problem, progress=tell, should_stop=stop, on_first=lambda first: tell(None, first)
+        ),
         "The answer is being computed",
-        is_complete=lambda searched: searched[2].certificate.proves(PROVED),
+        is_complete=lambda estimate: estimate.certificate.proves(PROVED),
+        settings=(parameters, problem),
         kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
         seconds=SOON_SECONDS,
         soon=SOON_SECONDS,
@@ -246,14 +246,10 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     caps: Found = yield Search(
         "caps",
         ends,
-        lambda tell, stop: (
-            ends,
-            sample_limiting.study(
-                problem, options, parameters.clipped(table), progress=tell, should_stop=stop
-            ),
-        ),
+        lambda tell, stop: sample_limiting.study(problem, labels, num_draws, progress=tell, should_stop=stop),
         "The answer is being computed",
-        is_complete=lambda tried: tried[1].num_draws == options.draws,
+        is_complete=lambda draws: draws.num_draws == num_draws,
+        settings=ends,
         kept=KEPT,
         seconds=SOON_SECONDS / 2.0,
         soon=SOON_SECONDS / 2.0,
@@ -262,17 +258,13 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     )
     if weights.value is None:
         return weights
-    answered, answered_problem, estimate = weights.value
+    answered, answered_problem = weights.settings
     is_searching_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
     stage = Stage.FIRST if is_searching_caps else weights.stage
-    is_of_caps = caps.value is not None and caps.value[0] == (answered.lower, answered.upper)
-    draws = caps.value[1] if is_of_caps else sample_limiting.NO_DRAWS
-    solution = yield Cached(compute, (data, answered, answered_problem, estimate, draws, stage), kept=3)
+    is_of_caps = caps.value is not None and caps.settings == (answered.lower, answered.upper)
+    draws = caps.value if is_of_caps else sample_limiting.NO_DRAWS
+    solution = yield Cached(compute, (data, answered, answered_problem, weights.value, draws, stage), kept=3)
     return Found(solution, stage)
-
-
-_Searched = tuple[RegressionParameters, RegressionProblem, LinearEstimate]
-"""Parameters, the problem that they make of the data, and the best C."""
 
 
 def compute(
@@ -305,7 +297,7 @@ def _list_methods(
         return Method(name, math.sqrt(variance), math.sqrt(prediction), noise_share, note)
 
     def describe_estimate(name: str, estimate: LinearEstimate, note: str) -> Method:
-        prediction = prediction_error(problem, estimate, labels).total
+        prediction = prediction_error(problem, estimate, labels)
         return build_method(name, note, estimate.variance, estimate.privacy_variance, prediction)
 
     def describe_cap(name: str, caps: CapCurve, index: int, note: str) -> Method:

@@ -194,12 +194,11 @@ def warn_of_clipping(outside: OutsideCounts) -> str:
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
     """Tabulate the errors of all methods."""
-    methods, best_error = solution.methods, solution.methods[0].coefficients
-    ratios = [method.coefficients / best_error if best_error > 0.0 else None for method in methods]
+    methods = solution.methods
     return {
         "Method": [method.name for method in methods],
         "Standard error, coefficients": [method.coefficients for method in methods],
-        "Times the best": ratios,
+        "Times the best": [method.divide_by(methods[0]) for method in methods],
         "Error, predictions": [method.predictions for method in methods],
         "Privacy noise": [100.0 * method.noise_share for method in methods],
         "What it is": [method.note for method in methods],
@@ -219,27 +218,21 @@ def describe_methods(solution: RegressionSolution) -> str:
 
 def tabulate_release(solution: RegressionSolution, draw: Draw | None) -> dict[str, Any]:
     """Tabulate the coefficients of the latest draw with their intervals; before the first one, their errors alone."""
-    p = solution.parameters
-    is_generated = p.source is DataSource.GENERATED
-    truth = {"True (generated)": p.generator.generate().coefficients} if is_generated else {}
-    if draw is None:
-        errors = np.sqrt(coefficient_variances(solution.problem, solution.best_estimate))
-        return {
-            "Coefficient": [escape_formula(name) for name in solution.problem.feature_names],
-            "Noise scale b": np.full(errors.size, solution.best_estimate.noise.scale),
-            "Standard error": errors,
-            **truth,
-        }
-    release = draw.coefficients.release
-    return {
-        "Coefficient": [escape_formula(name) for name in draw.names],
-        "Released": release.values,
-        "95 % from": release.values - draw.half_widths,
-        "95 % to": release.values + draw.half_widths,
-        "Noise scale b": np.full(release.values.size, release.scale),
-        "Standard error": draw.coefficients.standard_errors,
-        **truth,
-    }
+    problem, estimate = solution.problem, solution.best_estimate
+    names = problem.feature_names if draw is None else draw.names
+    columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in names]}
+    if draw is not None:
+        columns["Released"] = values = draw.release.values
+        columns |= {"95 % from": values - draw.half_widths, "95 % to": values + draw.half_widths}
+    columns["Noise scale b"] = np.full(
+        len(names), estimate.noise.scale if draw is None else draw.release.scale
+    )
+    columns["Standard error"] = (
+        np.sqrt(coefficient_variances(problem, estimate)) if draw is None else draw.standard_errors
+    )
+    if solution.parameters.source is DataSource.GENERATED:
+        columns["True (generated)"] = solution.parameters.generator.generate().coefficients
+    return columns
 
 
 def describe_release(solution: RegressionSolution) -> str:

@@ -10,7 +10,6 @@ from dpcore.code.choice import Quantity, Rule, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
 from dpcore.common.strict_json import finite_or_none
-from dpcore.common.weights import smooth_losses
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, adaptive_bound
 from dpcore.training.account import Cell, Method
@@ -18,7 +17,6 @@ from dpcore.training.answer import plots, words
 from dpcore.training.answer.sections import list_sections
 from dpcore.training.answer.solution import TrainingSolution, solve
 from dpcore.training.answer.words import write_methods
-from dpcore.training.experiment import Side, Table
 from dpcore.training.files import write_table
 from dpcore.training.mechanism import (
     AGREEMENT_TO_FORGET,
@@ -58,17 +56,15 @@ FORM_NAMES = {
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     """Return programs for the answer, then for the best weights and clipped sums; None without column meanings."""
-    assert solution.best is not None
-    cells = [solution.get_cell(solution.best.cell_index)] + [
+    cells = [solution.answer_cell] + [
         solution.get_cell(solution.best_by_method[method].cell_index)
         for method in (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
         if method in solution.best_by_method
     ]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
-    program_methods = (
-        FORM_NAMES if solution.parameters.pace is Pace.RULE else (Method.FOLLOWED, Method.SMOOTH)
-    )
-    cells = [cell for cell in dict.fromkeys(cells) if cell.method in program_methods]
+    is_by_rule = solution.parameters.pace is Pace.RULE
+    methods = FORM_NAMES if is_by_rule else (Method.FOLLOWED, Method.SMOOTH)
+    cells = [cell for cell in dict.fromkeys(cells) if cell.method in methods]
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
     table, scaling, design = data.dataset.table, data.scaling, data.design
@@ -76,33 +72,24 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     assert scaling is not None
     if design is None and solution.parameters.source is not DataSource.GENERATED:
         return None
-    if design is None:  # Generated: the first feature is the intercept.
-        numeric_ranges = tuple(
-            (name, value_range)
-            for name, value_range in zip(table.feature_names, scaling.ranges, strict=True)
-            if value_range is not None
+    numeric_ranges = tuple(
+        (name, ends)
+        for name, ends in zip(table.feature_names, scaling.ranges, strict=True)
+        if ends is not None
+    )
+    features = () if design is None else design.features
+    category_levels = tuple(
+        (column, tuple(name.removeprefix(prefix) for name in table.feature_names if name.startswith(prefix)))
+        for column, prefix in (
+            (feature.column, f"{feature.column}: ")
+            for feature in features
+            if feature.encoding is FeatureKind.CATEGORIES
         )
-        category_levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    else:
-        numeric_ranges = tuple((column, data.ranges[column]) for column in data.numbers)
-        categories = [
-            feature.column for feature in design.features if feature.encoding is FeatureKind.CATEGORIES
-        ]
-        category_levels = tuple(
-            (
-                column,
-                tuple(
-                    name.removeprefix(f"{column}: ")
-                    for name in table.feature_names
-                    if name.startswith(f"{column}: ")
-                ),
-            )
-            for column in categories
-        )
+    )
     training_without_noise = Training(
         numbers=numeric_ranges,
         levels=category_levels,
-        intercept=True if design is None else design.intercept,
+        intercept=True if design is None else design.intercept,  # Generated rows have one.
         norm=scaling.norm,
         positive_above=solution.parameters.positive_above,
         positive="" if design is None else design.positive,
@@ -245,55 +232,44 @@ def build_answer(
 
 
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
-    best, references, cells = solution.best, solution.references, solution.table.experiment.cells
-    theory = solution.calibrated_bound
-    cell = None if best is None else cells[best.cell_index]
+    best, theory = solution.best, solution.calibrated_bound
+    cell = None if best is None else solution.answer_cell
     bound_follows = cell is not None and cell.method is Method.FOLLOWED
-    held_out_loss = (Side.HELD_OUT, ScoreUnit.ROWS, Measure.LOSS)
+    without_privacy, guessing = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    without_noise, unclipped = solution.average_without_noise(Measure.LOSS, ScoreUnit.ROWS)
     return {
         "method": None if cell is None else cell.method.value,
         "bound": None if cell is None or bound_follows else cell.reach,
         "good_enough": None if best is None or bound_follows else [best.low, best.high],
-        "loss_without_privacy": references.average(references.no_privacy, *held_out_loss),
-        "loss_of_guessing": references.average(references.guessing, *held_out_loss),
-        "loss_without_noise": references.average(references.without_noise, *held_out_loss),
-        "loss_without_noise_and_clipping": references.average(
-            references.without_noise_and_clipping, *held_out_loss
-        ),
-        "proved_relative_gap": finite_or_none(references.certificate.relative_gap),
+        "loss_without_privacy": without_privacy,
+        "loss_of_guessing": guessing,
+        "loss_without_noise": without_noise,
+        "loss_without_noise_and_clipping": unclipped,
+        "proved_relative_gap": finite_or_none(solution.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(theory.trade_off),
         "bound_of_theory": theory.threshold.bound,
-        "methods": _list_methods(solution.table),
+        "methods": _list_methods(solution),
     }
 
 
-def _list_methods(table: Table) -> list[dict[str, object]]:
+def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     """List every method at every bound, with its scores on the users held out."""
-    losses, user_losses = (table.summarise(Measure.LOSS, unit) for unit in (ScoreUnit.ROWS, ScoreUnit.USERS))
-    accuracies = table.summarise(Measure.ACCURACY, ScoreUnit.ROWS)
-    histogram = table.experiment.train.histogram
-    entries: list[dict[str, object]] = []
-    for i, cell in enumerate(table.experiment.cells):
-        bound, largest_weight = None, None
-        if cell.method is not Method.FOLLOWED:
-            bound = cell.reach
-            weights = smooth_losses(histogram, min(cell.bound, histogram.max_size))
-            largest_weight = float(weights.largest_weight)
-        scores = {
-            "loss": losses.mean,
-            "half_width_95": losses.half_width,
-            "half_width_95_users": losses.users_half_width,
-            "loss_over_users": user_losses.mean,
-            "rows_told_right": accuracies.mean,
+    losses = solution.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    scores = {
+        "loss": losses.mean,
+        "half_width_95": losses.half_width,
+        "half_width_95_users": losses.users_half_width,
+        "loss_over_users": solution.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
+        "rows_told_right": solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+    }
+    return [
+        {
+            "method": cell.method.value,
+            "bound": None if cell.method is Method.FOLLOWED else cell.reach,
+            "row_clip": cell.clip,
+            "largest_user_weight": finite_or_none(float(solution.largest_weight[i])),
+            "runs": int(losses.runs[i]),
+            **{name: finite_or_none(float(values[i])) for name, values in scores.items()},
         }
-        entries.append(
-            {
-                "method": cell.method.value,
-                "bound": bound,
-                "row_clip": cell.clip,
-                "largest_user_weight": largest_weight,
-                "runs": int(losses.runs[i]),
-                **{name: finite_or_none(float(values[i])) for name, values in scores.items()},
-            }
-        )
-    return entries
+        for i, cell in enumerate(solution.table.experiment.cells)
+    ]

@@ -156,27 +156,43 @@ class TrainingSolution:
         """Return means and their errors, one entry per cell."""
         return self.table.summarise(measure, unit, side)
 
-    def average_references(
-        self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT
-    ) -> tuple[float, float]:
-        """Return (without privacy, guessing), the mean of the splits."""
+    def average(self, measure: Measure, unit: ScoreUnit = ScoreUnit.ROWS, side: int = Side.HELD_OUT) -> float:
+        """Return a mean score of the method that answers, at its best bound."""
+        return float(self.summarise(measure, unit, side).mean[self.answer_index])
+
+    def average_loss(self, cell_index: int | None = None) -> float:
+        """Return the mean loss over rows held out of a cell, or of the one that answers."""
+        losses = self.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+        return float(losses[self.answer_index if cell_index is None else cell_index])
+
+    def average_references(self, measure: Measure, unit: ScoreUnit) -> tuple[float, float]:
+        """Return (without privacy, guessing) on users held out, the mean of the splits."""
         references = self.references
-        return references.average(references.no_privacy, side, unit, measure), references.average(
-            references.guessing, side, unit, measure
+        return references.average(references.no_privacy, unit, measure), references.average(
+            references.guessing, unit, measure
         )
 
-    def average_without_noise(
-        self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT
-    ) -> tuple[float, float]:
+    def average_without_noise(self, measure: Measure, unit: ScoreUnit) -> tuple[float, float]:
         """Return (followed clipped sums without noise, also without clipping), the mean of the splits; not private."""
         references = self.references
-        return references.average(references.without_noise, side, unit, measure), references.average(
-            references.without_noise_and_clipping, side, unit, measure
+        return references.average(references.without_noise, unit, measure), references.average(
+            references.without_noise_and_clipping, unit, measure
         )
 
     def get_cell(self, cell_index: int) -> Cell:
         """Return the cell at a position."""
         return self.table.experiment.cells[cell_index]
+
+    @property
+    def answer_index(self) -> int:
+        """Return the position of the cell that answers."""
+        assert self.best is not None
+        return self.best.cell_index
+
+    @property
+    def answer_cell(self) -> Cell:
+        """Return the method that answers, at its best bound."""
+        return self.get_cell(self.answer_index)
 
     @property
     def largest_weight(self) -> FloatArray:

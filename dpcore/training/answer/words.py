@@ -24,156 +24,122 @@ WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
 """From these on the card says that there is hardly any protection; table 2 of the paper has 30 to 50, and 0.1."""
 
 
-def format_rows(bound: float) -> str:
-    """Format a weight in rows: ``one row``, ``2.5 rows``."""
-    return "one row" if bound == 1.0 else wording.counted(bound, "row")
-
-
 def describe_cell(cell: Cell) -> str:
     """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows of each user``."""
-    clipping_text = (
-        f" whose gradients are shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
-    )
-    if cell.method is Method.FOLLOWED:
-        return "clipped gradient sums whose bound adapts to the users"
-    if cell.method is Method.CAP:
-        return (
-            f"a cap: at most {format_rows(cell.bound)} of each user, drawn at "
-            f"random{clipping_text and f',{clipping_text}'}"
-        )
-    if cell.method is Method.CLIPPED_SUM:
-        return f"each user's gradient sum clipped to that of {format_rows(cell.bound)}"
-    if cell.method is Method.OUTPUT:
-        return f"output perturbation, smooth weights of at most {format_rows(cell.bound)} per user"
-    return (
-        f"smooth weights of at most {format_rows(cell.bound)} per user{clipping_text and f',{clipping_text}'}"
-    )
+    rows = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
+    clipping = f", whose gradients are shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
+    return {
+        Method.FOLLOWED: "clipped gradient sums whose bound adapts to the users",
+        Method.CAP: f"a cap: at most {rows} of each user, drawn at random{clipping}",
+        Method.CLIPPED_SUM: f"each user's gradient sum clipped to that of {rows}",
+        Method.OUTPUT: f"output perturbation, smooth weights of at most {rows} per user",
+        Method.SMOOTH: f"smooth weights of at most {rows} per user{clipping}",
+    }[cell.method]
 
 
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     """Build the bound, where there is one, and its loss and accuracy."""
-    assert solution.best is not None
-    losses, accuracy_summary = (
-        solution.summarise(Measure.LOSS, ScoreUnit.ROWS),
-        solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS),
-    )
-    cell_index, cell = solution.best.cell_index, solution.get_cell(solution.best.cell_index)
-    loss_without_privacy, loss_of_guessing = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    accuracy_without_privacy, accuracy_of_guessing = solution.average_references(
-        Measure.ACCURACY, ScoreUnit.ROWS
-    )
-    loss, accuracy = (
-        float(measure_summary.mean[cell_index]) for measure_summary in (losses, accuracy_summary)
-    )
-    unit_text = "row per user" if cell.reach == 1.0 else "rows per user"
+    cell, uncertainty = solution.answer_cell, format_uncertainty(solution)
+    loss, accuracy = solution.average_loss(), solution.average(Measure.ACCURACY)
+    without_privacy, guessing = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    best_accuracy, guessed_accuracy = solution.average_references(Measure.ACCURACY, ScoreUnit.ROWS)
     bound = Number(
         "Bound h",
         wording.number(cell.reach),
-        unit_text,
+        wording.agreeing(cell.reach, "row per user", "rows per user"),
         "The most by which one user moves the sum of gradients, in rows.",
         cell.reach,
         "rows per user",
     )
-    has_no_bound = solution.is_useless or cell.method is Method.FOLLOWED
-    further_numbers = (
+    # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
+    # and the intervals stand below it.
+    has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
+    loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
+    return (
+        *((bound,) if has_bound else ()),
         Number(
             "Loss, users held out",
             wording.number(loss),
-            "" if has_no_bound else format_uncertainty(solution),
-            "Mean over rows. The 95 % intervals are for the noise, and for other users held out.",
+            uncertainty if has_bound else "",
+            loss_help,
             loss,
         ),
-        # Without a bound the loss is the large number, and the intervals stand below it.
-        *((Number("95 % intervals", format_uncertainty(solution)),) if has_no_bound else ()),
+        *(() if has_bound else (Number("95 % intervals", uncertainty),)),
         Number(
-            "Without privacy",
-            wording.number(loss_without_privacy),
-            "all rows, no noise",
-            value=loss_without_privacy,
+            "Without privacy", wording.number(without_privacy), "all rows, no noise", value=without_privacy
         ),
-        Number(
-            "Guessing", wording.number(loss_of_guessing), "one score for all rows", value=loss_of_guessing
-        ),
+        Number("Guessing", wording.number(guessing), "one score for all rows", value=guessing),
         Number(
             "Rows told right",
             wording.percent(accuracy, 3),
-            f"{wording.percent(accuracy_without_privacy, 3)} without privacy",
-            f"Guessing tells {wording.percent(accuracy_of_guessing, 3)} right.",
+            f"{wording.percent(best_accuracy, 3)} without privacy",
+            f"Guessing tells {wording.percent(guessed_accuracy, 3)} right.",
             accuracy,
         ),
     )
-    # If no method is useful, no bound is an answer; an adaptive bound has no number.
-    return further_numbers if has_no_bound else (bound, *further_numbers)
 
 
 def format_uncertainty(solution: TrainingSolution) -> str:
     """Format the uncertainty: ``± 0.003 noise, ± 0.02 users``."""
-    assert solution.best is not None
-    losses, cell_index = solution.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.best.cell_index
-    noise, users = float(losses.half_width[cell_index]), float(losses.users_half_width[cell_index])
-    terms = []
-    if math.isfinite(noise):
-        terms.append(f"± {wording.number(noise, 2)} noise")
-    if math.isfinite(users):
-        terms.append(f"± {wording.number(users, 2)} users")
-    return ", ".join(terms)
+    losses, i = solution.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.answer_index
+    half_widths = {"noise": float(losses.half_width[i]), "users": float(losses.users_half_width[i])}
+    return ", ".join(
+        f"± {wording.number(half_width, 2)} {source}"
+        for source, half_width in half_widths.items()
+        if math.isfinite(half_width)
+    )
 
 
 def write_headline(solution: TrainingSolution) -> str:
     """Write the instruction in one sentence."""
-    assert solution.best is not None
     if solution.is_useless:
         return "Do not train with this budget: guessing does better."
     if solution.is_unclear:
         return "Not clear whether training beats guessing with this budget."
     train = "Train" if solution.table.is_finished else "Best so far: train"
-    return f"{train} with {describe_cell(solution.get_cell(solution.best.cell_index))}."
+    return f"{train} with {describe_cell(solution.answer_cell)}."
 
 
 def describe_near_optimal(solution: TrainingSolution) -> str:
     """Write the interval of bounds that cost little; empty if no method is useful."""
     assert solution.best is not None
+    method, high = solution.answer_cell.method, solution.best.high
     if solution.is_useless:
         return ""
-    if solution.get_cell(solution.best.cell_index).method is Method.FOLLOWED:
+    if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    low, high = solution.best.low, solution.best.high
-    bounds_of_method = solution.list_bounds(solution.get_cell(solution.best.cell_index).method)
-    end_text = "; the upper end is no bound" if high == bounds_of_method[-1] else ""
+    end_text = "; the upper end is no bound" if high == solution.list_bounds(method)[-1] else ""
     return standard.write_range(
-        low, high, name="h", objective=f"the least loss{end_text}", others="the next bounds tried"
+        solution.best.low,
+        high,
+        name="h",
+        objective=f"the least loss{end_text}",
+        others="the next bounds tried",
     )
 
 
 def write_detail(solution: TrainingSolution) -> str:
     """Write the losses for comparison, and the sentences that qualify the headline."""
-    assert solution.best is not None
-    without_privacy, guessing = (
-        wording.number(reference_loss)
-        for reference_loss in solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    )
+    without_privacy, guessing = map(wording.number, solution.average_references(Measure.LOSS, ScoreUnit.ROWS))
+    parameters, is_finished = solution.parameters, solution.table.is_finished
     sentences = [f"The loss is {without_privacy} without privacy, and {guessing} for one constant score."]
     if solution.user_share < 1.0:
         sentences.append(
             f"**A first look at {wording.percent(solution.user_share)} of the users, with the noise of all of them.**"
         )
-    if solution.parameters.epsilon >= WEAK_EPSILON or solution.parameters.delta >= WEAK_DELTA:
+    if parameters.epsilon >= WEAK_EPSILON or parameters.delta >= WEAK_DELTA:
         sentences.append("**ε or δ of this size gives hardly any protection.**")
     if solution.is_useless or solution.is_unclear:
         sentences.append("Raise ε, add users, or use fewer features.")
-    if (
-        solution.data.dataset.is_private
-        and solution.get_cell(solution.best.cell_index).method is not Method.FOLLOWED
-    ):
+    if solution.data.dataset.is_private and solution.answer_cell.method is not Method.FOLLOWED:
         remedy = "Choose it without these data."
         if Method.FOLLOWED in solution.best_by_method:
-            followed_index = solution.best_by_method[Method.FOLLOWED].cell_index
-            loss = float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[followed_index])
+            loss = solution.average_loss(solution.best_by_method[Method.FOLLOWED].cell_index)
             remedy = f"An adaptive bound needs no choice; its loss is {wording.number(loss)}."
         sentences.append(standard.warn_of_leak("this bound was", remedy=remedy))
-    runs, runs_done = solution.table.experiment.runs, int(solution.table.runs_done[solution.best.cell_index])
     # These sentences stand last, since they come and go while the runs are made.
-    if not solution.table.is_finished:
+    if not is_finished:
+        runs, runs_done = solution.table.experiment.runs, int(solution.table.runs_done[solution.answer_index])
         others_text = "" if runs_done < runs else ", and the other methods go on"
         sentences.append(f"**{runs_done} of {runs} runs so far{others_text}.**")
     if solution.stage is Stage.EARLIER:
@@ -183,25 +149,18 @@ def write_detail(solution: TrainingSolution) -> str:
 
 def build_facts(solution: TrainingSolution) -> dict[str, str]:
     """Build the facts, sentences by name."""
-    assert solution.best is not None
     sentences = {}
     if Method.FOLLOWED in solution.best_by_method:
         sentences["Where the loss comes from"] = _describe_parts(solution)
-    other_methods = [
-        method
-        for method in solution.best_by_method
-        if method is not solution.get_cell(solution.best.cell_index).method
-    ]
-    if other_methods:
-        sentences["The other methods"] = (
-            "; ".join(_compare_method(solution, method) for method in other_methods) + "."
-        )
-    users, trained = (
-        float(solution.summarise(Measure.LOSS, unit, side).mean[solution.best.cell_index])
-        for unit, side in ((ScoreUnit.USERS, Side.HELD_OUT), (ScoreUnit.ROWS, Side.TRAINED))
-    )
+    methods = [method for method in solution.best_by_method if method is not solution.answer_cell.method]
+    if methods:
+        comparisons = "; ".join(_compare_method(solution, method) for method in methods)
+        sentences["The other methods"] = f"{comparisons}."
+    over_users = solution.average(Measure.LOSS, ScoreUnit.USERS)
+    trained = solution.average(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
     sentences["The loss elsewhere"] = (
-        f"{wording.number(users)} as a mean over users held out, {wording.number(trained)} over the rows trained on."
+        f"{wording.number(over_users)} as a mean over users held out, {wording.number(trained)} over the rows trained "
+        "on."
     )
     sentences["Theory"] = (
         f"h = {wording.number(solution.calibrated_bound.threshold.bound)} with constants computed for plain descent, h "
@@ -212,37 +171,36 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
 
 def _describe_parts(solution: TrainingSolution) -> str:
     """Describe the excess loss of an adaptive bound as stopping, clipping and noise."""
-    cell_index = solution.best_by_method[Method.FOLLOWED].cell_index
-    loss = float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cell_index])
+    loss = solution.average_loss(solution.best_by_method[Method.FOLLOWED].cell_index)
     without_privacy, _ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     without_noise, unclipped = solution.average_without_noise(Measure.LOSS, ScoreUnit.ROWS)
+    excess, stopping, clipping, noise = (
+        wording.number(difference, 2)
+        for difference in (
+            loss - without_privacy,
+            unclipped - without_privacy,
+            without_noise - unclipped,
+            loss - without_noise,
+        )
+    )
     return (
-        f"with an adaptive bound, {wording.number(loss - without_privacy, 2)} more than without privacy: "
-        f"{wording.number(unclipped - without_privacy, 2)} by stopping early, "
-        f"{wording.number(without_noise - unclipped, 2)} by clipping, {wording.number(loss - without_noise, 2)} by "
-        "noise."
+        f"with an adaptive bound, {excess} more than without privacy: {stopping} by stopping early, {clipping} by "
+        f"clipping, {noise} by noise."
     )
 
 
 def _compare_method(solution: TrainingSolution, method: Method) -> str:
     """Compare one method at its best bound with the answer."""
-    assert solution.best is not None
     cell_index = solution.best_by_method[method].cell_index
-    difference, half_width = decision.compare_paired(solution.table, cell_index, solution.best.cell_index)
-    loss = wording.number(float(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cell_index]))
-    method_text = (
-        METHOD_NAMES[method]
-        if method is Method.FOLLOWED
-        else f"{METHOD_NAMES[method]}, h = {wording.entered(solution.get_cell(cell_index).reach)}"
-    )
+    reach = solution.get_cell(cell_index).reach
+    bound_text = "" if method is Method.FOLLOWED else f", h = {wording.entered(reach)}"
+    text = f"{METHOD_NAMES[method]}{bound_text}: {wording.number(solution.average_loss(cell_index))}"
+    difference, half_width = decision.compare_paired(solution.table, cell_index, solution.answer_index)
     if math.isnan(difference):
-        return f"{method_text}: {loss}"
+        return text
     direction = "more" if difference >= 0.0 else "less"
     doubt_text = "" if abs(difference) > half_width else " (not clear)"
-    return (
-        f"{method_text}: {loss}, {wording.number(abs(difference), 2)} ± {wording.number(half_width, 2)} "
-        f"{direction}{doubt_text}"
-    )
+    return f"{text}, {wording.number(abs(difference), 2)} ± {wording.number(half_width, 2)} {direction}{doubt_text}"
 
 
 def describe_inputs(solution: TrainingSolution) -> str:
@@ -306,7 +264,6 @@ AVERAGES = {
     Average.LAST_HALF: "the average of the last half of the iterates",
     Average.LAST: "the last iterate",
 }
-WEIGHTED_AVERAGE = "a weighted average of the iterates"
 
 
 def write_methods(solution: TrainingSolution, model: Model | None = None) -> Methods | None:
@@ -327,58 +284,52 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
         return _describe_release(parameters, model)
     if solution.best is None:
         return None
-    cell, loss_summary = (
-        solution.get_cell(solution.best.cell_index),
-        solution.summarise(Measure.LOSS, ScoreUnit.ROWS),
-    )
-    mean_loss = float(loss_summary.mean[solution.best.cell_index])
-    training_text = _describe_training(parameters, cell)
-    text = (
-        f"{_describe_bound(cell)} {training_text} On users held out the mean loss of a row is "
-        f"{wording.number(mean_loss)} ({format_uncertainty(solution)}; 95 % intervals over "
-        f"{wording.counted(int(loss_summary.runs[solution.best.cell_index]), 'simulated run')} on "
-        f"{wording.counted(len(solution.table.experiment.splits), 'split')} of the users)."
-    )
-    nothing_text = ""
-    if solution.is_useless:
-        nothing_text = (
-            f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method and "
-            "no bound trained a classifier better than guessing, and nothing was released."
-        )
+    cell, i = solution.answer_cell, solution.answer_index
+    runs = int(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).runs[i])
     bound_follows = cell.method is Method.FOLLOWED
-    bound_text = _describe_bound(cell) if bound_follows else "Users were bounded by a fixed number of rows."
+    bound_text, training_text = _describe_bound(cell), _describe_training(parameters, cell)
+    public_bound_text = bound_text if bound_follows else "Users were bounded by a fixed number of rows."
+    nothing_text = (
+        f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method and no "
+        "bound trained a classifier better than guessing, and nothing was released."
+    )
+    rule = "Method and bound have the smallest mean loss of those tried on users held out."
+    if bound_follows:
+        rule = (
+            "The method has the smallest mean loss of those tried on users held out, or is within one standard error "
+            "of it; the bound follows the users, within the guarantee."
+        )
     return Methods(
         guarantee=write_guarantee(
             "A linear classifier was released", parameters.epsilon, parameters.neighbours, parameters.delta
         ),
-        sentences=text,
-        public_sentences=f"{bound_text} {training_text}",
+        sentences=f"{bound_text} {training_text} On users held out the mean loss of a row is "
+        f"{wording.number(solution.average_loss())} ({format_uncertainty(solution)}; 95 % intervals over "
+        f"{wording.counted(runs, 'simulated run')} on "
+        f"{wording.counted(len(solution.table.experiment.splits), 'split')} of the users).",
+        public_sentences=f"{public_bound_text} {training_text}",
         disclosure=solution.data.dataset.provenance,
-        rule="The method has the smallest mean loss of those tried on users held out, or is within one standard error "
-        "of it; the bound follows the users, within the guarantee."
-        if bound_follows
-        else "Method and bound have the smallest mean loss of those tried on users held out.",
-        empty_sentence=nothing_text,
+        rule=rule,
+        empty_sentence=nothing_text if solution.is_useless else "",
     )
 
 
 def _describe_bound(cell: Cell) -> str:
     """Describe how users are bounded, with the source."""
     rows = f"{wording.number(cell.bound, 6)} {wording.agreeing(cell.bound, 'row', 'rows')}"
-    clipping_text = (
+    clipping = (
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
+    )
+    weighted = (
+        f"Rows were weighted [@epasto2020, section 4] such that no user weighs more than {rows}.{clipping}"
     )
     return {
         Method.FOLLOWED: "Each user's sum of gradients was clipped at a bound that follows a private quantile of their "
         "norms [@andrew2021].",
         Method.CLIPPED_SUM: f"Each user's sum of gradients was clipped to norm {wording.number(cell.bound, 6)} "
         "[@mcmahan2018].",
-        Method.CAP: f"At most {rows} of each user, drawn once at random, were kept [@amin2019, algorithm 1]."
-        f"{clipping_text}",
-    }.get(
-        cell.method,
-        f"Rows were weighted [@epasto2020, section 4] such that no user weighs more than {rows}.{clipping_text}",
-    )
+        Method.CAP: f"At most {rows} of each user, drawn once at random, were kept [@amin2019, algorithm 1].{clipping}",
+    }.get(cell.method, weighted)
 
 
 def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
@@ -413,26 +364,23 @@ def _describe_descent(parameters: TrainingParameters, cell: Cell, noise: str) ->
             "[@chaudhuri2011]."
         )
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    steps = wording.counted(mechanism.steps, "step")
-    by_rule_alone = mechanism.pace is Pace.RULE
-    momentum_text = "with momentum " if by_rule_alone else ""
-    average_text = WEIGHTED_AVERAGE if by_rule_alone else AVERAGES[mechanism.average]
+    is_by_rule = mechanism.pace is Pace.RULE
+    average_text = "a weighted average of the iterates" if is_by_rule else AVERAGES[mechanism.average]
     return (
-        f"The model is {average_text} of {steps} of projected gradient descent {momentum_text}on "
-        f"{LOSSES[parameters.loss]} with {noise} noise in every step [@bassily2014]; every row's gradient was clipped "
-        "to norm 1."
+        f"The model is {average_text} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
+        f"{'with momentum ' if is_by_rule else ''}on {LOSSES[parameters.loss]} with {noise} noise in every step "
+        "[@bassily2014]; every row's gradient was clipped to norm 1."
     )
 
 
 def _describe_training(parameters: TrainingParameters, cell: Cell) -> str:
     """Describe the descent and the composition of its steps."""
-    text = _describe_descent(parameters, cell, "Gaussian")
+    noise_text = (
+        "The noise of all steps together is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
+    )
     if parameters.mechanism.sampled < 1.0 and cell.method is not Method.FOLLOWED:
-        return text + (
-            f" Each user took part in a step with probability {wording.entered(parameters.sampled)}, and the privacy "
+        noise_text = (
+            f"Each user took part in a step with probability {wording.entered(parameters.sampled)}, and the privacy "
             "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
         )
-    return (
-        text
-        + " The noise of all steps together is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
-    )
+    return f"{_describe_descent(parameters, cell, 'Gaussian')} {noise_text}"

@@ -191,23 +191,14 @@ R = TypeVar("R")
 _ABOUT_DATA: list[Any] = []
 
 
-def cached(
-    max_entries: int = 16, spinner: str = "", own_data: bool = False
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Cache a function of this session's data.
-
-    Args:
-        max_entries: Answers that are kept.
-        spinner: What is said while one is computed; empty for nothing.
-        own_data: Whether it is about data that its page has for itself, which a private copy does not concern.
-    """
+def cached(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Cache a function of this session's data; so many answers are kept."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        cached_function = st.cache_resource(
-            max_entries=max_entries, scope="session", show_spinner=spinner or False
-        )(function)
-        if not own_data:
-            _ABOUT_DATA.append(cached_function)
+        cached_function = st.cache_resource(max_entries=max_entries, scope="session", show_spinner=False)(
+            function
+        )
+        _ABOUT_DATA.append(cached_function)
         return cached_function
 
     return decorate

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import streamlit as st
 
 from dpcore.answer import against
@@ -45,9 +43,9 @@ Comparison = BoundComparison | MethodComparison | str
 
 def find_comparison_function(question: Question) -> Callable[[Any, Any], Comparison] | None:
     """Return the function ``against_epsilon`` of the question's answer; None if it has none."""
-    module = _import_answer_module(question.name)
-    compare_over_epsilon: Callable[[Any, Any], Comparison] | None = getattr(module, "against_epsilon", None)
-    return compare_over_epsilon
+    compare: Callable[[Any, Any], Comparison] | None
+    compare = getattr(_import_answer_module(question.name), "against_epsilon", None)
+    return compare
 
 
 def _import_answer_module(name: str) -> Any:
@@ -64,36 +62,13 @@ def build_cache_key(question: Question, parameters: Any) -> Any:
     Raises:
         InvalidInput: The parameters are not valid at that ε.
     """
-    return reset_uncompared(parameters, _import_answer_module(question.name), KEY_EPSILON)
-
-
-def reset_uncompared(parameters: Any, module: Any, epsilon: float) -> Any:
-    """Return the parameters at an ε, with the fields in the module's ``NOT_COMPARED`` set to their defaults."""
-    field_names = getattr(module, "NOT_COMPARED", ())
-    defaults = {f.name: f.default for f in dataclasses.fields(parameters) if f.name in field_names}
-    return dataclasses.replace(parameters, epsilon=epsilon, **defaults)
-
-
-def compute_comparison(question: Question, parameters: Any, data: Any) -> Comparison:
-    """Return what the question compares over ε on these data, cached, or a sentence on why it compares nothing.
-
-    Args:
-        question: The question.
-        parameters: Its parameters object.
-        data: A data set, or the page's own data, with ``digest``.
-
-    Raises:
-        InvalidInput: The data do not fit the question.
-    """
-    if find_comparison_function(question) is None:
-        return "This page compares nothing over ε."
-    return _compute_cached(question.name, data.digest, build_cache_key(question, parameters), data)
+    names = getattr(_import_answer_module(question.name), "NOT_COMPARED", ())
+    return replace(parameters.without(*names), epsilon=KEY_EPSILON)
 
 
 @cached(max_entries=8)
-def _compute_cached(name: str, digest: str, parameters: Any, _data: Any) -> Comparison:
+def _compute_comparison(name: str, digest: str, parameters: Any, _data: Any) -> Comparison:
     comparison: Comparison = _import_answer_module(name).against_epsilon(_data, parameters)
-    assert isinstance(comparison, BoundComparison | MethodComparison | str)
     return comparison
 
 
@@ -121,16 +96,14 @@ def build_pin(run: page_run.PageRun, data: Dataset, parameters: Any | None) -> P
         return None
     question = run.question
     is_on_session_data = not question.own_data and can_answer(question, data)
-    epsilon = getattr(parameters, "epsilon", None)
     name = f"{question.title}: data of its own" if question.own_data else "Demonstration"
     if is_on_session_data:
         name = data.name
-    numbers = [(number.label, number.text) for number in card.numbers[:2]]
-    number, error = [*numbers, ("", ""), ("", "")][:2]
-    budget = "" if epsilon is None else f", ε = {wording.entered(epsilon)}"
+    number, error, *_ = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
+    epsilon = parameters.epsilon
     return Pin(
         question=question.name,
-        name=(name if len(name) <= 28 else name[:27] + "…") + budget,
+        name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
         data=name,
         epsilon=epsilon,
         bound=number,
@@ -144,18 +117,13 @@ def build_pin(run: page_run.PageRun, data: Dataset, parameters: Any | None) -> P
 
 def can_answer(question: Question, data: Dataset) -> bool:
     """Return True if the data have what the question needs; if not, its page shows a demonstration."""
-    available = {
-        Facet.ROWS: True,
-        Facet.VALUES: data.values is not None,
-        Facet.GROUPS: data.task_sizes is not None,
-    }
-    return not question.answers_from or any(available[facet] for facet in question.answers_from)
+    facets = {Facet.ROWS: data, Facet.VALUES: data.values, Facet.GROUPS: data.task_sizes}
+    return not question.answers_from or any(facets[facet] is not None for facet in question.answers_from)
 
 
 def _compute_lost_share(card: Answer, data: Dataset) -> float | None:
     """Return the share of rows that a cap on rows leaves out; None for other bounds."""
-    forms = card.code.forms if card.code is not None else ()
-    choice = forms[0][1] if forms else None
+    choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     if not isinstance(choice, Choice) or choice.quantity in PER_GROUP or choice.max_rows is None:
         return None
     return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
@@ -168,10 +136,8 @@ def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]
         value = getattr(parameters, name)
         if value is None or value == field.initial:
             continue
-        if field.options is not None and value in field.options:
-            text = field.options[value]
-        else:
-            text = wording.entered(value) if type(value) in (int, float) else to_text(value)
+        text = wording.entered(value) if type(value) in (int, float) else to_text(value)
+        text = (field.options or {}).get(value, text)
         changed.append((field.report_label or field.label or name, text))
     return changed
 
@@ -211,9 +177,7 @@ def show_pins(question: Question) -> None:
 def as_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
     rows = [pins.tabulate_pin(pin) for pin in listed_pins]
-    columns: Mapping[str, npt.ArrayLike] = {
-        name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]
-    }
+    columns = {name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]}
     return document.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
 
 
@@ -273,8 +237,7 @@ def show_below(run: page_run.PageRun) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
     if run.figure is None:
         return
-    is_compared = find_comparison_function(run.question) is not None
-    if not is_compared and not pins.list_pins(run.question.name):
+    if find_comparison_function(run.question) is None and not pins.list_pins(run.question.name):
         return
     folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
     if folded.open:  # What stands in it costs nothing while it is closed.
@@ -303,12 +266,12 @@ def show(question: Question) -> None:
 
 def show_over_epsilon(question: Question, data: Any, parameters: Any) -> None:
     """Show what the question compares over ε and common bounds, or why it compares nothing."""
-    comparison = compute_comparison(question, parameters, data)
+    cache_key, epsilon = (data.digest, build_cache_key(question, parameters)), parameters.epsilon
+    comparison = _compute_comparison(question.name, *cache_key, data)
     if isinstance(comparison, str):
         st.caption(comparison)
         return
     provenance: Provenance = comparison.provenance or data.provenance
-    cache_key, epsilon = (data.digest, build_cache_key(question, parameters)), parameters.epsilon
     methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
     if methods is not None:
         show_methods(question, cache_key, methods, epsilon, provenance)

@@ -134,12 +134,13 @@ function buildGhosts(previous, current) {
     }));
 }
 
-const GHOST_NOTE = {
-  text: "Pale: before the last change",
-  name: "before",
-  x: 1, y: 1, xref: "paper", yref: "paper", xanchor: "right", yanchor: "top", showarrow: false,
-  font: { size: 11 },
-};
+// Returns a note above the curves, at the left for x = 0 and at the right for x = 1.
+const buildNote = (text, name, x) => ({
+  text, name, x, y: 1, xref: "paper", yref: "paper", yanchor: "top", xanchor: x ? "right" : "left", showarrow: false, font: { size: 11 },
+});
+const GHOST_NOTE = buildNote("Pale: before the last change", "before", 1);
+const HIDDEN_NOTE = "outside";
+const buildHiddenNote = (names) => buildNote(`Outside this view: ${names.join(", ")}. A double click shows all.`, HIDDEN_NOTE, 0);
 
 // Returns the names of marks, such as the best bound, that a zoom hides; limits of log axes are powers of ten.
 function listHiddenMarks({ data, layout }) {
@@ -150,14 +151,6 @@ function listHiddenMarks({ data, layout }) {
   const marks = data.filter(({ mode, x, y, name }) => mode === "markers" && name && x?.length === 1 && y?.length === 1 && x[0] !== null);
   return marks.filter(({ x, y }) => !isVisible(layout.xaxis, x[0]) || !isVisible(layout.yaxis, y[0])).map(({ name }) => name);
 }
-
-const HIDDEN_NOTE = "outside";
-const buildHiddenNote = (names) => ({
-  text: `Outside this view: ${names.join(", ")}. A double click shows all.`,
-  name: HIDDEN_NOTE,
-  x: 0, y: 1, xref: "paper", yref: "paper", xanchor: "left", yanchor: "top", showarrow: false,
-  font: { size: 11 },
-});
 
 const textIcon = (text) => ({
   svg: `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 22 14"><text x="11" y="11" text-anchor="middle">${text}</text></svg>`,

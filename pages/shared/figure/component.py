@@ -44,12 +44,15 @@ class Script:
     Attributes:
         name: First part of the address.
         files: Where it is on this computer; several are one script, in this order.
-        version: Names the content, so that a new one has a new address.
     """
 
     name: str
     files: tuple[Path, ...]
-    version: str
+
+    @cached_property
+    def version(self) -> str:
+        """Return a digest of the content, so that a new one has a new address."""
+        return hashlib.sha256(self.content).hexdigest()[:16]
 
     @property
     def address(self) -> str:
@@ -85,15 +88,9 @@ class Script:
         return Response(self.content, media_type="text/javascript", headers=headers)
 
 
-def build_script(name: str, *files: Path) -> Script:
-    """Return a script whose version is a digest of its text."""
-    text = b"\n".join(file.read_bytes() for file in files)
-    return Script(name, files, hashlib.sha256(text).hexdigest()[:16])
-
-
-PLOTLY = build_script("plotly", plotly_script.find_script())
-FIGURE = build_script(
-    "figure", *(Path(__file__).with_name(name) for name in ("handle.js", "appearance.js", "figure.js"))
+PLOTLY = Script("plotly", (plotly_script.find_script(),))
+FIGURE = Script(
+    "figure", tuple(Path(__file__).with_name(name) for name in ("handle.js", "appearance.js", "figure.js"))
 )
 
 ROUTES: list[BaseRoute] = [Route(each.address, each.respond, methods=["GET"]) for each in (PLOTLY, FIGURE)]
@@ -156,15 +153,13 @@ export default async (component) => {
 
 def _build_loader() -> str:
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    texts = {
-        "ROOT": f"/{root}" if root else "",
-        "FIGURE": FIGURE.address,
-        "PLOTLY": PLOTLY.address,
-        "SOCKET": figure_socket.ADDRESS,
-    }
-    loader = _LOADER
-    for name, text in texts.items():
-        loader = loader.replace(f'"{name}"', json.dumps(text))
+    loader = _LOADER.replace('"ROOT"', json.dumps(f"/{root}" if root else ""))
+    for name, address in (
+        ("FIGURE", FIGURE.address),
+        ("PLOTLY", PLOTLY.address),
+        ("SOCKET", figure_socket.ADDRESS),
+    ):
+        loader = loader.replace(f'"{name}"', json.dumps(address))
     return loader
 
 
@@ -193,25 +188,27 @@ def draw(
         ghost: True if the main curves from before the last change stay visible, pale, behind the new ones.
         handle: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
-    height = int(fig.layout.height or HEIGHT)
-    channel = figure_socket.get_channel()
-    description = None if handle is None else handle[0]
-    token = channel.token if speed.IS_ON else ""
+    height, channel = int(fig.layout.height or HEIGHT), figure_socket.get_channel()
+    description, field_keys = handle or (None, ())
     payload = build_message(
-        fig, alt, file_name, csv=csv, ghost=ghost, key=key, channel=token, handle=description
+        fig,
+        description,
+        alt=alt,
+        fileName=file_name,
+        csv=csv,
+        ghost=ghost,
+        key=key,
+        channel=channel.token if speed.IS_ON else "",
     )
     channel.send(key, payload)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.
-    mounted = f"{KEY_BEGINS}{key}"
+    mounted, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
+    if description is not None:
+        height += strip_height(description)
+        options["on_moved_change"] = functools.partial(_apply_moved_values, mounted, field_keys)
     with st.container(key=key):
-        if handle is None:
-            _mount(key=mounted, data=payload, height=height)
-        else:
-            on_move = functools.partial(_apply_moved_values, mounted, handle[1])
-            _mount(
-                key=mounted, data=payload, height=height + strip_height(handle[0]), on_moved_change=on_move
-            )
+        _mount(key=mounted, data=payload, height=height, **options)
 
 
 def strip_height(handle: Mapping[str, Any]) -> int:
@@ -229,34 +226,19 @@ def _apply_moved_values(mounted: str, field_keys: tuple[str, ...]) -> None:
         st.session_state.update({field: float(x) for field, x in zip(field_keys, numbers, strict=True)})
 
 
-def build_message(
-    fig: go.Figure,
-    alt: str,
-    file_name: str,
-    *,
-    csv: str = "",
-    ghost: bool = False,
-    key: str = "",
-    channel: str = "",
-    handle: Mapping[str, Any] | None = None,
-) -> bytes:
+def build_message(fig: go.Figure, handle: Mapping[str, Any] | None = None, **details: Any) -> bytes:
     """Return the browser's message about a figure: JSON with Plotly's own ``figure``, arrays as base64.
 
-    ``key`` is the figure's and ``channel`` the session's token; messages that are sent ahead use both. The other
-    arguments are those of `draw`.
+    Args:
+        fig: The figure.
+        handle: Description of its handle; None for none.
+        details: What else the message says; messages that are sent ahead use ``key``, the figure's, and ``channel``,
+            the session's token.
     """
     from dpcore.report import plotly_figures  # NumPy, which comes after the server
 
     # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
-    details: dict[str, Any] = {
-        "alt": alt,
-        "fileName": file_name,
-        "csv": csv,
-        "height": int(fig.layout.height or HEIGHT),
-        "ghost": ghost,
-        "key": key,
-        "channel": channel,
-    }
+    details["height"] = int(fig.layout.height or HEIGHT)
     if handle is not None:
         details |= {"handle": handle, "strip": strip_height(handle)}
     return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details)[1:]}'.encode()

@@ -49,9 +49,8 @@ function loadPlotly(address) {
   return plotly;
 }
 
-// Streamlit hands a figure its data once it has gone through the whole page. The same message comes ahead by a socket of
-// our own; whatever comes first is drawn. A socket that closes is opened again with the next message. One that never
-// opened is not tried again: something between here and the server blocks web sockets.
+// The message that Streamlit brings at last comes ahead by a socket of our own; whatever comes first is drawn. A socket
+// that closes is opened again with the next message; one that never opened is blocked, and not tried again.
 let socket;
 let socketToken;
 function listen(address, token) {
@@ -296,8 +295,11 @@ class Figure {
   setTabStops() {
     const [first, ...others] = this.tools();
     if (!first || (first.tabIndex === 0 && others.every((tool) => tool.tabIndex === -1))) return;
-    const focused = others.find((tool) => tool === document.activeElement);
-    for (const tool of [first, ...others]) tool.tabIndex = tool === (focused ?? first) ? 0 : -1;
+    this.makeTabStop(others.find((tool) => tool === document.activeElement) ?? first);
+  }
+
+  makeTabStop(stop) {
+    for (const tool of this.tools()) tool.tabIndex = tool === stop ? 0 : -1;
   }
 
   tools() {
@@ -311,7 +313,7 @@ class Figure {
     if (!step || index < 0) return;
     event.preventDefault();
     const next = tools[(index + step + tools.length) % tools.length];
-    for (const tool of tools) tool.tabIndex = tool === next ? 0 : -1;
+    this.makeTabStop(next);
     next.focus();
   }
 
@@ -329,13 +331,10 @@ class Figure {
     if (!this.message || printing || !width || (width === this.width && !wasHidden)) return;
     clearTimeout(this.waiting);
     // At once if nothing has been drawn yet; else after the last of many steps, as when the sidebar slides.
-    this.waiting = setTimeout(() => this.redraw(), this.element.data ? 80 : 0);
-  }
-
-  // The type of the page may have become larger, too.
-  redraw() {
-    this.updateTheme();
-    this.draw();
+    this.waiting = setTimeout(() => {
+      this.updateTheme(); // The type of the page may have become larger, too.
+      this.draw();
+    }, this.element.data ? 80 : 0);
   }
 
   buildConfig() {
@@ -358,7 +357,7 @@ class Figure {
       icon: FULLSCREEN_ICON,
       click: () => (document.fullscreenElement ? document.exitFullscreen() : this.frame.requestFullscreen()),
     };
-    // Two groups, as on a narrow figure more room between them would push the first one over the axis' title.
+    // In two groups: more room between them would push the first one over the axis' title on a narrow figure.
     return {
       displaylogo: false,
       modeBarButtons: [
@@ -386,9 +385,7 @@ class Figure {
   }
 
   remove() {
-    clearTimeout(this.waiting);
-    clearTimeout(this.moving);
-    clearTimeout(this.comparing);
+    for (const timer of [this.waiting, this.moving, this.comparing]) clearTimeout(timer);
     this.observer.disconnect();
     document.removeEventListener("fullscreenchange", this.onFullscreen);
     figures.delete(this.host);
@@ -416,23 +413,18 @@ function initialise() {
   style.textContent = STYLE + HANDLE_STYLE;
   document.head.append(style);
   // Paper is narrower than the window, and white: with a view box, a picture shrinks with its place.
-  window.addEventListener("beforeprint", () => {
-    printing = true;
+  const preparePrint = (isBefore) => {
+    printing = isBefore;
     for (const figure of figures.values()) {
       if (!figure.element.data) continue;
-      figure.draw(false, figure.paperTheme());
+      figure.draw(false, isBefore ? figure.paperTheme() : undefined);
       for (const svg of figure.element.querySelectorAll(".main-svg"))
-        svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+        if (isBefore) svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+        else svg.removeAttribute("viewBox");
     }
-  });
-  window.addEventListener("afterprint", () => {
-    printing = false;
-    for (const figure of figures.values()) {
-      if (!figure.element.data) continue;
-      for (const svg of figure.element.querySelectorAll(".main-svg")) svg.removeAttribute("viewBox");
-      figure.draw();
-    }
-  });
+  };
+  window.addEventListener("beforeprint", () => preparePrint(true));
+  window.addEventListener("afterprint", () => preparePrint(false));
 }
 initialise();
 

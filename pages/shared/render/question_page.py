@@ -438,7 +438,7 @@ class Page:
             answer,
             contents(renderer, sections, self.tabs(answer)),
             show_files,
-            describe_basis=None if behind is None else lambda: renderer.show(behind),
+            draw_basis=lambda: None if behind is None else renderer.show(behind),
             draw_behind=self.draw_behind,
             key=f"{self.stem or self.question.name}_card",
             formula=self.formula(answer),

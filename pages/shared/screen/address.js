@@ -1,19 +1,16 @@
 // Keeps the address up to date, reloads a page whose session is gone, makes tags readable, and restores the focus.
 //
-// Streamlit's own `st.query_params` adds an entry to the browser's history for every change: after twenty steps of a
-// slider, *Back* would have to be pressed twenty times. This script replaces the entry.
+// Streamlit's own `st.query_params` adds an entry to the browser's history for every step of a slider, and *Back* would go
+// through all of them. This script replaces the entry.
 //
-// After a lost connection Streamlit's page asks for a run only if one was under way. If the server was restarted, or has
-// dropped the session (two minutes after a laptop fell asleep), the browser then has a new session that has drawn
-// nothing: widgets move and nothing answers. So whenever the connection is back, the page asks whether its own session
-// still exists, and reloads itself if not. The address brings back the settings; the page says what is lost.
+// A browser whose session the server has dropped gets a new one that has drawn nothing: widgets move and nothing answers.
+// So whenever a lost connection is back, the page asks whether its own session still exists, and reloads itself if not.
+// The address brings back the settings; the page says what is lost.
 //
-// The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. In the
-// page's own background colour they have what the theme guarantees for the primary colour on the page, at least 4.5:1,
-// light and dark.
+// The tags of a multiselect and the labels of main buttons are white on the primary colour, 3.25:1 on a dark page. The
+// page's background colour has at least 4.5:1 on it, light and dark.
 //
-// Streamlit disables a download button while its file is made, and the browser then takes the focus away for good: Tab
-// begins at the top of the page, and Escape no longer closes a dialog.
+// Streamlit disables a download button while its file is made, and the browser takes the focus away for good.
 document.addEventListener("click", ({ target }) => {
   const container = target.closest('[data-testid="stDownloadButton"]');
   if (!container) return;
@@ -25,7 +22,9 @@ document.addEventListener("click", ({ target }) => {
   });
   observer.observe(container, { attributeFilter: ["disabled"], subtree: true });
 });
-const STYLE_ID = "sweetspot-tags";
+const tagStyle = new CSSStyleSheet();
+let tagRule;
+document.adoptedStyleSheets.push(tagStyle);
 // A server that has just started, or a flickering connection, may not know the session yet: it is lost only when the server
 // has said so UNKNOWN_LIMIT times.
 const RETRY_MILLISECONDS = 250, MAX_TRIES = 40, UNKNOWN_LIMIT = 3;
@@ -77,15 +76,9 @@ function update({ data, parentElement }) {
   if (search !== query) window.history.replaceState(window.history.state, "", pathname + query);
   const root = document.documentElement.style;
   if (root.fontSize !== data.size) root.fontSize = data.size;
-  let style = document.getElementById(STYLE_ID);
-  if (!style) {
-    style = document.createElement("style");
-    style.id = STYLE_ID;
-    document.head.append(style);
-  }
   const background = getComputedStyle(parentElement).getPropertyValue("--st-background-color").trim();
   const mainButton = '[data-testid="stBaseButton-primary"]:not(:disabled)';
   const rule = `[data-testid="stMultiSelect"] :is([data-tag], [data-tag] *), ${mainButton}, ${mainButton} * ` +
     `{ color: ${background} !important; }`;
-  if (background && style.textContent !== rule) style.textContent = rule;
+  if (background && tagRule !== rule) tagStyle.replaceSync((tagRule = rule));
 }

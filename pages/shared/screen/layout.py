@@ -11,7 +11,7 @@ import functools
 import importlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -209,7 +209,7 @@ def find_nearest_step(epsilon: float) -> float:
     return min(EPSILON_STEPS, key=lambda step: abs(math.log(step / inside)))
 
 
-def _set_address(query: str, size: str = "") -> None:
+def _set_address(query: str, size: str) -> None:
     """Set the query of the browser's address and the size of the page's type.
 
     Args:
@@ -228,31 +228,24 @@ def _set_address(query: str, size: str = "") -> None:
 
 def _offer_link(question: Question, container: DeltaGenerator, permanent: str, is_presented: bool) -> None:
     """Draw the popover with the page's link; on the first page, the button that begins the tour before it."""
-    if question is catalogue.PAGES[0]:
-        with container:
+    with container:
+        if question is catalogue.PAGES[0]:
             strip.draw_begin_button()
-    if is_presented:
-        with container:
-            _draw_present_button(is_presented)
+        if is_presented:
+            _draw_present_button("Leave presentation", "close_fullscreen")
     with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
         st.code(permanent, language=None, wrap_lines=True)
         if note := LINK_NOTES.get(session.get_loaded().origin.name):
             st.caption(note)
         if not is_presented:
-            _draw_present_button(is_presented)
+            _draw_present_button("Present", "slideshow", help="Larger type and no sidebar, for a projector.")
 
 
-def _draw_present_button(is_presented: bool) -> None:
+def _draw_present_button(label: str, icon: str, **options: Any) -> None:
     """Draw the button that begins or leaves presentation mode."""
-    if st.button(
-        "Leave presentation" if is_presented else "Present",
-        key="present",
-        icon=":material/close_fullscreen:" if is_presented else ":material/slideshow:",
-        type="tertiary",
-        help=None if is_presented else "Larger type and no sidebar, for a projector.",
-    ):
-        st.session_state[keys.PRESENTING] = not is_presented
+    if fields.button(label, "present", icon, type="tertiary", **options):
+        st.session_state[keys.PRESENTING] = not st.session_state.get(keys.PRESENTING)
         st.rerun()
 
 
@@ -267,12 +260,11 @@ def show_answer(
     tabs: Mapping[str, Content],
     draw_downloads: Callable[[], object],
     *,
-    describe_basis: Callable[[], str | None] | None = None,
+    key: str,
+    draw_basis: Callable[[], object] = lambda: None,
     draw_behind: Callable[[Answer], object] = cards.behind,
     formula: str = "formula",
     tabs_name: str = "tabs",
-    key: str = "",
-    bound_fields: Sequence[str] | None = None,
 ) -> None:
     """Draw the answer card and the tabs.
 
@@ -283,54 +275,41 @@ def show_answer(
         tabs: The question's own tabs, which stand between those that every question has. No more than six fit and are
             read, so a page with more folds its own: a tab may hold tabs.
         draw_downloads: Draws the downloads.
-        describe_basis: Writes what the answer was computed from, below the first tab's content; None if
-            it drew that itself.
+        key: Of the card.
+        draw_basis: Draws what the answer was computed from, below the first tab's content.
         draw_behind: Draws what stands behind the answer.
         formula: Name of the text on how the answer is computed.
         tabs_name: Name under which the session remembers the open tab.
-        key: Of the card; by default the question's name, and ``_card``.
-        bound_fields: The fields for a bound of the person's own; by default those that the question declares.
     """
 
     def draw_first_tab() -> None:
-        if _shows_private_draw(answer):
-            st.markdown(READ_OFF)
+        run, plan = page_run.CURRENT_RUN.get(), catalogue.PLANNING
+        shown_answer = answer if run is None or run.card is not answer else run.shown_card or answer
+        if isinstance(shown_answer.disclosure, ReleaseFacts) and answer.disclosure != shown_answer.disclosure:
+            st.markdown(
+                "**This tab is about the bound that was read off the private data**, not about the one that was drawn. "
+                "Do not publish it."
+            )
         draw_behind(answer)
-        _offer_plan(question, answer, key or f"{question.name}_card")
-        if describe_basis is not None and (text := describe_basis()):
-            st.caption(text)
+        if plan is not None and question is not plan and question.group == plan.group:
+            importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
+        draw_basis()
 
     with slots.answer:
-        cards.answer(answer, key or f"{question.name}_card")
-        _show_own_bound(question, answer, question.own_fields if bound_fields is None else bound_fields)
-    contents: dict[str, Content] = {BEHIND: draw_first_tab, **tabs, DOWNLOADS: draw_downloads}
-    contents[COMPUTED] = lambda: st.markdown(question.formula(formula))
+        cards.answer(answer, key)
+        if question.own_fields:  # Right below the card: what a bound of the person's own costs.
+            fields.draw_row(question, *question.own_fields)
+            for name, sentence in answer.facts.items():
+                if name.startswith("Your "):
+                    st.caption(f"{name}: {sentence}")
+    contents: dict[str, Content] = {
+        BEHIND: draw_first_tab,
+        **tabs,
+        DOWNLOADS: draw_downloads,
+        COMPUTED: lambda: st.markdown(question.formula(formula)),
+    }
     with slots.bottom:
         draw_tabs(contents, question.key(tabs_name))
-
-
-READ_OFF = (
-    "**This tab is about the bound that was read off the private data**, not about the one that was drawn. Do not "
-    "publish it."
-)
-
-
-def _shows_private_draw(answer: Answer) -> bool:
-    """Return True if the card shows a privately drawn bound in place of the answer's bound."""
-    run = page_run.CURRENT_RUN.get()
-    shown_answer = None if run is None or run.card is not answer else run.shown_card
-    return (
-        shown_answer is not None
-        and isinstance(shown_answer.disclosure, ReleaseFacts)
-        and answer.disclosure != shown_answer.disclosure
-    )
-
-
-def _offer_plan(question: Question, answer: Answer, key: str) -> None:
-    """Draw the button that takes the release into the plan, on pages of the plan's group."""
-    plan = catalogue.PLANNING
-    if plan is not None and question is not plan and question.group == plan.group:
-        importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
 
 
 def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
@@ -364,13 +343,3 @@ def _draw_open_tab(contents: Mapping[str, Any], key: str) -> None:
 def _build_inner_key(key: str, name: str) -> str:
     """Return the session key that remembers the open tab inside the tab ``name``."""
     return f"{key}_{re.sub('[^a-z]+', '_', name.lower())}"
-
-
-def _show_own_bound(question: Question, answer: Answer, bound_fields: Sequence[str]) -> None:
-    """Draw the fields for the person's own bound and what it costs, right below the card."""
-    if not bound_fields:
-        return
-    fields.draw_row(question, *bound_fields)
-    for name, sentence in answer.facts.items():
-        if name.startswith("Your "):
-            st.caption(f"{name}: {sentence}")

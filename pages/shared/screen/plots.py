@@ -145,9 +145,7 @@ FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be co
 
 
 @contextlib.contextmanager
-def place_controls(
-    key: str, name: str = "Axis ranges", note: str = FIXED_AXES_NOTE
-) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+def place_controls(key: str, name: str, note: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
     """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
 
     Args:

@@ -160,19 +160,14 @@ def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
 # --- Writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_file(content: Content, saved_at: datetime | None = None) -> str:
-    """Return the text of the session file.
-
-    Args:
-        content: Content of the session.
-        saved_at: Time in the file; now by default.
-    """
+def write_file(content: Content) -> str:
+    """Return the text of the session file."""
     data, data_left_out, room = _write_data(content.data, saved_dataset.ROOM)
     tables, tables_left_out = own_tables.to_json(content.own_tables, room)
     return write_document(
         SCHEMA,
         label=content.disclosure.label,
-        saved=(saved_at or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        saved=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         left_out=[*data_left_out, *tables_left_out, *content.left_out],
         data=data,
         epsilon=links.to_json_value(content.epsilon),

@@ -31,7 +31,7 @@ from dpcore.dataset import LabelledRows, Pairs
 from dpcore.mean import private_counts
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Loss, TaskProblem
-from dpcore.multitask.weights import AVERAGE, BudgetFit, WeightRule
+from dpcore.multitask.weights import BudgetFit, WeightRule
 from dpcore.regression.draw import matrix_parquet
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import all_rows
@@ -369,7 +369,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
             exponent=0.25,
             budget=budget,
             delta=1e-6,
-            inflation=AVERAGE.factor,
+            inflation=1.0,
             every_user_full=fit is BudgetFit.FULL,
         ),
         Library.PYTHON,

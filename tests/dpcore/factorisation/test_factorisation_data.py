@@ -69,7 +69,7 @@ def test_what_is_no_table_is_refused(starts: list[int], items: list[int], values
 
 def test_blocks_cover_the_table() -> None:
     ratings = table(2, users=23)
-    seen = [(users, at) for users, at in ratings.blocks(5)]
+    seen = [(block.users, block.ratings) for block in ratings.blocks(5)]
     assert [u.start for u, _ in seen] == [0, 5, 10, 15, 20]
     assert seen[-1][0].stop == 23
     assert [a.stop for _, a in seen][:-1] == [a.start for _, a in seen][1:]

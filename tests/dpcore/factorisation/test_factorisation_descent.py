@@ -23,8 +23,9 @@ from dpcore.factorisation.fit import (
     sum_over_users,
 )
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
+from dpcore.factorisation.rating_study import RatingStudy
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import ModelKind, Study, run
+from dpcore.factorisation.study import ModelKind, run
 from dpcore.multitask.problem import PrivacyTarget
 from tests.dpcore.factorisation.conftest import table
 
@@ -128,7 +129,7 @@ def test_the_budget_of_steps_is_that_of_their_releases(generated: Ratings) -> No
 
 
 def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
-    study = Study(
+    study = RatingStudy(
         epsilons=(0.1, 1e3),
         repeats=1,
         max_items=20,
@@ -138,9 +139,9 @@ def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
     )
     result = run(generated, study)
     for kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
-        errors = result.summarise(kind)[0][:, 0]
+        errors = result.summarise(kind).mean[:, 0]
         assert errors[1] < errors[0]
         # With hardly any noise, at least the items' levels are learned.
-        assert errors[1] < result.summarise(ModelKind.ITEM_MEAN)[0][1, 0] + 0.02
+        assert errors[1] < result.summarise(ModelKind.ITEM_MEAN).mean[1, 0] + 0.02
     other = run(generated, replace(study, steps=None))
-    assert not np.array_equal(other.summarise(ModelKind.TAIL)[0], result.summarise(ModelKind.TAIL)[0])
+    assert not np.array_equal(other.summarise(ModelKind.TAIL).mean, result.summarise(ModelKind.TAIL).mean)

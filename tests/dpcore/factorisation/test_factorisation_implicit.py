@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation import implicit, implicit_study
+from dpcore.factorisation import allocation, implicit
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
+from dpcore.factorisation.choice_study import CHOICE_KINDS, ChoiceStudy, split_users
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
-from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitStudy, Recommender, split_users
 from dpcore.factorisation.model import Sums
 from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.study import ModelKind, run
 from dpcore.multitask.problem import PrivacyTarget, compute_epsilon
 from tests.dpcore.factorisation.conftest import table
 
@@ -39,7 +40,7 @@ def test_users_solve_least_squares_over_all_pairs() -> None:
     ratings, rng = implicit.select_choices(table(4)), np.random.default_rng(0)
     items = rng.normal(size=(12, 3))
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
-    for user, said in zip(dense(ratings), block[2], strict=True):
+    for user, said in zip(dense(ratings), block[1], strict=True):
         # Rows of a least-squares problem: chosen pairs with label 1, all pairs with label 0, and the ridge.
         rows = np.vstack([items[user > 0], math.sqrt(0.3) * items, math.sqrt(0.7) * np.eye(3)])
         labels = np.concatenate([np.ones(int(user.sum())), np.zeros(15)])
@@ -54,7 +55,7 @@ def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
     weighted = allocate(ratings, Scheme.ADAPTIVE, 4, 1.0 + np.arange(12.0), 0.5, np.random.default_rng(0))
     items = np.random.default_rng(1).normal(size=(12, 3))
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
-    users = block[2]
+    users = block[1]
     sums = implicit.sum_over_users(ratings, weighted, items, SETTINGS)
     found = implicit._solve_items(sums, SETTINGS)
     for item in range(12):
@@ -147,11 +148,11 @@ def test_items_are_solved_from_what_was_released_alone(
     found = []
     for seed in (1, 2):
         left = iter(released)
-        monkeypatch.setattr(implicit, "count_with_noise", lambda *_: counts)
+        monkeypatch.setattr(allocation, "count_with_noise", lambda *_: counts)
         monkeypatch.setattr(ImplicitSums, "add_noise", lambda *_, left=left: next(left))
         fitted = implicit.fit_private(implicit.select_choices(table(seed)), SETTINGS, scheme, spending, 0.5)
         assert fitted is not None
-        found.append(fitted.model.item_vectors)
+        found.append(fitted.item_vectors)
     assert np.array_equal(*found)
 
 
@@ -206,33 +207,33 @@ def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings
 
 
 def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
-    study = ImplicitStudy(epsilons=(0.05, 1e3), repeats=1, max_items=15, test_users=0.2)
+    study = ChoiceStudy(epsilons=(0.05, 1e3), repeats=1, max_items=15, test_users=0.2)
     told: list[float] = []
-    result = implicit_study.run(choices, study, lambda share, so_far=None: told.append(share))
+    result = run(choices, study, lambda share, so_far=None: told.append(share))
     assert result.finished
     assert np.isfinite(result.recall[..., 0]).all()
     assert told == sorted(told)
     assert told[-1] == 1.0
-    mean = {model: result.summarise(model).mean[:, 0] for model in RECOMMENDERS}
+    mean = {kind: result.summarise(kind, "recall").mean[:, 0] for kind in CHOICE_KINDS}
     # Taste is there, and is found: without privacy, and with hardly any noise.
-    assert mean[Recommender.NO_PRIVACY][0] > 1.2 * mean[Recommender.POPULAR][0]
-    assert mean[Recommender.ADAPTIVE][1] > 1.2 * mean[Recommender.POPULAR][0]
-    assert mean[Recommender.PRIVATE_POPULAR][1] == pytest.approx(mean[Recommender.POPULAR][1], abs=0.02)
+    assert mean[ModelKind.NO_PRIVACY][0] > 1.2 * mean[ModelKind.POPULAR][0]
+    assert mean[ModelKind.ADAPTIVE][1] > 1.2 * mean[ModelKind.POPULAR][0]
+    assert mean[ModelKind.PRIVATE_POPULAR][1] == pytest.approx(mean[ModelKind.POPULAR][1], abs=0.02)
     # With hardly any budget, nothing is left of it.
-    assert mean[Recommender.ADAPTIVE][0] < 0.8 * mean[Recommender.ADAPTIVE][1]
-    alone = replace(study, compared=(Recommender.ADAPTIVE,), epsilons=(1e3,))
-    again = implicit_study.run(choices, alone).summarise(Recommender.ADAPTIVE).mean
-    assert again[0, 0] == mean[Recommender.ADAPTIVE][1]
+    assert mean[ModelKind.ADAPTIVE][0] < 0.8 * mean[ModelKind.ADAPTIVE][1]
+    alone = replace(study, models=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
+    again = run(choices, alone).summarise(ModelKind.ADAPTIVE, "recall").mean
+    assert again[0, 0] == mean[ModelKind.ADAPTIVE][1]
 
 
 def test_a_stopped_study_keeps_what_is_finished(choices: Ratings) -> None:
     told: list[float] = []
-    result = implicit_study.run(
+    result = run(
         choices,
-        ImplicitStudy(epsilons=(1.0,), repeats=1),
+        ChoiceStudy(epsilons=(1.0,), repeats=1),
         lambda share, so_far=None: told.append(share),
         lambda: len(told) > 2,
     )
     assert not result.finished
     assert np.isfinite(result.recall[..., 0]).any()
-    assert np.isnan(result.recall[RECOMMENDERS.index(Recommender.ADAPTIVE)]).all()
+    assert np.isnan(result.list_runs(ModelKind.ADAPTIVE, "recall")).all()

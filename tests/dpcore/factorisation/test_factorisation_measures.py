@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation import measures
-from dpcore.factorisation import study as factorisation_study
+from dpcore.factorisation import allocation, measures, rating_study
 from dpcore.factorisation.allocation import Scheme, Spending, divide_budget
+from dpcore.factorisation.fit import RIDGE_TO_NOISE
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
+from dpcore.factorisation.rating_study import RatingStudy
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import MODEL_KINDS, ModelKind, Study, StudyResult, run
+from dpcore.factorisation.study import ModelKind, StudyResult, run
 
 RANGE = RatingRange(0.5, 5.0)
 
@@ -84,7 +85,9 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
     assert measures.compute_overlap(noise, model, items).mean() == pytest.approx(20 / 149, abs=0.04)
 
 
-STUDY = Study(epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), with_recall=False)
+STUDY = RatingStudy(
+    epsilons=(1.0, 1e3), repeats=2, max_items=20, settings=FactorSettings(3, 1), with_recall=False
+)
 
 
 @pytest.fixture(scope="module")
@@ -95,25 +98,26 @@ def result(generated: Ratings) -> StudyResult:
 def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: StudyResult) -> None:
     assert result.finished
     assert np.isfinite(result.rmse[..., 0]).all()
-    assert result.runs == 2 * 2 * 4
     again = run(generated, STUDY)
     assert np.array_equal(again.rmse, result.rmse)
     for kind in (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY):
-        assert np.ptp(result.rmse[MODEL_KINDS.index(kind)][:, :, 0], axis=0) == pytest.approx(0.0)
-    private = result.summarise(ModelKind.PRIVATE_MEAN)[0]
+        assert np.ptp(result.list_runs(kind)[:, :, 0], axis=0) == pytest.approx(0.0)
+    private = result.summarise(ModelKind.PRIVATE_MEAN).mean
     assert private[1, 0] < private[0, 0]
     # With hardly any noise the DP item mean comes near the one without privacy.
-    assert private[1, 0] == pytest.approx(result.summarise(ModelKind.ITEM_MEAN)[0][1, 0], abs=0.02)
+    assert private[1, 0] == pytest.approx(result.summarise(ModelKind.ITEM_MEAN).mean[1, 0], abs=0.02)
     assert (ModelKind.NO_PRIVACY, 0.0) in result.models
     assert (ModelKind.TAIL, 1.0) in result.models
 
 
 def test_differences_are_paired_by_seed(result: StudyResult) -> None:
-    mean, half = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
-    ours, theirs = (result.rmse[MODEL_KINDS.index(kind)] for kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM))
-    assert mean == pytest.approx((ours - theirs).mean(axis=1))
+    difference = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
+    ours, theirs = (result.list_runs(kind) for kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM))
+    assert difference.mean == pytest.approx((ours - theirs).mean(axis=1))
     # Two seeds: half the interval is t = 12.706 times half the distance of the two differences.
-    assert half == pytest.approx(12.706 * np.abs(np.diff(ours - theirs, axis=1)[:, 0]) / 2.0, rel=1e-3)
+    assert difference.half_width == pytest.approx(
+        12.706 * np.abs(np.diff(ours - theirs, axis=1)[:, 0]) / 2.0, rel=1e-3
+    )
 
 
 def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: StudyResult) -> None:
@@ -124,14 +128,15 @@ def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: Stud
 
     found = run(generated, STUDY, tell, lambda: any(so_far is not None for _, so_far in told))
     assert not found.finished
-    assert 0 < found.runs < result.runs
+    assert 0 < np.isfinite(found.rmse).sum() < np.isfinite(result.rmse).sum()
     done = np.isfinite(found.rmse)
     assert np.array_equal(found.rmse[done], result.rmse[done])
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert shares[-1] < 1.0
     # What was told is not changed by what came after.
-    assert next(so_far for _, so_far in told if so_far is not None).runs == 4
+    first = next(so_far for _, so_far in told if so_far is not None)
+    assert np.isfinite(first.rmse[..., 0]).sum() == 3 * 2 + 5
 
 
 def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> None:
@@ -158,16 +163,19 @@ def test_a_study_without_test_ratings_is_refused() -> None:
 
 
 def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
-    assert factorisation_study.choose_exponent(1.99, 0.25) == 0.0
-    assert factorisation_study.choose_exponent(2.0, 0.25) == 0.25
+    assert rating_study.choose_exponent(1.99, 0.25) == 0.0
+    assert rating_study.choose_exponent(2.0, 0.25) == 0.25
     ratings = GeneratedRatings(1_500, 80, 20.0).draw(np.random.default_rng(0))
-    study = Study(epsilons=(0.3,), repeats=6, with_recall=False)
+    study = RatingStudy(epsilons=(0.3,), repeats=6, with_recall=False)
     # With mu = 0 there are no counts: everything goes to the one sweep.
-    fitted = factorisation_study.fit_private_item_means(ratings, RANGE, study.spending(0.3), 0.0)
-    assert fitted.counts is None
-    assert fitted.spending.count_share == 0.0
-    alike = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
+    spending = study.spending(0.3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(factorisation_study, "EQUAL_WEIGHTS_BELOW", 0.1)
-        by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS)[0][0, 0]
+        patch.delattr(allocation, "count_with_noise")
+        fitted = rating_study.fit_private_item_means(ratings, RANGE, spending, 0.0)
+    noise = Spending(spending.budget, 0.0, 1, spending.max_items).noise
+    assert fitted.settings.item_ridge == pytest.approx(5.0 + RIDGE_TO_NOISE * noise)
+    alike = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rating_study, "EQUAL_WEIGHTS_BELOW", 0.1)
+        by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
     assert alike < by_counts - 0.003

@@ -21,7 +21,6 @@ def test_one_seed_of_what_is_stored_is_what_is_trained_today():
     table = describe_table(asked, None)
     again = run(table.ratings, replace(asked.study, epsilons=(1.0,), repeats=1, with_recall=False))
     assert again.rmse[:, 0, 0] == pytest.approx(held.rmse[:, 0, 0], abs=1e-4, nan_ok=True)
-    assert held.test_ratings[0].tolist() == again.test_ratings[0].tolist()
     assert np.isfinite(held.rmse).all()
 
 

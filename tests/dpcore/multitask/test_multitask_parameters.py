@@ -8,7 +8,7 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
-from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.multitask.problem import Loss
 
 
@@ -47,15 +47,14 @@ def test_they_survive_as_text() -> None:
         0.5,
         1e-7,
         TaskSource.HEAVY_TAILED,
-        loss=LossKind.CONVEX,
+        loss=Loss.CONVEX,
         exponent=0.35,
         experiment_epsilons="5, 1 , 0.25",
     )
     assert from_fields(MultitaskParameters, to_fields(parameters)) == parameters
-    assert parameters.epsilons == (0.25, 1.0, 5.0)
     assert parameters.experiment.epsilons == (0.25, 1.0, 5.0)
     assert parameters.experiment.delta == 1e-7
-    assert parameters.loss.loss is Loss.CONVEX
+    assert parameters.loss is Loss.CONVEX
 
 
 def test_the_source_names_the_generator() -> None:

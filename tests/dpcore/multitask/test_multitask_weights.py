@@ -25,10 +25,9 @@ def test_equation_11_solves_problem_10(loss: Loss, seed: int) -> None:
     num_users, beta, c = int(sizes.max()) + 5, 0.3, 1.0 + rng.random()
     problem = TaskProblem(sizes, num_users, beta, loss)
     p = cp.Variable(8)
-    objective = cp.Minimize(cp.sum(cp.multiply(sizes.astype(float) ** -loss.value, cp.inv_pos(p))))
+    objective = cp.Minimize(cp.sum(cp.multiply(sizes.astype(float) ** -loss.gamma, cp.inv_pos(p))))
     best = cp.Problem(objective, [c * (sizes / num_users) @ p <= beta]).solve(solver=cp.CLARABEL)
-    inflation = weights.Inflation(c, False, "")
-    found = weights.allocate_by_power(problem, loss.best_exponent, inflation)
+    found = weights.allocate_by_power(problem, loss.best_exponent, c)
     assert found.total_bound == pytest.approx(best, rel=1e-6)
     np.testing.assert_allclose(found.task_weights**2, p.value, rtol=1e-3)
 
@@ -50,9 +49,8 @@ def test_equation_18_is_the_same_with_estimates() -> None:
 @settings(max_examples=60, deadline=None)
 def test_no_user_ever_exceeds_the_budget(random_graph, seed, exponent, factor, beta) -> None:
     problem = TaskProblem.from_graph(random_graph(seed, 15, 7), beta)
-    inflation = weights.Inflation(factor, False, "")
     for answer in (
-        weights.allocate_by_power(problem, exponent, inflation),
+        weights.allocate_by_power(problem, exponent, factor),
         weights.allocate_normalised(problem, exponent),
     ):
         # Summed pair by pair, exactly rounded: another order than the code's.
@@ -88,11 +86,10 @@ def test_equation_12_by_hand(graph_of) -> None:
 def test_the_unclipped_inflation_is_the_smallest(random_graph, exponent: float) -> None:
     problem = TaskProblem.from_graph(random_graph(4, 40, 8), 0.2)
     inflation = weights.inflate_for_no_clipping(problem, exponent)
-    assert inflation.reads_graph
     fits = weights.allocate_by_power(problem, exponent, inflation)
     assert fits.share_clipped == 0.0
-    assert fits.reads_graph
-    tighter = weights.Inflation(inflation.factor * (1.0 - 1e-6), False, "")
+    assert weights.WeightRule(exponent, weights.BudgetFit.NOBODY_CLIPPED).allocate(problem).reads_graph
+    tighter = inflation * (1.0 - 1e-6)
     assert weights.allocate_by_power(problem, exponent, tighter).share_clipped > 0.0
     # Where nobody is clipped, sizes alone tell the bounds: 1 / (omega_i^2 n_i^gamma).
     alone = TaskProblem(problem.task_sizes, problem.num_users, 0.2)
@@ -103,11 +100,11 @@ def test_the_unclipped_inflation_is_the_smallest(random_graph, exponent: float) 
 
 def test_average_budget_use_is_beta_over_c(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(6, 50, 5), 0.7, Loss.CONVEX)
-    for inflation in (weights.AVERAGE, weights.inflate_logarithmically(50, 0.5)):
+    for inflation in (1.0, weights.inflate_logarithmically(50, 0.5)):
         omega = weights.compute_task_weights(problem, 0.3, inflation)
         used = problem.graph.sum_by_user(omega**2)
-        assert used.mean() == pytest.approx(0.7 / inflation.factor)
-    assert weights.inflate_logarithmically(50, 0.5).factor == pytest.approx(0.5 * math.log(50))
+        assert used.mean() == pytest.approx(0.7 / inflation)
+    assert weights.inflate_logarithmically(50, 0.5) == pytest.approx(0.5 * math.log(50))
 
 
 def test_normalised_weights_spend_everything(random_graph) -> None:

@@ -19,7 +19,7 @@ from dpcore.regression import draw as regression_draw
 from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.answer import build_answer
 from dpcore.regression.answer.solution import compute
-from dpcore.regression.draw import Draw, draw_coefficients, interval_half_widths
+from dpcore.regression.draw import draw_coefficients
 from dpcore.regression.estimate import ordinary_residual_variance
 from dpcore.regression.parameters import (
     DataSource,
@@ -111,37 +111,24 @@ def test_the_parquet_file_holds_c_with_its_label():
 
 
 def test_every_draw_stands_in_the_file_with_its_epsilon():
-    draws = [
-        Draw(
-            PROBLEM.digest,
-            PROBLEM.feature_names,
-            draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0),
-            interval_half_widths(PROBLEM, OURS),
-        )
-        for _ in range(2)
-    ]
+    draws = [draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0) for _ in range(2)]
     frame = pd.read_csv(io.StringIO(regression_draw.released_csv(draws)))
     assert frame["draw"].tolist() == [1, 1, 1, 2, 2, 2]
-    np.testing.assert_array_equal(
-        frame["value"], np.concatenate([d.coefficients.release.values for d in draws])
-    )
+    np.testing.assert_array_equal(frame["value"], np.concatenate([d.release.values for d in draws]))
     assert set(frame["label"]) == {"DP release (epsilon = 1.5, replace one user's values, Laplace)"}
     assert frame["value"][:3].tolist() != frame["value"][3:].tolist()
 
 
 def test_names_of_coefficients_are_no_formulas():
     names = ("=1+1", "@sum: x", *PROBLEM.feature_names[2:])
-    drawn = draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0)
-    draw = Draw(PROBLEM.digest, names, drawn, interval_half_widths(PROBLEM, OURS))
+    draw = replace(draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0), names=names)
     frame = pd.read_csv(io.StringIO(regression_draw.released_csv([draw])))
     assert frame["coefficient"].tolist() == ["'=1+1", "'@sum: x", *names[2:]]
 
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    draws = sample_limiting.study(
-        PROBLEM, sample_limiting.CapOptions(draws=2), PARAMETERS.clipped(DATA.table)
-    )
+    draws = sample_limiting.study(PROBLEM, PARAMETERS.clipped(DATA.table), 2)
     solution = compute(DATA, PARAMETERS, PROBLEM, OURS, draws)
     solution = solution if with_caps else replace(solution, caps=None)
     said = json.loads(build_answer(DATA, PARAMETERS, solution).choice())

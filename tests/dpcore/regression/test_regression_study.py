@@ -17,56 +17,52 @@ DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
 PROBLEM = RegressionProblem(
     DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), residual_variance=400.0
 )
-OPTIONS = sample_limiting.CapOptions(draws=4)
 
 
 @pytest.mark.parametrize(
     "changes", [{"epsilon": 0.2}, {"residual_variance": 3.0, "epsilon": 7.0}, {"value_bound": 12.0}]
 )
 def test_draws_of_one_question_give_the_costs_of_another(changes):
-    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
     asked = replace(PROBLEM, **changes)
     of_draws, anew = (
         sample_limiting.curve(asked, draws),
-        sample_limiting.solve(asked, OPTIONS, DATA.labels),
+        sample_limiting.solve(asked, DATA.labels, 4),
     )
     for name in (
         "caps",
         "num_used",
         "sampling_variance",
         "privacy_variance",
-        "standard_error",
         "prediction_error",
     ):
         np.testing.assert_allclose(getattr(of_draws, name), getattr(anew, name), rtol=1e-12)
 
 
 def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
-    draws = sample_limiting.study(PROBLEM, sample_limiting.CapOptions(draws=1, caps=(3,)), DATA.labels)
+    draws = sample_limiting.study(PROBLEM, DATA.labels, 1, (3,))
     one = sample_limiting.draw(PROBLEM, 3, seed=0)
     curve = sample_limiting.curve(PROBLEM, draws)
     assert curve.variance[0] == pytest.approx(one.variance, rel=1e-10)
-    assert curve.prediction_error[0] == pytest.approx(
-        prediction_error(PROBLEM, one, DATA.labels).total, rel=1e-10
-    )
+    assert curve.prediction_error[0] == pytest.approx(prediction_error(PROBLEM, one, DATA.labels), rel=1e-10)
 
 
 def test_stopped_before_the_first_draw_there_are_none():
-    draws = sample_limiting.study(PROBLEM, OPTIONS, should_stop=lambda: True)
+    draws = sample_limiting.study(PROBLEM, draws=4, should_stop=lambda: True)
     assert draws.num_draws == 0
     assert "Stopped" in draws.stop_reason
 
 
 def test_over_epsilon_is_the_single_answers_side_by_side():
-    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
     told: list[float] = []
     sweep = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.3, 3.0), progress=told.append)
     assert told == [0.5, 1.0]
     for at, epsilon in enumerate((0.3, 3.0)):
         asked = replace(PROBLEM, epsilon=epsilon)
         best = working_set.solve(asked)
-        curve = sample_limiting.solve(asked, OPTIONS, DATA.labels)
-        error = prediction_error(asked, best, DATA.labels).total
+        curve = sample_limiting.solve(asked, DATA.labels, 4)
+        error = prediction_error(asked, best, DATA.labels)
         found = {name: column[at] for name, column in sweep.columns.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
@@ -80,14 +76,14 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
 
 
 def test_a_stopped_sweep_keeps_what_is_done():
-    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
     done: list[float] = []
     sweep = study.over_epsilon(
         PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
     )
     assert sweep.values.tolist() == [0.5]
     assert {column.shape for column in sweep.columns.values()} == {(1,)}
-    assert "1 of 3" in sweep.stop_reason
+    assert "1 of 3" in study.describe_stop(sweep)
     assert not sweep.is_complete
     none = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
     assert none.values.size == 0
@@ -130,7 +126,7 @@ def test_example_3_keeps_both_claims():
 
 
 def test_refusals():
-    draws = sample_limiting.study(PROBLEM, OPTIONS, DATA.labels)
+    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
     with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
         study.over_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
     with pytest.raises(InvalidInput, match=r"(?is)epsilon.*repeats"):

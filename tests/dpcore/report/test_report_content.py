@@ -28,7 +28,8 @@ from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Contribution, Dataset, Values
 from dpcore.mean import Counts, MeanParameters, VarianceSource
-from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.multitask.problem import Loss
 from dpcore.multitask.weights import BudgetFit
 from dpcore.report import content, script
 from dpcore.report.content import Line, Report
@@ -219,7 +220,7 @@ def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_cap, c
     "value",
     [
         MultitaskParameters(
-            0.3, source=TaskSource.HEAVY_TAILED, loss=LossKind.CONVEX, fit=BudgetFit.FULL, count_covers=False,
+            0.3, source=TaskSource.HEAVY_TAILED, loss=Loss.CONVEX, fit=BudgetFit.FULL, count_covers=False,
             experiment_epsilons="1, 2",
         ),
         generators.TwoGroups(500, 1, 20, 30),

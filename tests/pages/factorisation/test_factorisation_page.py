@@ -18,16 +18,17 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
-from dpcore.factorisation import answer, files, implicit_study
+from dpcore.factorisation import answer, files
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer import solution as core
+from dpcore.factorisation.choice_study import CHOICE_KINDS
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import select_choices
-from dpcore.factorisation.implicit_study import RECOMMENDERS, ImplicitResult, Recommender
 from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import CHOICE_SPREAD, Algorithm, FactorisationParameters, RatingSource
-from dpcore.factorisation.study import MEANS, MODEL_KINDS, SCHEMES, ModelKind, StudyResult, run
+from dpcore.factorisation.rating_study import PRIVATE_KINDS, RATING_KINDS
+from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult, run
 from dpcore.report.plotly_figures import draw
 from pages.factorisation.question import QUESTION, propose
 from pages.shared.base import demo, keys
@@ -98,12 +99,12 @@ def answer_to(parameters: FactorisationParameters = ASKED, result: StudyResult |
 def invented(means: dict[ModelKind, float], spread: float = 0.001) -> StudyResult:
     """A result of three seeds whose errors differ from these by fixed small numbers."""
     study = replace(ASKED.study, repeats=3, epsilons=(1.0,))
-    rmse = np.empty((len(MODEL_KINDS), 1, 3, 1 + BUCKETS))
-    for place, kind in enumerate(MODEL_KINDS):
+    rmse = np.empty((len(RATING_KINDS), 1, 3, 1 + BUCKETS))
+    for place, kind in enumerate(RATING_KINDS):
         wobble = spread * np.array([-1.0, 0.0, 1.0]) * (1.0 + place)
         rmse[place, 0] = means.get(kind, 1.0) + wobble[:, None] + 0.01 * np.arange(1 + BUCKETS)
     counts = np.arange(60)
-    return StudyResult(study, rmse, np.full_like(rmse, np.nan), np.ones((3, BUCKETS), int), counts, {}, True)
+    return StudyResult(study, rmse, np.full_like(rmse, np.nan), counts, {}, True)
 
 
 def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
@@ -136,7 +137,7 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     assert "gain 0.2000" in better.facts["Adaptive weights against uniform"]
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({ModelKind.ADAPTIVE: 0.95})
-    unclear.rmse[MODEL_KINDS.index(ModelKind.ADAPTIVE), :, 2] += 0.2
+    unclear.list_runs(ModelKind.ADAPTIVE)[:, 2] += 0.2
     assert "show no clear change (" in answer_to(result=unclear).facts["Adaptive weights against uniform"]
     # No library fits a factorisation; the code is that of item means.
     assert answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})).code is None
@@ -167,41 +168,43 @@ def test_figures_draw_what_was_computed() -> None:
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
     result = run(found.table.ratings, ASKED.study)
     found = found_of(result=result)
-    fig = draw(plots.plot_errors(result, Disclosure.PUBLIC, 2.0))
+    fig = draw(plots.plot_over_epsilon(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
-    for kind in (*MEANS, *SCHEMES):
+    for kind in PRIVATE_KINDS:
         (one,) = [one for one in fig.data if one.name == kind.value]
-        assert np.asarray(one.y) == pytest.approx(result.summarise(kind)[0][:, 0])
-        assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind)[1][:, 0])
-    at = found.epsilon_index
-    assert at is not None
+        assert np.asarray(one.y) == pytest.approx(result.summarise(kind).mean[:, 0])
+        assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_width[:, 0])
+    assert found.verdict is not None
+    at = found.verdict.index
     (adaptive,) = [
-        one for one in draw(plots.plot_buckets(found)).data if one.name == ModelKind.ADAPTIVE.value
+        one for one in draw(plots.plot_buckets(found, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
     ]
     assert np.asarray(adaptive.y) == pytest.approx(
-        result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)[0][at]
+        result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[at]
     )
-    shared = plots.compute_overlaps(result, at)
-    assert set(shared) == set(SCHEMES)
-    assert len(draw(plots.plot_nearest_items(found, shared)).data) == len(SCHEMES) + 1
+    nearest = plots.plot_nearest_items(found)
+    assert nearest is not None
+    assert len(draw(nearest).data) == len(SCHEMES) + 1
     rows = list(csv.DictReader(io.StringIO(files.runs_csv(result, "public input").split("\n", 1)[1])))
     # Three models without privacy once, five private ones at two epsilons; two seeds; all items and five buckets.
     assert len(rows) == (3 + 5 * 2) * 2 * 6
     wanted = {"model": "TAIL".lower(), "epsilon": "5.0", "seed": "1", "items": "all"}
     (row,) = [one for one in rows if wanted.items() <= one.items()]
-    assert float(row["rmse"]) == result.rmse[MODEL_KINDS.index(ModelKind.TAIL), 1, 1, 0]
+    assert float(row["rmse"]) == result.list_runs(ModelKind.TAIL)[1, 1, 0]
 
 
 def test_recall_is_said_with_its_interval_and_drawn() -> None:
-    study = replace(ASKED.implicit_study, epsilons=(1.0, 5.0), repeats=3)
-    recall = np.full((len(RECOMMENDERS), 2, 3, 1 + BUCKETS), np.nan)
+    study = replace(ASKED.choice_study, epsilons=(1.0, 5.0), repeats=3)
+    recall = np.full((len(CHOICE_KINDS), 2, 3, 1 + BUCKETS), np.nan)
+
+    unmeasured = np.full_like(recall, np.nan)
 
     def said(adaptive: tuple[float, ...], epsilon: float = 5.0) -> str:
         # Three seeds with popular items at 0.20, 0.21 and 0.22: differences are paired.
-        recall[RECOMMENDERS.index(Recommender.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
-        recall[RECOMMENDERS.index(Recommender.ADAPTIVE), 1] = np.array(adaptive)[:, None]
-        found = ImplicitResult(study, recall, np.arange(60), {}, True)
-        return plots.write_recommendation(found, epsilon)
+        recall[CHOICE_KINDS.index(ModelKind.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
+        recall[CHOICE_KINDS.index(ModelKind.ADAPTIVE), 1] = np.array(adaptive)[:, None]
+        found = StudyResult(study, unmeasured, recall, np.arange(60), {}, True)
+        return words.write_recommendation(found, epsilon)
 
     better = said((0.30, 0.32, 0.31))
     # Differences 0.10, 0.11, 0.09: mean 0.1, standard error 0.01 / √3, times Student's 4.303 with two degrees.
@@ -212,12 +215,14 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "**not clear**" in said((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
     drawn = draw(
-        plots.plot_recall(ImplicitResult(study, recall, np.arange(60), {}, False), Disclosure.PUBLIC)
+        plots.plot_over_epsilon(
+            StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC, measure="recall"
+        )
     )
-    (line,) = [one for one in drawn.data if one.name == Recommender.ADAPTIVE.value]
+    (line,) = [one for one in drawn.data if one.name == ModelKind.ADAPTIVE.value]
     assert np.asarray(line.y)[1] == pytest.approx(0.31)
-    nothing = ImplicitResult(study, np.full_like(recall, np.nan), np.arange(60), {}, False)
-    assert plots.write_recommendation(nothing, 1.0).startswith("Nothing is trained")
+    nothing = StudyResult(study, unmeasured, unmeasured, np.arange(60))
+    assert words.write_recommendation(nothing, 1.0).startswith("Nothing is trained")
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
@@ -255,7 +260,7 @@ def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
     assert figure_keys(trained)[0] == "factorisation_errors"
     assert expected.result is not None
     drawn = trace(chart(trained, "factorisation_errors"), ModelKind.ADAPTIVE.value)[1]
-    assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE)[0][:, 0])
+    assert drawn == pytest.approx(expected.result.summarise(ModelKind.ADAPTIVE).mean[:, 0])
 
 
 def test_every_tab_opens_and_another_epsilon_keeps_the_training(trained: AppTest) -> None:
@@ -283,8 +288,8 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     fine(trained.button(key="factorisation_implicit_job_start").click().run())
     finished(trained, job)
     of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
-    expected = implicit_study.run(select_choices(of.draw(np.random.default_rng(1))), ASKED.implicit_study)
-    assert plots.write_recommendation(expected, 1.0) in shown_texts(trained)
+    expected = run(select_choices(of.draw(np.random.default_rng(1))), ASKED.choice_study)
+    assert words.write_recommendation(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)

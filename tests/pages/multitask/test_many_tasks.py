@@ -21,11 +21,10 @@ from dpcore.multitask import bounds, exact, files
 from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
 from dpcore.multitask.answer import solution as core
 from dpcore.multitask.answer.words import format_change
-from dpcore.multitask.exact import SearchOptions
 from dpcore.multitask.experiment import Algorithm, Experiment, SkewedTasks, run_experiment
 from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
-from dpcore.multitask.problem import PrivacyTarget, TaskProblem, compare_budgets, compute_exact_budget
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.multitask.problem import Loss, PrivacyTarget, TaskProblem, compare_budgets, compute_exact_budget
 from dpcore.multitask.sampling import (
     allocate_uniform_sampling,
     compute_cost_factor,
@@ -99,13 +98,13 @@ def tab(at: AppTest, name: str) -> AppTest:
     return fine(at.run())
 
 
-def problem_of(generator: SkewedTasks, kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
-    pairs, _ = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
+def problem_of(generator: SkewedTasks, kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
+    pairs = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
     graph = TaskGraph.from_pairs(pairs, generator.num_users)
-    return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind.loss)
+    return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind)
 
 
-def small_problem(kind: LossKind = LossKind.STRONGLY_CONVEX) -> TaskProblem:
+def small_problem(kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
     return problem_of(SkewedTasks(400, 12, 1.0, 3.0), kind)
 
 
@@ -154,7 +153,7 @@ def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
 
 def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
     """Total bound against uniform weights."""
-    power = 0.5 if problem.loss.value == 0 else 1.0
+    power = 0.5 if problem.loss is Loss.CONVEX else 1.0
     return (
         rule.allocate(problem).total_bound / rule.with_exponent(0.0).allocate(problem).total_bound
     ) ** power
@@ -164,7 +163,7 @@ def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
 
 
 @pytest.mark.parametrize("fit", BudgetFit)
-@pytest.mark.parametrize("kind", LossKind)
+@pytest.mark.parametrize("kind", Loss)
 def test_every_fit_and_loss(fit, kind):
     of = answer_of(found_of(fit=fit, loss=kind, exponent=0.25, log_constant=0.5))
     assert_answer(of, small_problem(kind), WeightRule(0.25, fit, 0.5))
@@ -259,7 +258,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
 
 def test_every_tab_is_drawn_for_every_source(at):
     enter(at, source=TaskSource.HEAVY_TAILED, zipf_exponent=1.5)
-    for loss in LossKind:
+    for loss in Loss:
         enter(at, loss=loss)
         for name in TABS:
             at.session_state["multitask.tabs"] = name  # Run once: the next tab is the second run.
@@ -284,11 +283,13 @@ def test_the_table_of_tasks(at):
     tab(at, "Users and tasks")
     problem = small_problem()
     chosen, uniform = WeightRule(0.5).allocate(problem), WeightRule(0.0).allocate(problem)
-    frame = at.dataframe[0].value.set_index("task").sort_index()
-    assert frame["users"].tolist() == problem.task_sizes.tolist()
-    assert frame["weight"].to_numpy() == pytest.approx(chosen.mean_weights)
-    assert frame["bound_ratio"].to_numpy() == pytest.approx(chosen.task_bounds / uniform.task_bounds)
-    assert frame["share"].sum() == pytest.approx(1.0)
+    frame = at.dataframe[0].value.set_index("Task").sort_index()
+    assert frame["Users"].tolist() == problem.task_sizes.tolist()
+    assert frame["Weight, mean"].to_numpy() == pytest.approx(chosen.mean_weights)
+    assert frame["Error bound against uniform"].to_numpy() == pytest.approx(
+        chosen.task_bounds / uniform.task_bounds
+    )
+    assert frame["Share of the total error"].sum() == pytest.approx(1.0)
 
 
 def test_a_long_table_keeps_both_ends():
@@ -296,9 +297,9 @@ def test_a_long_table_keeps_both_ends():
     columns, left_out = plots.tabulate_tasks(found, 10)
     ordered = np.sort(found.comparison.problem.task_sizes)
     assert left_out == ordered.size - 10
-    assert columns["users"].tolist() == [*ordered[:5], *ordered[-5:]]
-    assert columns["weight"] == pytest.approx(
-        np.sqrt(compute_exact_budget(TARGET)) * found.comparison.allocation.mean_weights[columns["task"]]
+    assert columns["Users"].tolist() == [*ordered[:5], *ordered[-5:]]
+    assert columns["Weight, mean"] == pytest.approx(
+        np.sqrt(compute_exact_budget(TARGET)) * found.comparison.allocation.mean_weights[columns["Task"]]
     )
 
 
@@ -307,10 +308,9 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     assert "not been computed" in shown_texts(at)
     finished(fine(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
     problem = small_problem()
-    options = SearchOptions(1e-6)
     same, anything = (
-        exact.find_best_task_weights(problem, options),
-        exact.find_best_user_task_weights(problem, options),
+        exact.find_best_task_weights(problem, 1e-6),
+        exact.find_best_user_task_weights(problem, 1e-6),
     )
     clipped = WeightRule(0.5).allocate(problem)
 
@@ -411,7 +411,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert set(at.dataframe[0].value["Name"]) == {f"task {at}" for at in range(len(private.task_names))}
     at.session_state[keys.ITEM_NAMES] = {private.task_names[3]: "Chair"}
     fine(at.run())
-    assert at.dataframe[0].value.set_index("task")["Name"][3] == "Chair"
+    assert at.dataframe[0].value.set_index("Task")["Name"][3] == "Chair"
     assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem.from_graph(graph, compute_exact_budget(TARGET))

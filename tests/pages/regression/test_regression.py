@@ -119,7 +119,7 @@ def heights(figure, name: str) -> list[float]:
 def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
-    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
+    caps = sample_limiting.solve(problem, labels)
     none = sample_limiting.all_rows(problem)
     figure = chart(at, "regression_errors")
     assert heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
@@ -133,7 +133,7 @@ def assert_answer(at: AppTest, problem, labels) -> None:
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
     assert noise[0] ** 2 == pytest.approx(ours.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
-    error = prediction_error(problem, ours, labels).total
+    error = prediction_error(problem, ours, labels)
     assert metrics(at) == [
         wording.number(math.sqrt(ours.variance)),
         wording.number(ours.noise.scale),
@@ -181,8 +181,8 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
     fine(at.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
     problem, labels = asked()
-    caps = sample_limiting.solve(problem, sample_limiting.CapOptions(draws=10), labels)
-    error = prediction_error(problem, working_set.solve(problem), labels).total
+    caps = sample_limiting.solve(problem, labels)
+    error = prediction_error(problem, working_set.solve(problem), labels)
     assert heights(chart(at, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)
     ]
@@ -192,7 +192,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.best_prediction
     assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
-    ours = prediction_error(problem, working_set.solve(problem), labels).total
+    ours = prediction_error(problem, working_set.solve(problem), labels)
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
@@ -510,7 +510,7 @@ def test_intervals_are_those_that_the_core_proves_to_cover():
 def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     at = open_tab(answered, "Against ε")
     problem, labels = asked()
-    draws = sample_limiting.study(problem, sample_limiting.CapOptions(draws=10), labels)
+    draws = sample_limiting.study(problem, labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
     for name, method in (
@@ -560,8 +560,8 @@ def test_example_1_shows_its_true_optimum(answered):
 def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     real = working_set.solve
 
-    def stopped(problem, options=None, **named):
-        return real(problem, options, **(named | {"should_stop": lambda: True}))
+    def stopped(problem, **named):
+        return real(problem, **(named | {"should_stop": lambda: True}))
 
     monkeypatch.setattr(working_set, "solve", stopped)
     at = opened()
@@ -580,8 +580,8 @@ def held(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(solution, "SOON_SECONDS", 5.0 if tells_first else 0.05)
 
-    def slow(problem, options=None, *, should_stop=None, on_first=None, **told):
-        found = real(problem, options, on_first=on_first if tells_first else None, **told)
+    def slow(problem, *, should_stop=None, on_first=None, **told):
+        found = real(problem, on_first=on_first if tells_first else None, **told)
         if tells_first:
             work_is_told.set()
         while not should_stop():

@@ -43,7 +43,8 @@ def told(fig: go.Figure, **options: Any) -> dict[str, Any]:
         raise AssertionError(f"{word} is no JSON: no browser reads it")
 
     found: dict[str, Any] = json.loads(
-        component.build_message(fig, "What it shows.", "name-of-file", **options), parse_constant=refuse
+        component.build_message(fig, alt="What it shows.", fileName="name-of-file", **options),
+        parse_constant=refuse,
     )
     return found
 
@@ -142,7 +143,7 @@ def test_a_message_of_five_curves_is_small():
     for name in "abcde":
         fig.add_trace(go.Scatter(plotly_figures.build_trace(name, x, x, "%{y}", mode="lines")))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
-    assert len(component.build_message(fig, "alt", "name")) < 5 * 10_700 + 7_000
+    assert len(component.build_message(fig, alt="alt", fileName="name")) < 5 * 10_700 + 7_000
     assert len(component._build_loader()) < 640
 
 
@@ -219,8 +220,8 @@ def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_add
     assert Answer(Starlette(routes=server.ROUTES), component.FIGURE.address).body == text
     edited = tmp_path / "figure.js"
     edited.write_bytes(component.FIGURE.files[-1].read_bytes() + b"\n")
-    address = component.build_script("figure", component.FIGURE.files[-1]).address
-    assert component.build_script("figure", edited).address != address
+    address = component.Script("figure", component.FIGURE.files[-1:]).address
+    assert component.Script("figure", (edited,)).address != address
 
 
 class Ear:

@@ -32,7 +32,8 @@ from dpcore.gap_examples import parameters as gap_choices
 from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.mean.table_values import clamp
-from dpcore.multitask.parameters import LossKind, MultitaskParameters, TaskSource
+from dpcore.multitask.parameters import MultitaskParameters, TaskSource
+from dpcore.multitask.problem import Loss
 from dpcore.multitask.weights import BudgetFit
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
@@ -98,7 +99,7 @@ MULTITASK = st.builds(
     epsilon=st.floats(1e-6, 1e3),
     delta=st.floats(1e-30, 0.5),
     source=st.sampled_from(TaskSource),
-    loss=st.sampled_from(LossKind),
+    loss=st.sampled_from(Loss),
     exponent=st.floats(0.0, 1.0),
     fit=st.sampled_from(BudgetFit),
     log_constant=st.floats(1e-3, 1e3),

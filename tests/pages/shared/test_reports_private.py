@@ -7,7 +7,6 @@ import html
 import json
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import plotly.graph_objects as go_
@@ -24,7 +23,7 @@ from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.regression import problem
-from dpcore.regression.draw import Coefficients
+from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
 from dpcore.report import content, report_html
 from dpcore.report import document as report_document
@@ -34,7 +33,7 @@ from dpcore.report.markup import escape_markdown
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
 from pages.mean.question import QUESTION as MEAN
-from pages.regression import release as regression_report
+from pages.regression import upload as regression_report
 from pages.regression.upload import RegressionData
 from pages.shared.base import keys
 from pages.shared.report import report_content
@@ -403,9 +402,9 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     assert not public.of_class("private")
 
 
-def regression_draw(epsilon: float, *values: float) -> SimpleNamespace:
+def regression_draw(epsilon: float, *values: float) -> Draw:
     release = LaplaceRelease(np.array(values), epsilon=epsilon, scale=2.0, sensitivity=1.0)
-    return SimpleNamespace(coefficients=Coefficients(release, np.ones(len(values)), 0), names=("x1", "<b>"))
+    return Draw("", ("x1", "<b>"), release, np.ones(len(values)), np.ones(len(values)))
 
 
 def paid(*epsilons: float) -> Ledger:
@@ -432,7 +431,7 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
     assert "0.142858" in line.shown_label
     assert "Draw 2 of these labels" in line.note
     assert spent.value == "ε = 0.285715, in 2 releases"
-    assert draw.coefficients.release.label.endswith("0.142858")
+    assert draw.release.label.endswith("0.142858")
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_the_card_says_what_the_runs_found(whole):
     assert other.headline == "Train with smooth weights of at most one row per user."
     numbers = {one.label: one.text for one in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
-    assert words.format_rows(2.5) == "2.50 rows"
+    assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.50 rows per user"
     private = replace(with_loss(whole, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
     ))  # fmt: skip

@@ -31,7 +31,7 @@ def body(places: layout.PageSlots) -> None:
     source = report_content.source()
     report = lambda: report_content.of_answer(QUESTION, answer, source)  # noqa: E731
     files = lambda: report_content.draw("toy", data.provenance, report, answer.methods)  # noqa: E731
-    layout.show_answer(places, QUESTION, answer, tabs, files)
+    layout.show_answer(places, QUESTION, answer, tabs, files, key="toy_card")
 
 
 def simulate(answer: Answer) -> None:
