@@ -40,6 +40,10 @@ def _key(name: str) -> str:
     return QUESTION.key(f"upload_{name}")
 
 
+def _role_key(role: str) -> str:
+    return QUESTION.key("upload_role_") + role
+
+
 _LOOK_JOB = QUESTION.key("look_job")
 
 
@@ -50,8 +54,8 @@ def is_local() -> bool:
 
 def is_waiting() -> bool:
     """Return True if a file is being read or counted, or waits for *Use these data*."""
-    keys = (_key("table"), _key("pairs"), _LOOK_JOB, _key("job"))
-    return any(st.session_state.get(key) is not None for key in keys)
+    names = ("upload_table", "upload_pairs", "look_job", "upload_job")
+    return any(st.session_state.get(QUESTION.key(name)) is not None for name in names)
 
 
 def show_panel() -> None:
@@ -269,11 +273,12 @@ CONTRIBUTION = {
 
 def _propose(roles: Roles) -> None:
     """Set the widgets to these roles: guessed ones, or those of a known file with the same columns."""
-    columns = {f"role_{role}": getattr(roles, role) or NO_COLUMN for role in ROLE_LABELS}
-    further = {"further": list(roles.further_user), "further_task": list(roles.further_task)}
-    others = {"kind": roles.kind, "contribution": roles.contribution, "missing": roles.missing_users}
-    for name, value in {**columns, **further, **others}.items():
-        st.session_state[_key(name)] = value
+    state = st.session_state
+    for role in ROLE_LABELS:
+        state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
+    state[_key("further")], state[_key("further_task")] = list(roles.further_user), list(roles.further_task)
+    state[_key("kind")], state[_key("contribution")] = roles.kind, roles.contribution
+    state[_key("missing")] = roles.missing_users
 
 
 def _find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
@@ -307,9 +312,9 @@ def _choose_roles(source: counting.Source) -> Roles:
     with st.grid(3):
         for role in ROLES_OF[table_kind]:
             options = [*([NO_COLUMN] if role in OPTIONAL else []), *source.columns]
-            if st.session_state.get(_key(f"role_{role}")) not in options:
-                st.session_state[_key(f"role_{role}")] = options[0]
-            st.selectbox(ROLE_LABELS[role], options, key=_key(f"role_{role}"), persist_state="session")
+            if st.session_state.get(_role_key(role)) not in options:
+                st.session_state[_role_key(role)] = options[0]
+            st.selectbox(ROLE_LABELS[role], options, key=_role_key(role), persist_state="session")
     if table_kind is TableKind.EVENTS:
         with st.expander("More about users, groups and rows"):
             _show_event_choices(source)
@@ -329,12 +334,11 @@ def _choose_roles(source: counting.Source) -> Roles:
     return roles
 
 
-def _choose_disclosure(label: str, options: Sequence[Disclosure]) -> Disclosure:
+def _choose_disclosure(label: str, options: Sequence[Disclosure]) -> Any:
     if st.session_state.get(_key("public")) not in options:
         st.session_state[_key("public")] = Disclosure.PRIVATE
     texts = {disclosure: PUBLIC[disclosure] for disclosure in options}
-    chosen: Disclosure = fields.radio(label, texts, _key("public"), horizontal=True, captions=PUBLIC_FOLLOWS)
-    return chosen
+    return fields.radio(label, texts, _key("public"), horizontal=True, captions=PUBLIC_FOLLOWS)
 
 
 def _rename() -> None:
@@ -361,14 +365,14 @@ def _write_size(num_bytes: int) -> str:
 def _show_event_choices(source: counting.Source) -> None:
     """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
-    used_columns = {state[_key(f"role_{role}")] for role in ROLES_OF[TableKind.EVENTS]}
+    used_columns = {state[_role_key(role)] for role in ROLES_OF[TableKind.EVENTS]}
     _show_further_columns(
         "further",
         [column for column in source.columns if column not in used_columns],
         "Further columns that only together with it identify a user",
         "Say, shop and customer number, where each shop numbers its own customers.",
     )
-    if state[_key("role_task")] != NO_COLUMN:
+    if state[_role_key("task")] != NO_COLUMN:
         used_columns |= set(state.get(_key("further"), ()))
         _show_further_columns(
             "further_task",
@@ -398,7 +402,7 @@ def _show_further_columns(name: str, options: list[str], label: str, help: str) 
 def _read_roles(table_kind: TableKind) -> Roles:
     """Return the roles that the widgets hold."""
     state = st.session_state
-    chosen: dict[str, Any] = {role: state[_key(f"role_{role}")] for role in ROLES_OF[table_kind]}
+    chosen: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
     chosen = {role: None if column == NO_COLUMN else column for role, column in chosen.items()}
     if table_kind is TableKind.EVENTS:
         chosen["further_user"] = tuple(state.get(_key("further"), ()))
@@ -481,7 +485,7 @@ def _use_counted(result: counting.CountResult) -> None:
 
 
 def _use_dataset(dataset: Dataset) -> None:
-    origin = session.Origin(session.UPLOADED if dataset.release is None else session.DP_RELEASE)
-    session.use(session.LoadedData(dataset, origin))
+    origin_name = session.UPLOADED if dataset.release is None else session.DP_RELEASE
+    session.use(session.LoadedData(dataset, session.Origin(origin_name)))
     _discard()
     st.rerun()
