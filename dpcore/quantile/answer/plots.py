@@ -28,7 +28,7 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
 from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error, near_grid, window
-from dpcore.quantile.answer.words import name_of
+from dpcore.quantile.answer.words import name_quantile
 from dpcore.quantile.parameters import Weighting
 from dpcore.quantile.several import SampledAnswers
 
@@ -57,9 +57,8 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     rows: list[tuple[npt.NDArray[Any], ...]] = []
     for weighting, name, style, symbol in KINDS:
         choice = solution.choices.of(weighting)
-        tried, is_done = choice.tried, ~np.isnan(choice.tried.rank_error)
-        bounds, errors = tried.bounds[is_done], tried.rank_error[is_done]
-        rows.append((np.full(bounds.size, name.lower()), bounds, errors, tried.standard_error[is_done]))
+        bounds, errors = choice.tried.bounds, choice.tried.rank_error
+        rows.append((np.full(bounds.size, name.lower()), bounds, errors, choice.tried.standard_error))
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
         items.append(Curve(name, bounds, errors, style, dash=dash))
@@ -69,7 +68,7 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
         name: np.concatenate(parts) for name, parts in zip(names, zip(*rows, strict=True), strict=True)
     }
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
-    if solution.ties:
+    if solution.has_ties:
         items.append(Level("Least possible (ties)", solution.least_error))
     if solution.bound != solution.choices.of(solution.kind).bound:
         items.append(Mark(IN_USE, solution.bound, solution.rank_error, Style.ENTERED, "square"))
@@ -113,7 +112,7 @@ def plot_density(
     centers = (edges[:-1] + edges[1:]) / 2.0
     curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
     for output, (style, dash), quantile in zip(solution.outputs, STYLES, solution.exact, strict=False):
-        name, column = name_of(output.quantile), f"density_q{wording.digits(output.quantile)}"
+        name, column = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
         density = Column(column, output.binned_density(low, high, BINS)[1])
         curves.append(Curve(name, centers, density, style, dash=dash, width=WIDTH, steps="hvh"))
         for levels, label, position, level_dash in (
@@ -132,7 +131,7 @@ def plot_density(
     base = Column("base_density", _compute_base_density(solution, edges))
     curves.append(Curve("Base ν", centers, base, Style.SAMPLING, color_style=Style.ENTERED))
     alt = " ".join(
-        f"{name_of(output.quantile)}: 95 % of answers lie between {wording.number(output.interval()[0])} and "
+        f"{name_quantile(output.quantile)}: 95 % of answers lie between {wording.number(output.interval()[0])} and "
         f"{wording.number(output.interval()[1])}; the quantile of the rows is {wording.number(quantile)}."
         for output, quantile in zip(solution.outputs, solution.exact, strict=True)
     )
@@ -179,7 +178,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     for output, unbounded, (style, dash) in zip(
         solution.outputs, solution.unbounded.outputs, STYLES, strict=False
     ):
-        name, column = name_of(output.quantile), f"probability_q{wording.digits(output.quantile)}"
+        name, column = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
         columns[column], columns[f"{column}_without_bound"] = near, far = (
             output.probability_within(grid),
             unbounded.probability_within(grid),
@@ -258,7 +257,7 @@ def plot_samples(
     columns: dict[str, npt.ArrayLike] = {"from": edges[:-1], "to": edges[1:]}
     items: list[Curve | Points] = []
     for output, answers, (style, dash) in zip(solution.outputs, sampled.answers.T, STYLES, strict=False):
-        name, key = name_of(output.quantile), f"q{wording.digits(output.quantile)}"
+        name, key = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
         simulated, exact = np.histogram(answers, edges)[0] / draws, np.diff(output.cdf(edges))
         columns |= {f"simulated_share_{key}": simulated, f"exact_probability_{key}": exact}
         items.append(Curve(f"{name}, exact", centers, exact, style, dash=dash, width=WIDTH, steps="hvh"))

@@ -42,9 +42,9 @@ class Choices:
         return self.smooth if weighting is WeightKind.SMOOTH else self.cap
 
     @property
-    def cancelled(self) -> bool:
+    def is_cancelled(self) -> bool:
         """Return True if either search was stopped."""
-        return self.smooth.cancelled or self.cap.cancelled
+        return self.smooth.tried.cancelled or self.cap.tried.cancelled
 
 
 def search(
@@ -163,9 +163,8 @@ class QuantileSolution:
 
         Under a cap these are averages over the subsamples of the search.
         """
-        candidates = self.choices.of(self.kind).tried
-        done = ~np.isnan(candidates.rank_error)
-        bounds, errors = candidates.bounds[done], candidates.rank_error[done]
+        tried = self.choices.of(self.kind).tried
+        bounds, errors = tried.bounds, tried.rank_error
         best = int(np.argmin(errors))
         worse = np.flatnonzero(errors > GOOD_ENOUGH * errors[best])
         lower, upper = worse[worse < best], worse[worse > best]
@@ -179,7 +178,7 @@ class QuantileSolution:
         return float(np.mean([output.least_rank_error for output in self.outputs]))
 
     @property
-    def ties(self) -> bool:
+    def has_ties(self) -> bool:
         """Return True if no answer can come as close as one row: values tie, or the base has no mass there."""
         return self.least_error > 1.0 / self.problem.histogram.num_rows
 

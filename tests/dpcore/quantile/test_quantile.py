@@ -343,8 +343,8 @@ def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_
             Values(np.arange(rows) // 2, np.arange(float(rows))), 0.5, 1.0, BASES["normal"]
         )
 
-    assert [subsamples(n).rows.subsamples for n in (10, 10_000, 50_000, 600_000)] == [400, 400, 80, 8]
-    assert [subsamples(n).rows.for_search.subsamples for n in (10, 20_000, 50_000, 600_000)] == [
+    assert [subsamples(n).rows.draws.count for n in (10, 10_000, 50_000, 600_000)] == [400, 400, 80, 8]
+    assert [subsamples(n).rows.draws.for_search.count for n in (10, 20_000, 50_000, 600_000)] == [
         50,
         50,
         20,

@@ -15,7 +15,7 @@ from dpcore.common import strict_json
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
-from dpcore.mean import private_counts as mean_files
+from dpcore.mean.answer import answer as mean_files
 from dpcore.mean.answer import build_answer
 from dpcore.mean.table_values import clamp
 from dpcore.report import document as report_document
