@@ -24,7 +24,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import count, open_files
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.data_owners.parameters import OwnersSource
 from dpcore.factorisation.parameters import RatingSource
