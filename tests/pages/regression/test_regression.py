@@ -30,7 +30,7 @@ from pages.regression.upload import UPLOAD
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
 from pages.shared.session import links
-from pages.your_data import upload_inputs
+from pages.your_data import file_upload
 from tests.pages.driving import (
     address_of,
     begin,
@@ -409,7 +409,7 @@ def test_formulas_in_names_are_shown_as_text():
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
 def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
     monkeypatch.setenv(demo.SERVED, "1")
-    monkeypatch.setenv(upload_inputs.LOCAL, "1")
+    monkeypatch.setenv(file_upload.LOCAL, "1")
     at = open_app(TITLE, **link)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     assert not at.file_uploader
