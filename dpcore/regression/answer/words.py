@@ -200,7 +200,7 @@ def describe_methods(solution: RegressionSolution) -> str:
     unit, draws = wording.plain(solution.unit, 20), wording.counted(solution.draws.num_draws, "draw")
     return (
         f"Errors of coefficients are in {unit} per unit of feature, of predictions in {unit}. Bounds are averaged "
-        f"over {draws}. *Best bound* is the best for the coefficients, in both errors."
+        f"over {draws}. Both errors of *Best bound* are at the bound that is best for the coefficients."
     )
 
 
