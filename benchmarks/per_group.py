@@ -32,11 +32,11 @@ from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.private_pair import tuner_pick
 from dpcore.per_group.selection import (
     Selection,
     best_selected_pair,
     best_selected_vector,
-    selected_tuner_pick,
 )
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.sorted_pairs import SortedPairs
@@ -162,7 +162,7 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
           f"{best.evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups released, "
           f"nothing costs {best.error_of_nothing:,.2f}")  # fmt: skip
     start = time.process_time()
-    l0, linf = selected_tuner_pick(selection)
+    l0, linf = tuner_pick(selection.problem, selection.keep_probability)
     error = selection.error(l0, linf)
     print(f"  {f'pick of the rule ({l0}, {linf})':<46}{error:>12,.2f}{seconds(start)}  "
           f"{error / best.error - 1.0:+.1%}, {selection.keep_probability(l0).sum():.3g} groups released")  # fmt: skip

@@ -147,8 +147,9 @@ class BoundCurve:
         bound = float(candidates[values == smallest].min())
         # The error turns at most once on a piece, so the best integer is among the candidates.
         lower_bound = smallest if is_integer else self.lower_bound()
+        stop_reason = trivial_stop_reason(self.histogram) or ALL_PIECES
         certificate = Certificate(smallest, min(lower_bound, smallest), EVERY_PIECE)
-        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or ALL_PIECES)
+        return BoundOptimum(bound, certificate, stop_reason)
 
     def lower_bound(self) -> float:
         """Return a lower bound on the error at all bounds, from three values on every piece with a turning point.
@@ -478,12 +479,14 @@ class _BelowAboveSums:
         def prefix_sums(terms: FloatArray) -> FloatArray:
             return np.concatenate(([0.0], np.cumsum(terms)))
 
-        rows, pieces = s * c, histogram.pieces_after(slice(None))  # The histogram keeps these three sums.
+        rows = s * c
         squares = s * rows
+        squares_below, worth_below = prefix_sums(squares), prefix_sums(worth * c)
+        pieces = histogram.pieces_after(slice(None))  # The histogram keeps these three sums.
         return cls(
             pieces.rows_at_or_below,
-            prefix_sums(squares),
-            prefix_sums(worth * c),
+            squares_below,
+            worth_below,
             pieces.users_above,
             suffix_sums(rows),
             suffix_sums(squares),

@@ -1,4 +1,4 @@
-"""A mean whose contribution counts are private too, and the file of a mean's choice.
+"""A mean whose contribution counts are private too.
 
 Neighbours add or remove a whole user. `dpcore.mean` follows Epasto et al. 2020, where everybody's number of rows is
 public. Here the sum of weights n_h = sum_l min(h, s_l) is private and must be released as well. With weights w =
@@ -24,14 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from dpcore import mean
 from dpcore.common.checks import Problems
-from dpcore.common.privacy import Neighbours, Provenance
+from dpcore.common.privacy import Neighbours
 from dpcore.common.strict_json import certificate_fields
 from dpcore.data.totals_per_user import user_starts
 from dpcore.dataset import Values
 from dpcore.mean import public_counts
-from dpcore.report.document import write_columns
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 ERROR_IS = "delta-method approximation"
@@ -163,68 +161,7 @@ def pair(values: Values, bound: float, value_bound: float, capped: bool = False)
     return float(w @ y), float(w @ (value_bound - y))
 
 
-def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
-    """Return the weights per distinct size, for the smooth weights and for the cap.
-
-    Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
-    ``user_weight`` (of all their rows), ``rows_kept_at_cap``, ``capped_row_weight`` (of a kept row), ``label``.
-    Over the file, the sum of users * size * row_weight is 1, and so is that of
-    users * rows_kept_at_cap * capped_row_weight.
-
-    Args:
-        problem: The question.
-        threshold: Threshold of the smooth weights, in rows per user.
-        cap: Upper bound on contributions per user.
-        disclosure: Whether the data are public, private or a release; the file names it.
-
-    Source: Epasto et al. 2020, lemma 3 and claim 2.
-    """
-    sizes = problem.histogram.sizes
-    row_weight = mean.user_weight(problem, threshold, sizes)
-    return write_columns(
-        {
-            "size": sizes,
-            "users": problem.histogram.users,
-            "row_weight": row_weight,
-            "user_weight": row_weight * sizes,
-            "rows_kept_at_cap": np.minimum(sizes, cap),
-            "capped_row_weight": np.full(sizes.shape, 1.0 / float(problem.histogram.kept_rows(cap))),
-        },
-        disclosure,
-    )
-
-
-def pair_weights_csv(
-    problem: PrivateCountsProblem, threshold: float, cap: int, disclosure: Provenance
-) -> str:
-    """Return the weights per distinct size where counts are private too: not divided by n_h, which nobody may know.
-
-    Columns: ``size`` (rows per user), ``users``, ``row_weight`` = user_weight / size, ``user_weight`` =
-    min(h, size), or where users differ their growing weight, at most h, ``rows_kept_at_cap`` (each with weight 1),
-    ``label``. Laplace noise of scale B h / epsilon
-    goes on each of the two sums, with h the threshold or the cap.
-
-    Args:
-        problem: The question.
-        threshold: Threshold of the smooth weights, in rows per user.
-        cap: Upper bound on contributions per user.
-        disclosure: Whether the data are public, private or a release; the file names it.
-    """
-    sizes = problem.histogram.sizes
-    kept = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
-    return write_columns(
-        {
-            "size": sizes,
-            "users": problem.histogram.users,
-            "row_weight": kept / sizes,
-            "user_weight": kept,
-            "rows_kept_at_cap": np.minimum(sizes, cap),
-        },
-        disclosure,
-    )
-
-
-def error_parts(choice: mean.CapChoice | mean.SmoothChoice) -> dict[str, Any]:
+def error_parts(choice: public_counts.CapChoice | public_counts.SmoothChoice) -> dict[str, Any]:
     """Return the error of a choice with its parts and its proof, as every file of choices holds it."""
     return {
         "standard_error": choice.standard_error,

@@ -391,7 +391,8 @@ def _describe_optimum(
         # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
         lower_bound = problem._unit_noise * certificate.lower_bound
         certificate = Certificate(float(error.variance), lower_bound, certificate.argument)
-    certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
+    if problem.proof_limit:
+        certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
     parts = float(error.sampling_variance), float(error.privacy_variance), float(error.shift)
     return *parts, certificate, optimum.stop_reason
 

@@ -47,7 +47,6 @@ class Clamped:
         mean: Mean of all clamped rows.
         sizes: Rows per user, shape (num_users,).
         user_means: Mean of each user's clamped rows, shape (num_users,).
-        within_squares: Sum over rows of the squared distance to the user's own mean, (unit)^2.
         within_variances: Variance of each user's clamped rows, divisor size - 1, (unit)^2, shape (num_users,); 0 for a
             single row.
         unclamped_mean: Mean of all rows before clamping.
@@ -61,7 +60,6 @@ class Clamped:
     mean: float
     sizes: FloatArray
     user_means: FloatArray
-    within_squares: float
     within_variances: FloatArray
     unclamped_mean: float
 
@@ -92,7 +90,6 @@ def clamp(values: Values, lower: float, upper: float) -> Clamped:
         mean=mean,
         sizes=sizes,
         user_means=user_means,
-        within_squares=float(distances @ distances),
         within_variances=squares / np.maximum(sizes - 1.0, 1.0),
         unclamped_mean=unclamped,
     )
@@ -160,11 +157,8 @@ def size_slope(clamped: Clamped) -> float:
     residual_variance = float(((y - slope * x) ** 2).sum()) / (x.size - 2)
     # If the means lie on a line up to rounding, the scatter is set to the size of rounding.
     rounding_variance = 1e-24 * float((clamped.user_means**2).sum()) / x.size
-    return (
-        slope / math.sqrt(max(residual_variance, rounding_variance) / across)
-        if max(residual_variance, rounding_variance) > 0.0
-        else 0.0
-    )
+    variance = max(residual_variance, rounding_variance)
+    return slope / math.sqrt(variance / across) if variance > 0.0 else 0.0
 
 
 NORMAL_95 = 1.96
@@ -183,13 +177,21 @@ def user_share(clamped: Clamped) -> UserShare:
     Source: Miller 1974, "The jackknife: a review", Biometrika 61; the estimate is that of Searle, Casella and
         McCulloch, *Variance Components* (1992), section 3.6.
     """
-    estimate = float(_correlation(_Sums.from_clamped(clamped)))
+    sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
+    squares_within = clamped.within_variances * (sizes - 1.0)
+    # The terms of each user in the sums of the analysis of variance: users, rows, squared sizes, distances from the
+    # mean, and squares between and within users.
+    terms = np.stack(
+        (np.ones(sizes.size), sizes, sizes**2, sizes * distances, sizes * distances**2, squares_within)
+    )
+    sums = terms.sum(axis=1)
+    estimate = float(_correlation(sums))
     if math.isnan(estimate):
         return UserShare(math.nan, math.nan, math.nan)
-    left_out = _correlation(_Sums.from_clamped(clamped).without_each(clamped))
+    left_out = _correlation(sums[:, None] - terms)
     # It may be undefined without some users, for example if only one user has two rows.
     estimates = left_out[~np.isnan(left_out)]
-    m = clamped.sizes.size
+    m = sizes.size
     variance = (
         float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m if estimates.size > 1 else math.inf
     )
@@ -197,59 +199,17 @@ def user_share(clamped: Clamped) -> UserShare:
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """The sums of the analysis of variance; scalars, or one entry per user who is left out."""
-
-    users: FloatArray
-    rows: FloatArray
-    squared_sizes: FloatArray
-    total: FloatArray
-    between_squares: FloatArray
-    within_squares: FloatArray
-
-    @classmethod
-    def from_clamped(cls, clamped: Clamped) -> _Sums:
-        sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
-        sums = (
-            sizes.size,
-            sizes.sum(),
-            sizes @ sizes,
-            sizes @ distances,
-            sizes @ distances**2,
-            clamped.within_squares,
-        )
-        return cls(*(np.asarray(value, dtype=np.float64) for value in sums))
-
-    def without_each(self, clamped: Clamped) -> _Sums:
-        """Return the sums with one user left out, for each user."""
-        sizes, distances = clamped.sizes, clamped.user_means - clamped.mean
-        user_squares = clamped.within_variances * (sizes - 1.0)
-        return _Sums(
-            np.full(sizes.shape, self.users - 1.0),
-            self.rows - sizes,
-            self.squared_sizes - sizes**2,
-            self.total - sizes * distances,
-            self.between_squares - sizes * distances**2,
-            np.maximum(self.within_squares - user_squares, 0.0),
-        )
-
-
-def _correlation(sums: _Sums) -> FloatArray:
-    """Return the intraclass correlation, not clipped; nan if it is undefined."""
-    m, n = sums.users, sums.rows
+def _correlation(sums: FloatArray) -> FloatArray:
+    """Return the intraclass correlation from the sums of `user_share`, shape (6, ...); nan if undefined."""
+    m, n, squared_sizes, total, between_squares, within_squares = sums
     is_defined = (m >= 2.0) & (n > m)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Re-centred from the mean of all rows to the mean of the remaining rows: a small step, so that little cancels.
-        between_mean_square = np.maximum(sums.between_squares - sums.total**2 / n, 0.0) / (m - 1.0)
-        within_mean_square = sums.within_squares / (n - m)
-        typical_size = (n - sums.squared_sizes / n) / (m - 1.0)
+        between_mean_square = np.maximum(between_squares - total**2 / n, 0.0) / (m - 1.0)
+        within_mean_square = np.maximum(within_squares, 0.0) / (n - m)
+        typical_size = (n - squared_sizes / n) / (m - 1.0)
         spread = between_mean_square + (typical_size - 1.0) * within_mean_square
-        share = np.where(
-            spread > 0.0,
-            (between_mean_square - within_mean_square) / np.where(spread > 0.0, spread, 1.0),
-            0.0,
-        )
+        share = np.where(spread > 0.0, (between_mean_square - within_mean_square) / spread, 0.0)
     return np.asarray(np.where(is_defined, share, np.nan))
 
 

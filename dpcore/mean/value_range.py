@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -447,7 +447,4 @@ class _JointSearch:
         certificate = Certificate(
             best.error, bound, "every range and, by intervals, every bound on rows is covered"
         )
-        return RangeChoice(
-            best.lower, best.upper, best.threshold, best.clamping, best.bounding, best.noise, best.error, certificate,
-            self.passes,
-        )  # fmt: skip
+        return replace(best, certificate=certificate, passes=self.passes)

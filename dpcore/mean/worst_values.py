@@ -69,12 +69,8 @@ def smooth_weights_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> Flo
     Returns:
         In the values' unit, of the shape of ``thresholds``; reached by values at L and U.
     """
-    return _smooth_error(problem, _largest_weight(problem, thresholds))
-
-
-def _smooth_error(problem: MeanProblem, largest_weight: FloatArray) -> FloatArray:
-    rows = float(problem.histogram.num_rows)
-    return _add_noise(problem, problem.histogram.excess(largest_weight * rows) / rows, largest_weight)
+    rows, t = float(problem.histogram.num_rows), _largest_weight(problem, thresholds)
+    return _add_noise(problem, problem.histogram.excess(t * rows) / rows, t)
 
 
 def any_weights_error(problem: MeanProblem, weights: npt.ArrayLike) -> float:
@@ -112,7 +108,7 @@ def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
     """Return the largest (sum c x)^2 + sum v x (1 - x) over x in [0, 1] for every user; see the module."""
     sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
     kept_rows = np.minimum(cap, sizes)
-    total_kept = float(histogram.kept_rows(cap))
+    total_kept = float(kept_rows @ users)
     c = kept_rows / total_kept - sizes / float(histogram.num_rows)
     # Of k out of s rows, drawn without replacement from s of which a share x is 1, the sum has variance k x (1 - x)
     # (s - k) / (s - 1).
@@ -171,11 +167,12 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
     equal_bound = rows / float(histogram.num_users)
     bound = max(_optimal_bound(problem), equal_bound)
     threshold = _threshold_for_weight(histogram, bound / rows)
-    largest_weight = _largest_weight(problem, threshold)
-    error = float(_smooth_error(problem, largest_weight))
+    largest_weight = float(threshold / histogram.kept_rows(threshold))
+    lost_share = histogram.excess(largest_weight * rows) / rows
+    error = float(_add_noise(problem, lost_share, largest_weight))
     return WorstChoice(
         threshold,
-        float(largest_weight),
+        largest_weight,
         error,
         Certificate(error, min(_lower_bound(problem, bound, equal_bound), error), ARGUMENT),
     )

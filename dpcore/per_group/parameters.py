@@ -196,23 +196,16 @@ class PerGroupParameters(Parameters):
                 problems.ascending(lower=self.lower, upper=self.upper)
             if self.objective.relative:
                 problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
-        self._check_own(problems)
-        if self.selection.private:
-            self._check_selection(problems)
-
-    def _check_selection(self, problems: Problems) -> None:
-        if not self.statistic.non_negative:
+        if self.selection.private and not self.statistic.non_negative:
             problems.add(
                 "private groups go with rows, distinct users, and sums of amounts of at least 0",
                 remedy="Choose one of these, or a public list",
             )
-        if self.neighbours is Neighbours.REPLACE_USER:
+        if self.selection.private and self.neighbours is Neighbours.REPLACE_USER:
             problems.add(
                 "the rules that select groups are for adding or removing one user",
                 remedy="Choose that, or a public list",
             )
-
-    def _check_own(self, problems: Problems) -> None:
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
         elif self.own_groups is not None:
@@ -236,57 +229,47 @@ class PerGroupParameters(Parameters):
         """Return the part of epsilon that selecting groups spends: 0 for a public list."""
         return self.epsilon * (self.selection_share or 0.0)
 
-    @property
-    def _replaced(self) -> float:
-        """Return the sensitivity under these neighbours over that of adding or removing one user.
-
-        One vector of non-negative amounts goes and another comes. They differ most if they share no group: then
-        L1 norms add up (factor 2), and squares of L2 norms add up (factor sqrt 2). In a shared group the change is
-        the difference of two amounts, no more than the larger. Amounts of any sign differ most in shared groups, by
-        twice the larger each: then both norms double.
-        """
-        return self._factor(self.statistic.non_negative)
-
-    def _factor(self, non_negative: bool) -> float:
-        if self.neighbours is Neighbours.ADD_OR_REMOVE_USER:
-            return 1.0
-        return math.sqrt(2.0) if self.noise is NoiseKind.GAUSSIAN and non_negative else 2.0
-
-    def pair_sensitivity(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
-        """Return how far one user moves the release at most, if they keep L0 groups with at most L-infinity in each.
+    def pair_norm(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
+        """Return the largest norm of the vector of a user who keeps L0 groups with at most L-infinity in each.
 
         Args:
             max_groups: L0, at least 0, any shape.
             max_amount: L-infinity, at least 0, in the statistic's unit, broadcast with it.
 
         Returns:
-            L1 norm L0 * Linf with Laplace noise, L2 norm sqrt(L0) * Linf with Gaussian noise; times 2 or sqrt 2
-            where a user is replaced. As libraries do, it does not use that few groups leave no room for two disjoint
-            sets of L0 groups.
+            L1 norm L0 * Linf with Laplace noise, L2 norm sqrt(L0) * Linf with Gaussian noise.
         """
         groups = np.asarray(max_groups, dtype=np.float64)
         norm = groups if self.noise is NoiseKind.LAPLACE else np.sqrt(groups)
-        return np.asarray(self._replaced * norm * np.asarray(max_amount, dtype=np.float64))
-
-    def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
-        """Return the standard deviation of each group's noise; arguments as `pair_sensitivity`."""
-        return np.asarray(self._deviation * self.pair_sensitivity(max_groups, max_amount))
+        return np.asarray(norm * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return how far one user moves the release at most, if the norm of their whole vector is at most T.
 
+        If a user is replaced, one vector goes and another comes. Vectors of at least 0 differ most if they share no
+        group: then L1 norms add up (factor 2), and squares of L2 norms add up (factor sqrt 2). In a shared group the
+        change is the difference of two amounts, no more than the larger. Amounts of any sign differ most in shared
+        groups, by twice the larger each: then both norms double. As libraries do, this does not use that few groups
+        leave no room for two disjoint sets of L0 groups.
+
         Args:
             max_norm: T >= 0, of the L1 norm with Laplace, of the L2 norm with Gaussian noise; any shape.
         """
-        return np.asarray(self._replaced * np.asarray(max_norm, dtype=np.float64))
+        factor = 1.0
+        if self.neighbours is Neighbours.REPLACE_USER:
+            is_disjoint = self.noise is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
+            factor = math.sqrt(2.0) if is_disjoint else 2.0
+        return np.asarray(factor * np.asarray(max_norm, dtype=np.float64))
 
     def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the standard deviation of each group's noise; arguments as `norm_sensitivity`."""
-        return np.asarray(self._deviation * self.norm_sensitivity(max_norm))
+        return np.asarray(
+            math.sqrt(self.noise.unit_variance) * self.unit_noise * self.norm_sensitivity(max_norm)
+        )
 
-    @property
-    def _deviation(self) -> float:
-        return math.sqrt(self.noise.unit_variance) * self.unit_noise
+    def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
+        """Return the standard deviation of each group's noise; arguments as `pair_norm`."""
+        return self.norm_noise(self.pair_norm(max_groups, max_amount))
 
     @property
     def mean_range(self) -> tuple[float, float]:
@@ -307,8 +290,7 @@ class PerGroupParameters(Parameters):
         noisy entries is the sum, their sum over (upper - lower) the number of rows; these two are uncorrelated.
         """
         low, high = self.mean_range
-        norm = max_groups if self.noise is NoiseKind.LAPLACE else math.sqrt(max_groups)
-        entry = self._deviation * self._factor(True) * norm * max_rows * (high - low)
+        entry = float(self.norm_noise(self.pair_norm(max_groups, max_rows) * (high - low)))
         # The noises of both entries are uncorrelated: half their difference has 1 / sqrt 2 of one's deviation,
         # their sum sqrt 2.
         return entry / math.sqrt(2.0), entry * math.sqrt(2.0) / (high - low)

@@ -27,7 +27,7 @@ to an interval; the bound is its smallest square there, with variance and noise 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -70,15 +70,45 @@ class _Columns:
     """The columns that a pass sums for C in [low, high]; each has one entry per entry of the facet.
 
     Attributes:
+        interval: The ends of C.
         linear: Clipped amounts at one or two C; for an interval of unsigned amounts the second has the counts of
             entries that are cut at high.
         varying: Lower bounds of the squares: the constant part, then the coefficient of C^2.
         cut: Amount that each C cuts away, per group.
     """
 
+    interval: tuple[float, float]
     linear: list[FloatArray]
     varying: list[FloatArray]
     cut: list[FloatArray]
+
+
+@dataclass(frozen=True)
+class _Segments:
+    """All L0 of some segments, within which each linear part is ``base - offset * slope``.
+
+    Attributes:
+        base: Values at the first L0 of each segment: |bias| at one or more C, or |bias| and the kept shares of the
+            pairs that reach the larger C; each of shape (segments, groups).
+        slopes: How much each falls from one L0 to the next, likewise.
+        varying: As in `_Sums`, shape (columns, 2, segments, groups).
+        index: Segment of each L0, shape (L0,).
+        offsets: L0 minus the first one of its segment.
+        caps: L0.
+    """
+
+    base: list[FloatArray]
+    slopes: list[FloatArray]
+    varying: FloatArray
+    index: IntArray
+    offsets: IntArray
+    caps: IntArray
+
+    def sampling(self, column_index: int) -> FloatArray:
+        """Return the sum of p (1 - p) v with p = l / k, l sum v / k - l^2 sum v / k^2, shape (L0, groups)."""
+        once, twice = self.varying[column_index]
+        l0 = self.caps[:, None].astype(np.float64)
+        return np.asarray(np.maximum(l0 * once[self.index] - l0 * l0 * twice[self.index], 0.0))
 
 
 class Passes:
@@ -129,22 +159,27 @@ class Passes:
         columns = self._columns(low, high, facet.amounts[:num_entries], facet.counts[:num_entries])
         values = np.full(last_cap - first_cap + 1, np.inf)
         amounts = np.full(values.shape, high)
-        carry = self._merged_sums(columns, num_merged, low, high)
+        bound = self._explicit_bounds if self._is_explicit(columns) else self._parabola_bounds
+
+        def evaluate(sums: _Sums, lows: IntArray, highs: IntArray) -> None:
+            for segments in self._list_segments(columns, sums, lows, highs):
+                places = segments.caps - first_cap
+                values[places], amounts[places] = bound(columns, segments)
+
+        carry = self._merged_sums(columns, num_merged)
         edges, step = [num_merged], max(1, BLOCK // self.number)
         while edges[-1] < num_explicit:
             edges.append(min(edges[-1] + step, num_explicit))
         # The segment at and below `last` needs only the carry; then come the segments between the sizes.
         sums = _Sums(carry.missing[:, :, None], carry.varying[:, :, None])
         top = np.array([max(first_cap, int(np.append(facet.sizes, 1)[num_merged]))])
-        self._write_segments(
-            columns, sums, top, np.array([last_cap]), (low, high), values, amounts, first_cap
-        )
+        evaluate(sums, top, np.array([last_cap]))
         for begin, end in pairwise(edges):
             sums = self._running_sums(columns, begin, end, carry)
             carry = _Sums(sums.missing[:, :, -1], sums.varying[:, :, -1])
             sizes = facet.sizes[begin:end]
             lows = np.maximum(np.append(facet.sizes, 1)[begin + 1 : end + 1], first_cap)
-            self._write_segments(columns, sums, lows, sizes - 1, (low, high), values, amounts, first_cap)
+            evaluate(sums, lows, sizes - 1)
         return values, amounts
 
     def _columns(self, low: float, high: float, amounts: FloatArray, counts: FloatArray) -> _Columns:
@@ -152,11 +187,12 @@ class Passes:
             clipped = np.minimum(amounts, high)
             linear = clipped * counts
             clipped *= np.abs(linear) if self.is_signed else linear
-            return _Columns([linear], [clipped], [self._cut(high)])
+            return _Columns((low, high), [linear], [clipped], [self._cut(high)])
         clipped_low = np.minimum(amounts, low)
         if self.is_signed:
             ends = [np.minimum(amounts, high), clipped_low]
             return _Columns(
+                (low, high),
                 [end * np.maximum(sign * counts, 0.0) for sign in (1.0, -1.0) for end in ends],
                 [clipped_low * clipped_low * np.abs(counts)],
                 [self._cut(end, sign) for sign in (1.0, -1.0) for end in (high, low)],
@@ -165,6 +201,7 @@ class Passes:
         clipped_low *= clipped_low
         clipped_low *= counts - reaches
         return _Columns(
+            (low, high),
             [np.minimum(amounts, high) * counts, reaches],
             [clipped_low, reaches],
             [self._cut(high), self._add_up(high, lambda _, counts: counts)],
@@ -189,7 +226,7 @@ class Passes:
     def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(codes, weights, self.number), dtype=np.float64)
 
-    def _merged_sums(self, columns: _Columns, sizes: int, low: float, high: float) -> _Sums:
+    def _merged_sums(self, columns: _Columns, sizes: int) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
         missing = np.zeros((len(columns.linear), 2, self.number))
         varying = np.zeros((len(columns.varying), 2, self.number if self._is_explicit(columns) else 1))
@@ -215,7 +252,7 @@ class Passes:
         if ahead is not None:
             # Integer amounts of at least 0: the column of one pair, times the counts and their sums of 1 / k and 1 /
             # k^2.
-            unit = self._columns(low, high, ahead.amounts, np.ones(ahead.amounts.size))
+            unit = self._columns(*columns.interval, ahead.amounts, np.ones(ahead.amounts.size))
             for column_index, column in enumerate(unit.linear):
                 missing[column_index, 0] += self._bincount(ahead.groups, column * ahead.counts)
                 missing[column_index, 1] += self._bincount(ahead.groups, column * ahead.inverse)
@@ -261,89 +298,57 @@ class Passes:
                 array[:, :, row] += array[:, :, row - 1]
         return _Sums(missing, varying)
 
-    def _write_segments(
-        self,
-        columns: _Columns,
-        sums: _Sums,
-        lows: IntArray,
-        highs: IntArray,
-        interval: tuple[float, float],
-        values: FloatArray,
-        amounts: FloatArray,
-        first_cap: int,
-    ) -> None:
-        """Write the bounds at all L0 of the segments [low, high], one segment per row of the sums, and their C."""
+    def _list_segments(
+        self, columns: _Columns, sums: _Sums, lows: IntArray, highs: IntArray
+    ) -> Iterator[_Segments]:
+        """Yield the segments [low, high], one per row of the sums, in blocks if groups are evaluated one by one."""
         count = np.maximum(highs - lows + 1, 0)
         if not count.sum():
             return
-        segment = np.repeat(np.arange(lows.size), count)
-        offsets = np.arange(segment.size) - (np.cumsum(count) - count)[segment]
-        caps = (lows[segment] + offsets).astype(np.int64)
+        index = np.repeat(np.arange(lows.size), count)
+        offsets = np.arange(index.size) - (np.cumsum(count) - count)[index]
+        caps = (lows[index] + offsets).astype(np.int64)
         # |bias| = cut + S0 - l S1, expanded from the segment's first l, so that little cancels.
         base = [cut + x[0] - lows[:, None] * x[1] for cut, x in zip(columns.cut, sums.missing, strict=True)]
+        slopes = [x[1] for x in sums.missing]
         if len(base) == 2:
             # The kept shares of the pairs that reach b: all of them minus the missing part.
-            reaching = columns.cut[1]
-            base[1] = np.maximum(2.0 * reaching - base[1], 0.0)
+            base[1], slopes[1] = np.maximum(2.0 * columns.cut[1] - base[1], 0.0), -slopes[1]
         if not self.is_signed:
             base[0] = np.maximum(base[0], 0.0)
-        if not self._is_explicit(columns):
-            bounds, minimisers = self._parabola_bounds(base, sums, segment, offsets, caps, interval)
-            values[caps - first_cap], amounts[caps - first_cap] = bounds, minimisers
-            return
-        step = max(1, BLOCK // base[0].shape[1])
+        step = max(1, BLOCK // self.number) if self._is_explicit(columns) else caps.size
         for begin in range(0, caps.size, step):
             block = slice(begin, begin + step)
-            bounds, minimisers = self._explicit_bounds(
-                base, sums, segment[block], offsets[block], caps[block], interval
-            )
-            values[caps[block] - first_cap], amounts[caps[block] - first_cap] = bounds, minimisers
+            yield _Segments(base, slopes, sums.varying, index[block], offsets[block], caps[block])
 
-    def _parabola_bounds(
-        self,
-        base: list[FloatArray],
-        sums: _Sums,
-        segment: IntArray,
-        offsets: IntArray,
-        caps: IntArray,
-        interval: tuple[float, float],
-    ) -> tuple[FloatArray, FloatArray]:
+    def _parabola_bounds(self, columns: _Columns, segments: _Segments) -> tuple[FloatArray, FloatArray]:
         """Return the roots of the weighted mean squares, which are parabolas in l within a segment, and in C."""
-        f, (low, high) = offsets.astype(np.float64), interval
+        low, high = columns.interval
+        index, f = segments.index, segments.offsets.astype(np.float64)
 
         def product(x: FloatArray, x_by: FloatArray, y: FloatArray, y_by: FloatArray) -> FloatArray:
-            """Return weighted sums over groups of (x - f x_by)(y - f y_by) if x is y, else with y + f y_by."""
-            constant = np.einsum("ij,ij->i", x, y)
-            square = np.einsum("ij,ij->i", x_by, y_by)
-            if x is y:
-                slope = -2.0 * np.einsum("ij,ij->i", x, x_by)
-            else:
-                slope = np.einsum("ij,ij->i", x, y_by) - np.einsum("ij,ij->i", x_by, y)
-                square = -square
-            return np.asarray(
-                equal_weight * (constant[segment] + f * slope[segment] + f * f * square[segment])
-            )
-
-        def sampling(column_index: int) -> FloatArray:
-            return _sampling_variance(sums, column_index, segment, caps)[:, 0]
+            """Return the weighted sums over groups of (x - f x_by)(y - f y_by)."""
+            constant, square = np.einsum("ij,ij->i", x, y), np.einsum("ij,ij->i", x_by, y_by)
+            slope = np.einsum("ij,ij->i", x, y_by) + np.einsum("ij,ij->i", x_by, y)
+            return np.asarray(equal_weight * (constant[index] - f * slope[index] + f * f * square[index]))
 
         # An equal weight of all groups is applied last, so that the tables of sizes and groups need no multiplication.
-        equal_weight, base_slopes = self.even_weight or 1.0, [x[1] for x in sums.missing]
+        equal_weight, lines = self.even_weight or 1.0, list(zip(segments.base, segments.slopes, strict=True))
         if self.even_weight is None:
-            base, base_slopes = [b * self.root for b in base], [x * self.root for x in base_slopes]
-        squares = np.maximum(product(base[0], base_slopes[0], base[0], base_slopes[0]), 0.0)
-        noise = self.noise_weight * self.parameters.pair_noise(caps, 1.0)
+            lines = [(base * self.root, slope * self.root) for base, slope in lines]
+        squares = np.maximum(product(*lines[0], *lines[0]), 0.0)
+        noise = self.noise_weight * self.parameters.pair_noise(segments.caps, 1.0)
+        constant = segments.sampling(0)[:, 0]
         if low == high:
-            sampling_variance, noise_variance = sampling(0), (noise * high) ** 2
-            errors = np.sqrt(squares + sampling_variance + noise_variance)
+            noise_variance = (noise * high) ** 2
+            errors = np.sqrt(squares + constant + noise_variance)
             if self.error_parts is not None:
-                self.error_parts[:, caps - 1] = sampling_variance / errors, noise_variance / errors
-            return errors, np.full(caps.shape, high)
-        rises = base_slopes[1]
-        cross = np.maximum(product(base[0], base_slopes[0], base[1], rises), 0.0)
-        slopes = np.maximum(product(base[1], -rises, base[1], -rises), 0.0)
+                self.error_parts[:, segments.caps - 1] = constant / errors, noise_variance / errors
+            return errors, np.full(errors.shape, high)
+        cross = np.maximum(product(*lines[0], *lines[1]), 0.0)
+        slopes = np.maximum(product(*lines[1], *lines[1]), 0.0)
         # squares + 2 x cross + x^2 slopes + constant + grows (high - x)^2 at x = high - C in [0, high - low].
-        constant, grows = sampling(0), sampling(1) + noise**2
+        grows = segments.sampling(1)[:, 0] + noise**2
         # If slopes and grows are 0 the mean square does not fall in x: its minimum is at x = 0.
         with np.errstate(invalid="ignore", divide="ignore"):
             x = np.nan_to_num((grows * high - cross) / (slopes + grows), nan=0.0, posinf=0.0, neginf=0.0)
@@ -351,34 +356,27 @@ class Passes:
         mean = squares + x * (2.0 * cross + x * slopes) + constant + grows * (high - x) ** 2
         return np.sqrt(mean), high - x
 
-    def _explicit_bounds(
-        self,
-        base: list[FloatArray],
-        sums: _Sums,
-        segment: IntArray,
-        offsets: IntArray,
-        caps: IntArray,
-        interval: tuple[float, float],
-    ) -> tuple[FloatArray, FloatArray]:
+    def _explicit_bounds(self, columns: _Columns, segments: _Segments) -> tuple[FloatArray, FloatArray]:
         """Return the bounds and their C from arrays of shape (L0, groups), each group evaluated separately."""
-        w, f, (low, high) = self.weights, offsets[:, None], interval
+        w, caps, index, (low, high) = self.weights, segments.caps, segments.index, columns.interval
         noise = self.parameters.pair_noise(caps, 1.0)[:, None] ** 2
-
-        def sampling(column_index: int) -> FloatArray:
-            return _sampling_variance(sums, column_index, segment, caps)
+        constant = segments.sampling(0)
 
         def objective(mean: FloatArray) -> FloatArray:
             return np.asarray(np.sqrt(mean) @ w if self.rooted else np.sqrt(mean @ w))
 
-        missing = [b[segment] - f * x[1][segment] for b, x in zip(base, sums.missing, strict=True)]
+        missing = [
+            base[index] - segments.offsets[:, None] * slope[index]
+            for base, slope in zip(segments.base, segments.slopes, strict=True)
+        ]
         if low == high:
-            sampling_variance, noise_variance = sampling(0), noise * high**2
-            mean = missing[0] ** 2 + sampling_variance + noise_variance
+            noise_variance = noise * high**2
+            mean = missing[0] ** 2 + constant + noise_variance
             if self.error_parts is not None:
                 # The error is sum w s / d, with d the root of each group's s, or of all of them together.
                 root_weights = np.sqrt(mean) if self.rooted else objective(mean)[:, None]
                 self.error_parts[:, caps - 1] = (
-                    (sampling_variance / root_weights) @ w,
+                    (constant / root_weights) @ w,
                     (noise_variance / root_weights * np.ones(mean.shape)) @ w,
                 )
             return objective(mean), np.full(caps.shape, high)
@@ -386,10 +384,9 @@ class Passes:
             # The bias lies in [negative missing at high - positive at low, negative at low - positive at high].
             positive_high, positive_low, negative_high, negative_low = missing
             min_bias = np.maximum(np.maximum(negative_high - positive_low, positive_high - negative_low), 0.0)
-            return objective(min_bias**2 + sampling(0) + noise * low**2), np.full(caps.shape, high)
-        bias = np.maximum(missing[0], 0.0)
-        slope = base[1][segment] + f * sums.missing[1, 1][segment]
-        constant, grows, width = sampling(0), sampling(1) + noise, high - low
+            return objective(min_bias**2 + constant + noise * low**2), np.full(caps.shape, high)
+        bias, slope = np.maximum(missing[0], 0.0), missing[1]
+        grows, width = segments.sampling(1) + noise, high - low
 
         def value_and_slope(x: float) -> tuple[FloatArray, FloatArray]:
             cut, c = bias + x * slope, high - x
@@ -407,13 +404,6 @@ class Passes:
         turn = np.where(rise >= 0.0, 0.0, np.where(fall <= 0.0, width, np.clip(turn, 0.0, width)))
         value = np.where(rise >= 0.0, start, np.where(fall <= 0.0, stop, start + rise * turn))
         return np.maximum(value, 0.0), high - turn
-
-
-def _sampling_variance(sums: _Sums, column_index: int, segment: IntArray, caps: IntArray) -> FloatArray:
-    """Return the sum of p (1 - p) v with p = l / k, which is l sum v / k - l^2 sum v / k^2, shape (L0, groups)."""
-    once, twice = sums.varying[column_index]
-    l0 = caps[:, None].astype(np.float64)
-    return np.asarray(np.maximum(l0 * once[segment] - l0 * l0 * twice[segment], 0.0))
 
 
 def errors_by_groups(

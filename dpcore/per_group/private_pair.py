@@ -44,6 +44,7 @@ lacks this part.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -75,8 +76,6 @@ MECHANISM = "exponential mechanism"
 EXPECTED_EXCESS = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
 """Public figure from which each excess holds; see `expected_excess`."""
 _FAR = 2**61
-COVERED = (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
-"""Statistics whose amounts are at least 0, so that the kept amount grows with both bounds."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class PrivatePairProblem:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.whole(1, MAX_AMOUNT, largest=self.largest)
             problems.between(1e-12, 1e12, unit=self.unit)
-            if p.statistic not in COVERED:
+            if not p.statistic.non_negative:  # The kept amount must grow with both bounds.
                 problems.add(
                     "a pair is chosen privately for rows, distinct users and sums of amounts of at least 0",
                     remedy="For a mean, or a sum of any sign, enter bounds that you know",
@@ -218,22 +217,18 @@ class PrivatePairProblem:
     def _pair_table(self, pairs: UserGroupPairs | PairSizes) -> tuple[IntArray, IntArray, IntArray]:
         """Return columns for pairs of user and group: groups of the user, integer amount, number of such pairs."""
         if isinstance(pairs, PairSizes):
-            return pairs.groups, self._clip_rows(pairs.rows), pairs.pairs
-        user_groups = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
-        once = np.ones(pairs.num_pairs, dtype=np.int64)
-        if self.parameters.statistic is not Statistic.SUM:
-            return user_groups, self._clip_rows(pairs.rows), once
-        # A negative amount counts as 0: one user must not decide whether a choice is possible.
-        sums = np.zeros(pairs.num_pairs) if pairs.sums is None else pairs.sums
-        return (
-            user_groups,
-            np.rint(np.clip(sums / self.unit, 0.0, float(self.largest))).astype(np.int64),
-            once,
-        )
-
-    def _clip_rows(self, rows: IntArray) -> IntArray:
-        users = self.parameters.statistic is Statistic.USERS
-        return np.ones_like(rows) if users else np.minimum(rows, int(self.largest))
+            user_groups, times = pairs.groups, pairs.pairs
+        else:
+            user_groups = np.repeat(pairs.groups_per_user, pairs.groups_per_user)
+            times = np.ones(pairs.num_pairs, dtype=np.int64)
+        amounts = np.ones_like(pairs.rows)
+        if self.parameters.statistic is Statistic.ROWS:
+            amounts = np.minimum(pairs.rows, int(self.largest))
+        elif self.parameters.statistic is Statistic.SUM and isinstance(pairs, UserGroupPairs):
+            # A negative amount counts as 0: one user must not decide whether a choice is possible.
+            sums = np.zeros(pairs.num_pairs) if pairs.sums is None else pairs.sums
+            amounts = np.rint(np.clip(sums / self.unit, 0.0, float(self.largest))).astype(np.int64)
+        return user_groups, amounts, times
 
     def distances(self, pairs: UserGroupPairs | PairSizes | None) -> list[int]:
         """Return s of every pair in steps; None means data without users. Computed from private data."""
@@ -411,17 +406,31 @@ def candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
     return [(l0, linf) for l0 in group_bounds for linf in amounts]
 
 
-def tuner_pick(problem: PerGroupProblem) -> tuple[int, int]:
+def tuner_pick(
+    problem: PerGroupProblem, keep_probability: Callable[[int], FloatArray] | None = None
+) -> tuple[int, int]:
     """Return the tuner's pair (L0, L-infinity); the objective of the problem is not used.
+
+    Args:
+        problem: The problem.
+        keep_probability: For privately selected groups, the probability of each group at an L0. The tuner then weighs
+            the errors that the groups would have if they were always released: dropped groups cost nothing.
 
     Raises:
         InvalidInput: The statistic is a mean or a sum of any sign, or there are more pairs than `MAX_PAIRS`.
     """
-    if problem.parameters.statistic in (Statistic.MEAN, Statistic.SIGNED_SUM):
+    if not problem.parameters.statistic.non_negative:
         raise refuse("the rule is carried over for amounts of at least 0 alone")
     if problem.pairs.num_pairs > MAX_PAIRS:
         raise refuse(f"the rule looks at all pairs for each candidate; at most {MAX_PAIRS:,} pairs are taken")
-    times = problem.pairs.times
-    return min(
-        candidates(problem), key=lambda pair: float(moments(problem, *pair).mean_squares ** 0.5 @ times)
-    )
+
+    def objective(pair: tuple[int, int]) -> float:
+        weights = problem.pairs.times if keep_probability is None else keep_probability(pair[0])
+        total = float(weights.sum())
+        return (
+            float(weights @ np.sqrt(moments(problem, *pair).mean_squares)) / total
+            if total > 0.0
+            else math.inf
+        )
+
+    return min(candidates(problem), key=objective)

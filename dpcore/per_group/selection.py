@@ -25,7 +25,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -36,11 +36,9 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import MAX_SIZE, FloatArray
-from dpcore.per_group.moments import moments
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
-from dpcore.per_group.private_pair import candidates
 from dpcore.per_group.selection_rules import keep_probabilities
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, kept_moments
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
@@ -214,13 +212,6 @@ def _table(parameters: PerGroupParameters, max_groups: int, most_users: int) -> 
     )
 
 
-@dataclass(order=True)
-class _Box:
-    bound: float
-    groups: tuple[int, int] = field(compare=False)
-    amounts: tuple[float, float] = field(compare=False)
-
-
 def best_selected_pair(
     selection: Selection,
     *,
@@ -256,32 +247,31 @@ def best_selected_pair(
         return done >= max_evaluations or should_stop()
 
     search.begin(is_over)
-    while search.heap and search.heap[0].bound < search.value * (1.0 - tolerance) and not is_over():
+    while search.heap and search.heap[0][0] < search.value * (1.0 - tolerance) and not is_over():
         search.split(tolerance)
     groups, amount = search.best
     value, error_of_nothing = search.value, selection.problem.error_of_nothing
-    lower = min([value, *(box.bound for box in search.heap), search.closed])
-    certificate = Certificate(
-        value, lower, "in every box of both bounds the users kept at its one end and the rule at its other bound "
-        "what is kept; so is to release nothing"
-    )  # fmt: skip
+    lower = min([value, *(bound for bound, _, _ in search.heap), search.closed])
+    argument = (
+        "in every box of both bounds the users kept at its one end and the rule at its other bound what is kept; so is "
+        "to release nothing"
+    )
+    certificate = Certificate(value, lower, argument)
     done = selection.evaluations - first_evaluation
     settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not settled:
         no_pair_text = "" if groups else ", before a pair was found that errs less than publishing no group"
-        count_text = wording.counted(done, "evaluation")
         stop_reason = (
-            f"Stopped after {count_text}{no_pair_text}; the certificate says how far a better pair can lie."
+            f"Stopped after {wording.counted(done, 'evaluation')}{no_pair_text}; the certificate says how far a better "
+            "pair can lie."
         )
     elif groups:
         stop_reason = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
-    elif certificate.proves(1e-12):
-        stop_reason = "Nothing useful can be released: publishing no group errs least."
     else:
-        stop_reason = (
-            "Nothing useful can be released: no pair errs less than publishing no group "
-            f"by {tolerance:g} of it."
-        )
+        least = "publishing no group errs least"
+        if not certificate.proves(1e-12):
+            least = f"no pair errs less than publishing no group by {tolerance:g} of it"
+        stop_reason = f"Nothing useful can be released: {least}."
     return PairChoice(groups, amount, value, error_of_nothing, certificate, done, stop_reason, settled)
 
 
@@ -291,7 +281,7 @@ class _Search:
     def __init__(self, selection: Selection) -> None:
         self.selection, self.is_integer = selection, selection.problem.is_integer
         self.value, self.best = selection.problem.error_of_nothing, (0, 0.0)
-        self.heap: list[_Box] = []
+        self.heap: list[tuple[float, tuple[int, int], tuple[float, float]]] = []
         self.closed = math.inf
         self._seen: set[tuple[int, float]] = set()
 
@@ -339,46 +329,28 @@ class _Search:
             return
         bound = self.selection.bound(groups, amounts)
         if bound < self.value:
-            heapq.heappush(self.heap, _Box(bound, groups, amounts))
+            heapq.heappush(self.heap, (bound, groups, amounts))
 
     def split(self, tolerance: float) -> None:
         """Halve the most promising box along the bound whose ends differ most in ratio."""
-        box = heapq.heappop(self.heap)
-        (a, b), (c, d) = box.groups, box.amounts
+        bound, groups, amounts = heapq.heappop(self.heap)
+        (a, b), (c, d) = groups, amounts
         ratio = d / c if c > 0.0 else math.inf
         if b / a >= ratio:
             middle_groups = min(max(math.isqrt(a * b), a), b - 1)
-            self._add((a, middle_groups), box.amounts)
-            self._add((middle_groups + 1, b), box.amounts)
-            return
-        if self.is_integer:
-            middle_amount = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
-            self._add(box.groups, (c, middle_amount))
-            self._add(box.groups, (middle_amount + 1.0, d))
-            return
-        if ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
+            self._add((a, middle_groups), amounts)
+            self._add((middle_groups + 1, b), amounts)
+        elif self.is_integer:
+            middle = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
+            self._add(groups, (c, middle))
+            self._add(groups, (middle + 1.0, d))
+        elif ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
             self.evaluate(b, d)
-            self.closed = min(self.closed, box.bound)
-            return
-        middle_amount = math.sqrt(c * d) if c > 0.0 else d / 8.0
-        self._add(box.groups, (c, middle_amount))
-        self._add(box.groups, (middle_amount, d))
-
-
-def selected_tuner_pick(selection: Selection) -> tuple[int, int]:
-    """Return the pair that PipelineDP's rule picks for privately selected groups.
-
-    It minimises sum P(kept) RMSE / sum P(kept) over its candidates, with the RMSE that the group would have if it were
-    always released (analysis/parameter_tuning.py, read 2026-11-22): dropped groups cost nothing.
-    """
-
-    def objective(pair: tuple[int, int]) -> float:
-        kept_share = selection.keep_probability(pair[0])
-        errors = np.sqrt(moments(selection.problem, *pair).mean_squares)
-        total = float(kept_share.sum())
-        return float(kept_share @ errors) / total if total > 0.0 else math.inf
-
-    return min(candidates(selection.problem), key=objective)
+            self.closed = min(self.closed, bound)
+        else:
+            middle = math.sqrt(c * d) if c > 0.0 else d / 8.0
+            self._add(groups, (c, middle))
+            self._add(groups, (middle, d))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ such guarantee group by group, but its error is convex in T.
 
 from __future__ import annotations
 
-import abc
 import enum
 import heapq
 import math
@@ -110,7 +109,7 @@ def keep_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) ->
         InvalidInput: T is out of its range, or the statistic allows negative amounts.
     """
     require.non_negative(max_norm=max_norm)
-    return _RULES[rule](problem).keep(max_norm)
+    return (_Cap if rule is VectorRule.CAP else _Radial)(problem).keep(max_norm)
 
 
 def vector_error(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> float:
@@ -119,8 +118,8 @@ def vector_error(problem: PerGroupProblem, rule: VectorRule, max_norm: float) ->
     return problem.error(missing**2 + float(problem.parameters.norm_noise(max_norm)) ** 2)
 
 
-class _Vectors(abc.ABC):
-    """The users' vectors and their norms."""
+class _Vectors:
+    """The users' vectors and their norms; a subclass has the rule."""
 
     def __init__(self, problem: PerGroupProblem) -> None:
         if not problem.parameters.statistic.non_negative:
@@ -134,10 +133,6 @@ class _Vectors(abc.ABC):
         # The noise's standard deviation per unit of T.
         self.noise = float(problem.parameters.norm_noise(1.0))
 
-    @abc.abstractmethod
-    def keep(self, max_norm: float) -> FloatArray:
-        """Return the kept part of every pair's amount, in the order of the problem's pairs."""
-
     def powers(self, values: FloatArray) -> FloatArray:
         return values**2 if self.squared else values
 
@@ -149,15 +144,12 @@ class _Vectors(abc.ABC):
         """Return the norm of each user's vector."""
         return self.root(np.add.reduceat(self.powers(self.problem.amounts), self.starts))
 
-    def error(self, missing: FloatArray, max_norm: float) -> float:
-        """Return the objective for the missing amounts of every group and the noise of T."""
-        return self.problem.error(missing**2 + (self.noise * max_norm) ** 2)
-
 
 class _Radial(_Vectors):
     """The radial rule: |bias| of a group is sum of c_ug (1 - T / |c_u|) over users of norm above T, convex in T."""
 
     def keep(self, max_norm: float) -> FloatArray:
+        """Return the kept part of every pair's amount, in the order of the problem's pairs."""
         factor = np.ones(self.norms.size)
         is_above = self.norms > max_norm
         factor[is_above] = max_norm / self.norms[is_above]
@@ -230,9 +222,6 @@ class _Cap(_Vectors):
         return lost.astype(np.float64)
 
 
-_RULES: dict[VectorRule, type[_Vectors]] = {VectorRule.RADIAL: _Radial, VectorRule.CAP: _Cap}
-
-
 def best_radial(problem: PerGroupProblem) -> VectorChoice:
     """Return the best T of the radial rule, exactly.
 
@@ -255,9 +244,8 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     if low > 0:
         begin, end = float(edges[low - 1]), float(edges[low])
         a, b = radial.line(begin)
-        max_norm = (
-            end if radial.objective(a, b, end)[1] <= 0.0 else _stationary_point(radial, a, b, begin, end)
-        )
+        falls = radial.objective(a, b, end)[1] <= 0.0
+        max_norm = end if falls else _stationary_point(radial, a, b, begin, end)
     value, lower = _tangent_bound(radial, max_norm)
     rooted = problem.parameters.objective.rooted
     error = value if rooted else math.sqrt(value)
@@ -266,11 +254,9 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
         min(error, lower if rooted else math.sqrt(max(lower, 0.0))),
         "the error is convex in the bound, with tangents on both sides",
     )
-    stop_reason = (
-        "Exact: bisection over the users' norms, then the minimum of one piece."
-        if max_norm > 0.0
-        else "Nothing useful can be released: publishing 0 in every group errs least."
-    )
+    stop_reason = "Nothing useful can be released: publishing 0 in every group errs least."
+    if max_norm > 0.0:
+        stop_reason = "Exact: bisection over the users' norms, then the minimum of one piece."
     return VectorChoice(
         VectorRule.RADIAL, max_norm, error, problem.error_of_nothing, certificate, evaluations, stop_reason
     )
@@ -337,6 +323,10 @@ def best_cap(
     biases: dict[float, FloatArray] = {}
     best, max_norm, evaluations = problem.error_of_nothing, 0.0, 0
 
+    def combine(lost: FloatArray, t: float) -> float:
+        """Return the objective for the lost amounts of every group and the noise of T."""
+        return problem.error(lost**2 + (cap.noise * t) ** 2)
+
     def missing(t: float) -> FloatArray:
         nonlocal best, max_norm, evaluations
         if t not in biases:
@@ -345,48 +335,42 @@ def best_cap(
                 biases.pop(next(iter(biases)))
             biases[t] = cap.missing(t)
             evaluations += 1
-            error = cap.error(biases[t], t)
+            error = combine(biases[t], t)
             if error < best:
                 best, max_norm = error, t
         return biases[t]
 
     heap: list[tuple[float, float, float]] = []
+    closed: list[float] = []
 
     def add(low: float, high: float) -> None:
-        bound = cap.error(missing(high), low)
+        bound = combine(missing(high), low)
         if bound < best * (1.0 - tolerance):
             heapq.heappush(heap, (bound, low, high))
         else:
             closed.append(bound)
 
-    closed: list[float] = []
     add(0.0, largest)
-    while heap and heap[0][0] < best * (1.0 - tolerance) and evaluations < max_evaluations:
-        if should_stop():
-            break
-        _, low, high = heapq.heappop(heap)
+    while (
+        heap and heap[0][0] < best * (1.0 - tolerance) and evaluations < max_evaluations and not should_stop()
+    ):
+        bound, low, high = heapq.heappop(heap)
         # The geometric mean, as ratios of T matter in a wide interval.
         midpoint = high / 8.0 if low == 0.0 else math.sqrt(low * high)
-        if not low < midpoint < high:
-            closed.append(cap.error(missing(high), low))
-            continue
-        add(low, midpoint)
-        add(midpoint, high)
+        if low < midpoint < high:
+            add(low, midpoint)
+            add(midpoint, high)
+        else:
+            closed.append(bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
     lower = min(best, *closed, *(bound for bound, _, _ in heap))
-    certificate = Certificate(
-        best,
-        lower,
-        "in every interval of bounds bias at its upper end and noise at its lower end bound the error",
+    argument = "in every interval of bounds bias at its upper end and noise at its lower end bound the error"
+    certificate = Certificate(best, lower, argument)
+    stop_reason = (
+        f"Stopped after {evaluations:,} evaluations; the certificate says how far a better one can lie."
     )
     if certificate.proves(tolerance * (1.0 + 1e-9)):
-        stop_reason = (
-            f"The search ended within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
-        )
-    else:
-        stop_reason = (
-            f"Stopped after {evaluations:,} evaluations; the certificate says how far a better one can lie."
-        )
+        stop_reason = f"Within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
     return VectorChoice(
         VectorRule.CAP, max_norm, best, problem.error_of_nothing, certificate, evaluations, stop_reason
     )

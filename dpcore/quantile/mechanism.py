@@ -23,6 +23,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -130,26 +131,32 @@ class QuantileProblem:
 
     def with_epsilon(self, epsilon: float) -> QuantileProblem:
         """Return the same question at another epsilon, without sorting again."""
-        return _with_rows(replace(self, epsilon=epsilon), self.rows)
+        return self._replace(epsilon=epsilon)
 
     def under(self, neighbours: Neighbours) -> QuantileProblem:
         """Return the same question with another relation, without sorting again."""
-        return _with_rows(replace(self, neighbours=neighbours), self.rows)
+        return self._replace(neighbours=neighbours)
 
     def with_quantile(self, quantile: float) -> QuantileProblem:
         """Return the same question for another quantile, without sorting again."""
-        return _with_rows(replace(self, quantile=quantile), self.rows)
+        return self._replace(quantile=quantile)
 
     def with_base(self, base: Base) -> QuantileProblem:
         """Return the same question and subsamples under another base distribution; the rows are sorted again."""
         changed = replace(self, base=base)
         # Random orders are of rows sorted by value, which no base changes.
-        return _with_rows(changed, changed.rows.with_draws(self.rows.draws))
+        return changed._replace(changed.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, subsamples: int) -> QuantileProblem:
         """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
-        rows = self.rows.with_draws(replace(self.rows.draws, count=subsamples))
-        return _with_rows(replace(self, subsamples=subsamples), rows)
+        draws = replace(self.rows.draws, count=subsamples)
+        return self._replace(self.rows.with_draws(draws), subsamples=subsamples)
+
+    def _replace(self, rows: Rows | None = None, **changes: Any) -> QuantileProblem:
+        """Return the question with changed fields; its rows are known, as to sort them takes most of the time."""
+        changed = replace(self, **changes)
+        object.__setattr__(changed, "rows", self.rows if rows is None else rows)
+        return changed
 
     def largest_move(self, bound: float) -> float:
         """Return the sensitivity of the weighted rank, counted from q, to one user."""
@@ -161,17 +168,14 @@ class QuantileProblem:
 
     def thinned(self) -> QuantileProblem:
         """Return the same question for weights by user, on `ThinRows`."""
-        return _with_rows(replace(self), ThinRows(self.values, self.base, self.quantile))
+        return self._replace(ThinRows(self.values, self.base, self.quantile))
 
     def on_search_subsamples(self) -> QuantileProblem:
-        """Return the same question on the subsamples of a search, none of which is its own."""
-        return _with_rows(replace(self), self.rows.for_search)
+        """Return the same question on the subsamples of a search, none of which is its own.
 
-
-def _with_rows(problem: QuantileProblem, rows: Rows) -> QuantileProblem:
-    """Return the problem, its rows known: to sort them takes most of the time of a question."""
-    object.__setattr__(problem, "rows", rows)
-    return problem
+        Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
+        """
+        return self._replace(self.rows.with_draws(self.rows.draws.for_search))
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,37 +324,35 @@ def outputs(
     problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
     """Return `output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
-    checked_bound(weighting, bound)
+    check_bound(weighting, bound)
     rows = problems[0].rows
-    w, subsamples = rows.largest_user_weight(bound), rows.subsamples_for(weighting, bound)
-    rank = np.zeros(rows.share_below.shape)
-    tilts: list[FloatArray] = []
+    subsamples = rows.subsamples_for(weighting, bound)
+    rank_sum = np.zeros(rows.share_below.shape)
+    log_density_sums = [np.full(rows.share_below.shape, -np.inf) for _ in problems]
     errors: list[list[FloatArray]] = [[] for _ in problems]
+    # Invariant after each block: the sums hold the ranks and the normalised densities (as logs, over the base density)
+    # of all subsamples so far, and `errors` one expected rank error of each.
     for ranks in rows.weighted_ranks(weighting, bound):
-        rank += ranks.sum(axis=0)
+        rank_sum += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
-            tilt, log_total, error = _tilted(problem, ranks, problem.largest_move(bound))
-            errors[k].append(error)
-            # The density is the average of the subsamples' densities, over the same base. It is summed in log space:
-            # far from the quantile every one of them may underflow.
-            together = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
-            if len(tilts) > k:
-                tilts[k] = np.logaddexp(tilts[k], together)
-            else:
-                tilts.append(together)
+            tilt, log_total, block_errors = _tilt(problem, ranks, problem.largest_move(bound))
+            errors[k].append(block_errors)
+            # Summed in log space: far from the quantile every subsample's density may underflow.
+            block_sum = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
+            log_density_sums[k] = np.logaddexp(log_density_sums[k], block_sum)
     return tuple(
         QuantileOutput(
             quantile=problem.quantile,
             base=problem.base,
             edges=rows.edges,
-            weighted_rank=rank / subsamples,
+            weighted_rank=rank_sum / subsamples,
             share_below=rows.share_below,
             log_base=rows.log_base,
-            log_tilt=tilt - math.log(subsamples),
-            largest_user_weight=w,
-            subsample_errors=np.concatenate(error),
+            log_tilt=log_density_sum - math.log(subsamples),
+            largest_user_weight=rows.largest_user_weight(bound),
+            subsample_errors=np.concatenate(subsample_errors),
         )
-        for problem, tilt, error in zip(problems, tilts, errors, strict=True)
+        for problem, log_density_sum, subsample_errors in zip(problems, log_density_sums, errors, strict=True)
     )
 
 
@@ -359,10 +361,10 @@ def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind,
 
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
     """
-    checked_bound(weighting, bound)
+    check_bound(weighting, bound)
     return np.concatenate(
         [
-            np.mean([_tilted(problem, ranks, problem.largest_move(bound))[2] for problem in problems], axis=0)
+            np.mean([_tilt(problem, ranks, problem.largest_move(bound))[2] for problem in problems], axis=0)
             for ranks in problems[0].rows.weighted_ranks(weighting, bound)
         ]
     )
@@ -372,12 +374,12 @@ def errors_over_epsilon(
     problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
     """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,), from one ranking."""
-    checked_bound(weighting, bound)
+    check_bound(weighting, bound)
     move, at_each = problem.largest_move(bound), [problem.with_epsilon(float(e)) for e in epsilons]
     sums, subsamples = np.zeros(len(at_each)), 0
     for ranks in problem.rows.weighted_ranks(weighting, bound):
         subsamples += ranks.shape[0]
-        sums += [_tilted(rank_problem, ranks, move)[2].sum() for rank_problem in at_each]
+        sums += [_tilt(rank_problem, ranks, move)[2].sum() for rank_problem in at_each]
     return sums / subsamples
 
 
@@ -388,27 +390,35 @@ def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows
     return float(np.std(errors, ddof=1)) / math.sqrt(errors.size) if errors.size > 1 else math.nan
 
 
-def _tilted(
+def _tilt(
     problem: QuantileProblem, ranks: FloatArray, move: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (log tilt, log of what makes it a density, expected rank error) for ranks of shape (subsamples, k)."""
+    """Return the log tilt, the log of its total mass, and E|F(answer) - q|, per subsample.
+
+    Args:
+        problem: The question.
+        ranks: Weighted ranks, shape (subsamples, k).
+        move: W, the largest move of the rank by one user.
+    """
     rows = problem.rows
-    # Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)), W the
-    # largest move. In place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
+    # Step 3. Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In
+    # place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
     tilt = ranks - problem.quantile
     np.abs(tilt, out=tilt)
     tilt *= -problem.epsilon / (2.0 * move)
-    logs = tilt + rows.log_base
-    # The largest exponent is taken out before exp: at a large epsilon all masses would underflow to 0.
-    largest = np.max(logs, axis=1)
-    logs -= largest[:, None]
-    masses = np.exp(logs, out=logs)
+    # Step 4. Invariant: the largest mass of each subsample is exp(0) = 1. Without that, all masses would underflow to 0
+    # at a large epsilon.
+    log_masses = tilt + rows.log_base
+    largest = np.max(log_masses, axis=1)
+    log_masses -= largest[:, None]
+    masses = np.exp(log_masses, out=log_masses)
     total = masses.sum(axis=1)
+    # Step 6 for the error: F is constant on each interval, so that the expectation is a sum over intervals.
     errors = (masses @ np.abs(rows.share_below - problem.quantile)) / total
     return tilt, largest + np.log(total), errors
 
 
-def checked_bound(weighting: WeightKind, bound: float) -> None:
+def check_bound(weighting: WeightKind, bound: float) -> None:
     """Raise `InvalidInput` where a bound cannot be one of its kind."""
     with Problems() as problems:
         if weighting is WeightKind.CAP:

@@ -20,7 +20,7 @@ from dpcore.common.checks import Problems, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
-from dpcore.quantile.mechanism import QuantileProblem, checked_bound, standard_error, subsample_errors
+from dpcore.quantile.mechanism import QuantileProblem, check_bound, standard_error, subsample_errors
 from dpcore.quantile.rows import WeightKind
 from dpcore.quantile.several import split
 
@@ -33,19 +33,27 @@ class RankErrors:
     """Expected rank error against the bound. Computed from the values: as private as they are.
 
     Attributes:
-        bounds: h in rows per user, shape (k,).
-        rank_error: E|F(answer) - q|, shape (k,); under a cap the average over subsamples; NaN where not computed.
+        bounds: The bounds h that were tried, in rows per user, shape (k,).
+        rank_error: E|F(answer) - q|, shape (k,); under a cap the average over subsamples.
         standard_error: Standard error of that average over subsamples, shape (k,); 0 where none matters, NaN where
             not known.
-        largest_user_weight: W, shape (k,); NaN where not computed.
-        cancelled: Whether it was stopped before all were computed.
+        cancelled: True if the search was stopped before all bounds were tried.
     """
 
     bounds: FloatArray
     rank_error: FloatArray
     standard_error: FloatArray
-    largest_user_weight: FloatArray
-    cancelled: bool
+    cancelled: bool = False
+
+    def with_more(self, other: RankErrors) -> RankErrors:
+        """Return these errors and those of another search together, by ascending bound."""
+        order = np.argsort(bounds := np.concatenate((self.bounds, other.bounds)))
+        return RankErrors(
+            bounds[order],
+            np.concatenate((self.rank_error, other.rank_error))[order],
+            np.concatenate((self.standard_error, other.standard_error))[order],
+            self.cancelled or other.cancelled,
+        )
 
 
 def rank_errors(
@@ -64,8 +72,8 @@ def rank_errors(
         problem: The question.
         weighting: Smooth weights or a cap.
         bounds: h > 0 in rows per user, whole for caps, shape (k,).
-        progress: Told the share done, from 0 to 1.
-        should_stop: Asked before each bound; True ends with what there is.
+        progress: Called with the share done, from 0 to 1.
+        should_stop: Called before each bound; True ends the search with the bounds tried so far.
         quantiles: Several quantiles in place of the problem's own, epsilon split evenly: the error is then the
             mean of theirs.
 
@@ -75,16 +83,15 @@ def rank_errors(
     problems = [problem] if quantiles is None else split(problem, quantiles)
     h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
     for bound in h:
-        checked_bound(weighting, float(bound))
-    error, spread, largest = (np.full(h.shape, np.nan) for _ in range(3))
+        check_bound(weighting, float(bound))
+    error, spread = np.empty(h.shape), np.empty(h.shape)
     for k, bound in enumerate(h.tolist()):
         if should_stop():
-            return RankErrors(h, error, spread, largest, cancelled=True)
+            return RankErrors(h[:k], error[:k], spread[:k], cancelled=True)
         errors = subsample_errors(problems, weighting, bound)
         error[k], spread[k] = np.mean(errors), standard_error(errors, weighting, bound, problem.rows)
-        largest[k] = problem.rows.largest_user_weight(bound)
         progress((k + 1) / h.size)
-    return RankErrors(h, error, spread, largest, cancelled=False)
+    return RankErrors(h, error, spread)
 
 
 @dataclass(frozen=True)
@@ -101,8 +108,7 @@ class QuantileChoice:
         unbounded_rank_error: The same with no bound, all rows weighing the same.
         certificate: A lower bound only where every cap was tried, and then for the average over the subsamples of
             the search; otherwise none is claimed.
-        ended: How the search ended, a sentence.
-        cancelled: Whether it was stopped early; the choice is then the best so far.
+        stop_reason: How the search ended, a sentence.
         tried: All bounds tried, ascending, with their errors; those of caps on the subsamples of the search.
     """
 
@@ -113,8 +119,7 @@ class QuantileChoice:
     subsamples: int
     unbounded_rank_error: float
     certificate: Certificate
-    ended: str
-    cancelled: bool
+    stop_reason: str
     tried: RankErrors
 
 
@@ -140,8 +145,8 @@ def best_bound(
         problem: The question.
         weighting: Smooth weights or a cap.
         points: Points of either grid, at least 3.
-        progress: Told the share done, from 0 to 1.
-        should_stop: Asked before each bound; True ends with the best so far.
+        progress: Called with the share done, from 0 to 1.
+        should_stop: Called before each bound; True ends the search with the best so far.
         quantiles: As in `rank_errors`.
         all_caps: Up to so many whole caps are all tried; 0 for a grid in any case, which is faster.
 
@@ -151,35 +156,36 @@ def best_bound(
     require.whole(3, 100_000, points=points)
     low, high = problem.histogram.min_size, problem.histogram.max_size
     searched = problem.on_search_subsamples() if weighting is WeightKind.CAP else problem
-    everything = weighting is WeightKind.CAP and high - low < all_caps
-    grid = np.arange(low, high + 1.0) if everything else _grid(weighting, low, high, points)
+    tries_all = weighting is WeightKind.CAP and high - low < all_caps
+
+    def evaluate(bounds: FloatArray, begin: float) -> RankErrors:
+        length = 1.0 if tries_all else 0.5
+        return rank_errors(
+            searched,
+            weighting,
+            bounds,
+            lambda share: progress(begin + length * share),
+            should_stop,
+            quantiles,
+        )
+
+    grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, points)
     # The unbounded case first: it is there whenever anything is.
-    phase = 1.0 if everything else 0.5
-    first = rank_errors(
-        searched, weighting, grid[::-1], lambda share: progress(phase * share), should_stop, quantiles
-    )
-    candidates = first
+    tried = coarse = evaluate(grid[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
-    if not (everything or first.cancelled or grid.size < 3):
-        best_index = int(np.nanargmin(first.rank_error))
-        # `first` runs from the largest bound down.
-        upper, lower = first.bounds[max(best_index - 1, 0)], first.bounds[min(best_index + 1, grid.size - 1)]
-        finer = np.setdiff1d(_grid(weighting, lower, upper, points), grid)
+    if not (tries_all or coarse.cancelled or grid.size < 3):
+        best_index = int(np.argmin(coarse.rank_error))
+        # `coarse` runs from the largest bound down.
+        upper, lower = (
+            coarse.bounds[max(best_index - 1, 0)],
+            coarse.bounds[min(best_index + 1, grid.size - 1)],
+        )
+        finer = np.setdiff1d(_build_grid(weighting, lower, upper, points), grid)
         if finer.size:
-            refined = rank_errors(
-                searched,
-                weighting,
-                finer,
-                lambda share: progress(phase + phase * share),
-                should_stop,
-                quantiles,
-            )
-            candidates = _ascending(first, refined)
-    if np.isnan(
-        candidates.rank_error
-    ).all():  # Stopped before the first: the unbounded case is owed all the same.
-        candidates = replace(rank_errors(searched, weighting, grid[-1:], quantiles=quantiles), cancelled=True)
-    choice = _build_choice(weighting, candidates, everything, searched.rows.subsamples_for(weighting, low))
+            tried = coarse.with_more(evaluate(finer, 0.5))
+    if not tried.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
+        tried = replace(rank_errors(searched, weighting, grid[-1:], quantiles=quantiles), cancelled=True)
+    choice = _build_choice(weighting, tried, tries_all, searched.rows.subsamples_for(weighting, low))
     if weighting is WeightKind.SMOOTH:
         return choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
@@ -191,43 +197,30 @@ def best_bound(
         rank_error=float(winner.rank_error[0]),
         standard_error=float(winner.standard_error[0]),
         subsamples=subsamples,
-        ended=choice.ended + note,
+        stop_reason=choice.stop_reason + note,
     )
 
 
-def _grid(weighting: WeightKind, low: float, high: float, points: int) -> FloatArray:
+def _build_grid(weighting: WeightKind, low: float, high: float, points: int) -> FloatArray:
     grid = log_spaced(low, high, points)
     return np.unique(np.round(grid)) if weighting is WeightKind.CAP else grid
 
 
-def _ascending(*batches: RankErrors) -> RankErrors:
-    """Concatenate the errors of several searches and sort them by bound."""
-    order = np.argsort(np.concatenate([batch.bounds for batch in batches]))
-    names = ("bounds", "rank_error", "standard_error", "largest_user_weight")
-    bounds, error, spread, largest = (
-        np.concatenate([getattr(batch, name) for batch in batches])[order] for name in names
-    )
-    return RankErrors(bounds, error, spread, largest, any(batch.cancelled for batch in batches))
-
-
 def _build_choice(
-    weighting: WeightKind, candidates: RankErrors, everything: bool, subsamples: int
+    weighting: WeightKind, tried: RankErrors, tries_all: bool, subsamples: int
 ) -> QuantileChoice:
-    done = ~np.isnan(candidates.rank_error)
-    best_index = int(np.nanargmin(candidates.rank_error))
-    best, error = float(candidates.bounds[best_index]), float(candidates.rank_error[best_index])
-    unbounded = float(candidates.rank_error[int(np.argmax(candidates.bounds))])
-    proved = everything and not candidates.cancelled
-    count = int(done.sum())
+    best_index = int(np.argmin(tried.rank_error))
+    error, count = float(tried.rank_error[best_index]), tried.bounds.size
+    is_proved = tries_all and not tried.cancelled
     bounds = wording.counted(count, "bound")
-    if candidates.cancelled:
+    if tried.cancelled:
         stop_reason = f"Stopped early: the best of {bounds} tried."
-    elif proved:
-        stop_reason = (
-            f"All {count:,} bounds were tried." if count > 1 else "Exact: there is only one bound to try."
-        )
-    else:
+    elif not is_proved:
         stop_reason = f"The best of {bounds} tried; between them nothing is proved."
+    elif count > 1:
+        stop_reason = f"All {count:,} bounds were tried."
+    else:
+        stop_reason = "Exact: there is only one bound to try."
     argument = "every bound between the lightest and the heaviest user was tried"
     if subsamples > 1:
         stop_reason += f" Each bound was tried on the same {subsamples:,} subsamples."
@@ -235,22 +228,18 @@ def _build_choice(
             f"on the average over the {subsamples:,} subsamples of the search, {argument}; nothing is proved for other "
             "subsamples"
         )
-    certificate = Certificate(
-        error,
-        float(np.nanmin(candidates.rank_error)) if proved else -math.inf,
-        argument if proved else "the error has no known shape in the bound, and only some bounds were tried",
-    )
+    if not is_proved:
+        argument = "the error has no known shape in the bound, and only some bounds were tried"
     return QuantileChoice(
         kind=weighting,
-        bound=best,
+        bound=float(tried.bounds[best_index]),
         rank_error=error,
-        standard_error=float(candidates.standard_error[best_index]),
+        standard_error=float(tried.standard_error[best_index]),
         subsamples=subsamples,
-        unbounded_rank_error=unbounded,
-        certificate=certificate,
-        ended=stop_reason,
-        cancelled=candidates.cancelled,
-        tried=_ascending(candidates),
+        unbounded_rank_error=float(tried.rank_error[int(np.argmax(tried.bounds))]),
+        certificate=Certificate(error, error if is_proved else -math.inf, argument),
+        stop_reason=stop_reason,
+        tried=tried.with_more(RankErrors(*np.empty((3, 0)))),
     )
 
 
@@ -270,8 +259,8 @@ def base_errors(
         bases: The base distributions; each costs a sort of the rows.
         weighting: Smooth weights or a cap.
         bound: h > 0 in rows per user, whole for a cap.
-        progress: Told the share done, from 0 to 1.
-        should_stop: Asked before each; True ends with what there is.
+        progress: Called with the share done, from 0 to 1.
+        should_stop: Called before each; True ends with what there is.
         quantiles: As in `rank_errors`.
 
     Returns:
@@ -280,13 +269,13 @@ def base_errors(
     Raises:
         InvalidInput: ``bound`` cannot be one of its kind.
     """
-    masses = np.full(len(bases), np.nan)
+    errors = np.full(len(bases), np.nan)
     for k, base in enumerate(bases):
         if should_stop():
             break
-        masses[k] = rank_errors(problem.with_base(base), weighting, bound, quantiles=quantiles).rank_error[0]
+        errors[k] = rank_errors(problem.with_base(base), weighting, bound, quantiles=quantiles).rank_error[0]
         progress((k + 1) / len(bases))
-    return masses
+    return errors
 
 
 def base_mass(problem: QuantileProblem, alpha: float) -> float:
@@ -361,16 +350,6 @@ class RankBound:
             problems.inside(0.0, 0.5, gamma=self.gamma)
 
     @property
-    def _log_good(self) -> float:
-        """Return ln(1 / (gamma beta)), above 0."""
-        return -math.log(self.gamma) - math.log(self.beta)
-
-    @property
-    def _log_rows(self) -> float:
-        """Return ln(2 n / gamma)."""
-        return math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
-
-    @property
     def trade_off(self) -> float:
         """Return A such that W^2 + A sum c_i^2 is, up to a factor, the sum of the bound's two squared main terms.
 
@@ -382,11 +361,6 @@ class RankBound:
 
     def value(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
         """Return the bound at each h > 0 (any shape)."""
-        falling, rising = self.parts(weighting, bounds)
-        return np.asarray(falling + rising)
-
-    def parts(self, weighting: WeightKind, bounds: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the bound at each h > 0 in two parts: one never rises (alpha and eta), the other never falls."""
         h = np.asarray(bounds, dtype=np.float64)
         if weighting is WeightKind.SMOOTH:
             losses = weights.smooth_losses(self.histogram, h)
@@ -399,10 +373,10 @@ class RankBound:
             largest_row = largest_row * np.minimum(h, lightest) / lightest
         # A user with h rows or more weighs most; above s_m nobody has h rows.
         largest_user = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
-        eta = np.sqrt(self._log_rows / 2.0 * losses.squared_weights) + largest_row
-        times = 2.0 if self.population else 1.0
-        rising = 2.0 * largest_user / self.epsilon * self._log_good
-        return np.asarray(self.alpha + times * eta), np.asarray(rising)
+        log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)
+        eta = np.sqrt(log_rows / 2.0 * losses.squared_weights) + largest_row
+        times, log_good = 2.0 if self.population else 1.0, -math.log(self.gamma) - math.log(self.beta)
+        return np.asarray(self.alpha + times * eta + 2.0 * largest_user / self.epsilon * log_good)
 
     def best(self, weighting: WeightKind) -> weights.Optimum:
         """Return the best bound for the trade-off form, exactly, with a certificate for that form."""

@@ -102,10 +102,7 @@ class Rows:
 
     def __init__(self, values: Values, base: Base, subsample: int, subsamples: int) -> None:
         """Sort the rows of ``values``; ``base`` and ``subsample`` as in `QuantileProblem`."""
-        n = values.values.size
-        starts = user_starts(values)
-        per_user = np.diff(np.append(starts, n))
-        self.histogram = ContributionHistogram.from_counts(per_user)
+        n, starts, per_user = self._count_users(values)
         order = np.argsort(values.values)  # Not stable, but several times as fast; equal values are one step.
         in_order = values.values[order]
         row_ends = np.flatnonzero(np.concatenate((np.diff(in_order) > 0, [True])))
@@ -113,32 +110,27 @@ class Rows:
         size_index = np.searchsorted(self.histogram.sizes, per_user)
         self._size_index = np.repeat(size_index, per_user)[order]
         self.draws = Draws(starts, per_user, order, subsample, subsamples)
-        inner = np.union1d(distinct, base.breaks)
-        self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
-        # Rows at or below the left end of each interval.
-        self._rows_below = np.concatenate(([0], row_ends + 1))[
-            np.searchsorted(distinct, self.edges[:-1], side="right")
-        ]
-        self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
+        rows_up_to = np.concatenate(([0], row_ends + 1))
+        self._rows_below = rows_up_to[self._cut(distinct, base)]
         self.share_below = self._rows_below / n
+
+    def _count_users(self, values: Values) -> tuple[int, IntArray, IntArray]:
+        """Set the histogram; return the number of rows, where each user's rows begin, and how many each user has."""
+        starts = user_starts(values)
+        per_user = np.diff(np.append(starts, values.values.size))
+        self.histogram = ContributionHistogram.from_counts(per_user)
+        return values.values.size, starts, per_user
+
+    def _cut(self, distinct: FloatArray, base: Base) -> IntArray:
+        """Set the intervals with their base masses; return how many distinct values lie at or below each left end."""
+        self.edges = np.concatenate(([-np.inf], np.union1d(distinct, base.breaks), [np.inf]))
+        self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
+        return np.searchsorted(distinct, self.edges[:-1], side="right")
 
     def value_at(self, share: float) -> float:
         """Return the least value with F(value) >= ``share``, for a share in (0, 1]: the exact quantile of the rows."""
         k = int(np.searchsorted(self.share_below, share * (1.0 - SLACK)))
         return float(self.edges[min(k, self.edges.size - 2)])
-
-    @property
-    def subsamples(self) -> int:
-        """Return the number of subsamples that the figures of a cap are averaged over."""
-        return self.draws.count
-
-    @property
-    def for_search(self) -> Rows:
-        """Return the same rows with other subsamples.
-
-        Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
-        """
-        return self.with_draws(self.draws.for_search)
 
     def with_draws(self, draws: Draws) -> Rows:
         """Return the same rows with these subsamples."""
@@ -148,7 +140,7 @@ class Rows:
 
     def subsamples_for(self, weighting: WeightKind, bound: float) -> int:
         """Return the number of subsamples to average over: one if all rows are kept or weighted smoothly."""
-        return self.subsamples if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
+        return self.draws.count if weighting is WeightKind.CAP and bound < self.histogram.max_size else 1
 
     def largest_user_weight(self, bound: float) -> float:
         """Return W, which is the same in every subsample."""
@@ -180,10 +172,7 @@ class ThinRows(Rows):
 
     def __init__(self, values: Values, base: Base, quantile: float) -> None:
         """Sort the rows of ``values`` once; ``base`` and ``quantile`` as in `QuantileProblem`."""
-        n = values.values.size
-        starts = user_starts(values)
-        per_user = np.diff(np.append(starts, n))
-        self.histogram = ContributionHistogram.from_counts(per_user)
+        n, _, per_user = self._count_users(values)
         ordered = np.sort(values.values)
         # Distances from the quantile's place that grow by 1 % or one row each: lowered to the next, no row's distance
         # changes by more. The smallest value is among them, so that every row has one at or below it.
@@ -195,11 +184,7 @@ class ThinRows(Rows):
         size = np.repeat(np.searchsorted(self.histogram.sizes, per_user), per_user)
         cells, self._counts = np.unique(few_index * self.histogram.sizes.size + size, return_counts=True)
         self._value_index, self._size_index = np.divmod(cells, self.histogram.sizes.size)
-        inner = np.union1d(few, base.breaks)
-        self.edges = np.concatenate(([-np.inf], inner, [np.inf]))
-        # How many of the values lie at or below the left end of each interval.
-        self._rows_below = np.searchsorted(few, self.edges[:-1], side="right")
-        self.log_base = base.log_mass(self.edges[:-1], self.edges[1:])
+        self._rows_below = self._cut(few, base)  # Here it counts values, not rows.
         up_to = np.cumsum(np.bincount(few_index, minlength=few.size))
         self.share_below = np.concatenate(([0.0], up_to))[self._rows_below] / n
 

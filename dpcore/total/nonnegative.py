@@ -124,15 +124,21 @@ def errors(problem: TotalProblem, bounds: npt.ArrayLike) -> TotalErrors:
     Source: Amin et al. 2019, equations 3 to 5, for bias, noise and bound. The exact errors are ours: with
     noise of scale b beside a bias a, E|a + Lap(b)| = a + b e^(-a/b), and RMSE^2 = a^2 + 2 b^2.
     """
-    t = np.asarray(bounds, dtype=np.float64)
-    bias = problem.amounts.excess(t)
-    scale = problem.unit_noise * t
+    return build_errors(problem.mechanism, problem.unit_noise, bounds, problem.amounts.excess(bounds))
+
+
+def build_errors(
+    mechanism: NoiseKind, unit_noise: float, bounds: npt.ArrayLike, bias: npt.ArrayLike
+) -> TotalErrors:
+    """Compute the errors of bounds from the size of their bias and the noise scale at sensitivity 1."""
+    bound_array, bias_array = np.asarray(bounds, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+    scale = unit_noise * bound_array
     return TotalErrors(
-        bounds=t,
-        bias=bias,
-        noise=np.asarray(problem.mechanism.mean_magnitude * scale),
-        absolute_error=noise_error.expected_absolute(problem.mechanism, bias, scale),
-        rmse=noise_error.root_mean_square(problem.mechanism, bias, scale),
+        bounds=bound_array,
+        bias=bias_array,
+        noise=np.asarray(mechanism.mean_magnitude * scale),
+        absolute_error=noise_error.expected_absolute(mechanism, bias_array, scale),
+        rmse=noise_error.root_mean_square(mechanism, bias_array, scale),
     )
 
 
@@ -208,13 +214,13 @@ def best_bound(problem: TotalProblem) -> TotalChoice:
         `TotalChoice`. For the bound, T is the ceil(1 / epsilon)-th largest total (`critical_rank`), or 0.
     """
     max_total = optimal_bound(problem)
-    errors_there = errors(problem, max_total)
+    at_best = errors(problem, max_total)
     return TotalChoice(
         max_total=max_total,
-        bias=float(errors_there.bias),
-        noise=float(errors_there.noise),
-        absolute_error=float(errors_there.absolute_error),
-        rmse=float(errors_there.rmse),
+        bias=float(at_best.bias),
+        noise=float(at_best.noise),
+        absolute_error=float(at_best.absolute_error),
+        rmse=float(at_best.rmse),
         users_affected=int(problem.amounts.users_above(max_total)),
         error_of_nothing=problem.amounts.total,
         certificate=certify(problem, max_total),
@@ -352,21 +358,16 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
         return "All totals are 0: there is nothing to release."
     rank = critical_rank(problem)
     too_few = problem.amounts.largest_at_rank(rank) == 0.0
+    users = f"{wording.counted(rank, 'user')} with a positive total, and there are fewer"
     if problem.measure is Measure.BOUND:
         if too_few:
-            return (
-                f"Nothing useful can be released: it takes at least {wording.counted(rank, 'user')} with a positive "
-                "total, and there are fewer. Publishing 0 has a smaller bound than any noisy sum."
-            )
+            return f"Nothing useful can be released: it takes at least {users}."
         return f"Exact: the total of rank {rank:,}, counted from the largest."
     if max_total == 0.0:
         return "Nothing useful can be released: publishing 0 errs less than any noisy sum."
     if too_few:
         saved = 1.0 - float(measured(problem, max_total)) / problem.amounts.total
-        return (
-            f"It is of little use: it takes about {wording.counted(rank, 'user')} with a positive total, and there are "
-            f"fewer. The error is only {saved:.1%} below that of always publishing 0."
-        )
+        return f"Of little use: it takes about {users}. The error is only {saved:.1%} below that of publishing 0."
     return "Exact: bisection over the distinct totals, then the root within one piece."
 
 

@@ -12,7 +12,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total import nonnegative
+from dpcore.total.nonnegative import TotalErrors, TotalProblem, build_errors, optimal_bound, short_bound
 
 
 @dataclass(frozen=True)
@@ -22,24 +22,23 @@ class ClippedSum:
     Attributes:
         low: L.
         high: U.
-        sensitivity: max(|L|, |U|), what adding or removing one user can change.
         bias: sum_i clip(x_i, L, U) - x_i, of either sign: what is cut at one end may make up for the other.
-        noise: Mean magnitude of the noise.
-        absolute_error: E|release - sum|, exactly.
-        rmse: Root mean squared error, exactly.
+        errors: The errors, each of shape (); they depend on the size of the bias alone, as the noise is symmetric.
         users_below: Users with less than L.
         users_above: Users with more than U.
     """
 
     low: float
     high: float
-    sensitivity: float
     bias: float
-    noise: float
-    absolute_error: float
-    rmse: float
+    errors: TotalErrors
     users_below: int
     users_above: int
+
+    @property
+    def sensitivity(self) -> float:
+        """Return max(|L|, |U|), what adding or removing one user can change."""
+        return max(abs(self.low), abs(self.high))
 
 
 def clipped_sum(
@@ -67,24 +66,13 @@ def clipped_sum(
     with Problems() as problems:
         noise_error.check_noise(problems, mechanism, epsilon, delta)
         if problems.finite(low=low, high=high) and low > high:
-            problems.add(
-                f"low must not lie above high; got {wording.entered(low)} and {wording.entered(high)}"
-            )
-    sensitivity = max(abs(low), abs(high))
+            ends = f"{wording.entered(low)} and {wording.entered(high)}"
+            problems.add(f"low must not lie above high; got {ends}")
     bias = float(np.sum(np.clip(x, low, high) - x))
-    scale = noise_error.compute_unit_scale(mechanism, epsilon, delta) * sensitivity
-    return ClippedSum(
-        low=float(low),
-        high=float(high),
-        sensitivity=sensitivity,
-        bias=bias,
-        noise=mechanism.mean_magnitude * scale,
-        # Both noises are symmetric: only the size of the bias counts.
-        absolute_error=float(noise_error.expected_absolute(mechanism, abs(bias), scale)),
-        rmse=float(noise_error.root_mean_square(mechanism, abs(bias), scale)),
-        users_below=int(np.sum(x < low)),
-        users_above=int(np.sum(x > high)),
-    )
+    unit_noise = noise_error.compute_unit_scale(mechanism, epsilon, delta)
+    errors = build_errors(mechanism, unit_noise, max(abs(low), abs(high)), abs(bias))
+    users_below, users_above = int(np.sum(x < low)), int(np.sum(x > high))
+    return ClippedSum(float(low), float(high), bias, errors, users_below, users_above)
 
 
 def proposed_bound(
@@ -100,8 +88,8 @@ def proposed_bound(
     exact value equals one user's total. Arguments as `clipped_sum`.
     """
     amounts = Amounts.from_totals(np.abs(_finite(totals)))
-    problem = nonnegative.TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND)
-    return nonnegative.short_bound(problem, nonnegative.optimal_bound(problem))
+    problem = TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND)
+    return short_bound(problem, optimal_bound(problem))
 
 
 def symmetric_errors(
@@ -110,7 +98,7 @@ def symmetric_errors(
     epsilon: float,
     mechanism: NoiseKind = NoiseKind.LAPLACE,
     delta: float | None = None,
-) -> nonnegative.TotalErrors:
+) -> TotalErrors:
     """Compute the errors of clipping to [-T, T], for many T at once.
 
     Args:
@@ -124,18 +112,10 @@ def symmetric_errors(
         `TotalErrors` with the size of the bias, whatever its sign. Cuts at the two ends may partly cancel,
         so the bias need not fall as T grows.
     """
-    x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
     with Problems() as problems:
         noise_error.check_noise(problems, mechanism, epsilon, delta)
-    bias = np.abs(lacking(x, t))
-    scale = noise_error.compute_unit_scale(mechanism, epsilon, delta) * t
-    return nonnegative.TotalErrors(
-        bounds=t,
-        bias=bias,
-        noise=np.asarray(mechanism.mean_magnitude * scale),
-        absolute_error=noise_error.expected_absolute(mechanism, bias, scale),
-        rmse=noise_error.root_mean_square(mechanism, bias, scale),
-    )
+    unit_noise = noise_error.compute_unit_scale(mechanism, epsilon, delta)
+    return build_errors(mechanism, unit_noise, bounds, np.abs(lacking(totals, bounds)))
 
 
 def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
@@ -146,8 +126,8 @@ def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
         bounds: T >= 0 in the totals' unit, any shape.
     """
     x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
-    positive, negative = Amounts.from_totals(np.maximum(x, 0.0)), Amounts.from_totals(np.maximum(-x, 0.0))
     # The sum lacks what is cut above T, and has too much by what is raised to -T.
+    positive, negative = (Amounts.from_totals(np.maximum(part, 0.0)) for part in (x, -x))
     return np.asarray(positive.excess(t) - negative.excess(t))
 
 

@@ -107,15 +107,22 @@ def _checked(problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequenc
     return e
 
 
-def _bounds(problems: Sequence[TotalProblem], strategies: Sequence[Strategy]) -> FloatArray:
-    """Return T of every strategy (rows) for every problem (columns); the problems differ in epsilon only."""
-    bounds = np.empty((len(strategies), len(problems)))
-    for row, strategy in zip(bounds, strategies, strict=True):
-        if strategy.share is None:
-            row[:] = [nonnegative.optimal_bound(p) for p in problems]
-        else:
-            row[:] = problems[0].amounts.quantile(strategy.share)
-    return bounds
+def _choose_bounds(
+    problem: TotalProblem, epsilons: FloatArray, strategies: Sequence[Strategy]
+) -> tuple[FloatArray, FloatArray]:
+    """Return T of every strategy (rows) at every epsilon (columns), and the noise scale there."""
+    problems = [replace(problem, epsilon=float(epsilon)) for epsilon in epsilons]
+    best_bounds = [nonnegative.optimal_bound(p) for p in problems]
+    bounds = np.array(
+        [
+            best_bounds
+            if strategy.share is None
+            else [problem.amounts.quantile(strategy.share)] * epsilons.size
+            for strategy in strategies
+        ],
+        dtype=np.float64,
+    )
+    return bounds, bounds * np.array([p.unit_noise for p in problems])
 
 
 def strategy_curves(
@@ -134,9 +141,7 @@ def strategy_curves(
         InvalidInput: A figure is out of its range, or the sum is 0.
     """
     e = _checked(problem, epsilons, strategies)
-    each = [replace(problem, epsilon=float(epsilon)) for epsilon in e]
-    bounds = _bounds(each, strategies)
-    scale = bounds * np.array([p.unit_noise for p in each])
+    bounds, scale = _choose_bounds(problem, e, strategies)
     error = noise_error.expected_absolute(problem.mechanism, problem.amounts.excess(bounds), scale)
     return StrategyCurves(e, tuple(strategies), bounds, np.asarray(error / problem.amounts.total))
 
@@ -168,67 +173,21 @@ def simulate_strategies(
     with Problems() as problems:
         problems.whole(2, MAX_RUNS, runs=runs)
         problems.whole(0, 2**63 - 1, seed=seed)
-    each = [replace(problem, epsilon=float(epsilon)) for epsilon in e]
-    bounds = _bounds(each, strategies)
+    bounds, scales = _choose_bounds(problem, e, strategies)
     mean, spread = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)
+    draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
     cancelled = False
-    for done, (s, k) in enumerate(np.ndindex(bounds.shape)):
+    for done, place in enumerate(np.ndindex(bounds.shape)):
         if should_stop():
             cancelled = True
             break
-        scale = each[k].unit_noise * bounds[s, k]
-        draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
         # Less the sum itself: noise, and what the bound cuts away.
-        deviations = draw(0.0, scale, size=runs) - problem.amounts.excess(bounds[s, k])
+        deviations = draw(0.0, scales[place], size=runs) - problem.amounts.excess(bounds[place])
         error = np.abs(deviations) / problem.amounts.total
-        mean[s, k], spread[s, k] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
+        mean[place], spread[place] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
         progress((done + 1) / bounds.size)
     return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)
-
-
-@dataclass(frozen=True)
-class NoiseComparison:
-    """The best bound under either noise, by one measure.
-
-    Attributes:
-        laplace: Best under Laplace noise (epsilon-DP, the stronger guarantee).
-        gaussian: Best under Gaussian noise ((epsilon, delta)-DP).
-        better: The noise whose best error is smaller; Laplace where they are equal.
-        sentence: The comparison in words.
-    """
-
-    laplace: nonnegative.TotalChoice
-    gaussian: nonnegative.TotalChoice
-    better: NoiseKind
-    sentence: str
-
-
-def compare_noises(problem: TotalProblem, delta: float) -> NoiseComparison:
-    """Solve the problem under both noises, whichever the problem itself names.
-
-    Args:
-        problem: The question.
-        delta: For the Gaussian noise, strictly between 0 and 1.
-
-    Raises:
-        InvalidInput: ``delta`` out of its range.
-    """
-    laplace = nonnegative.best_bound(replace(problem, mechanism=NoiseKind.LAPLACE, delta=None))
-    gaussian = nonnegative.best_bound(replace(problem, mechanism=NoiseKind.GAUSSIAN, delta=delta))
-    pair = laplace.certificate.value, gaussian.certificate.value
-    better = NoiseKind.GAUSSIAN if pair[1] < pair[0] else NoiseKind.LAPLACE
-    if pair[0] == pair[1]:
-        sentence = "Both noises serve equally well; Laplace noise gives the stronger guarantee (no delta)."
-    else:
-        ratio = f"{max(pair) / min(pair):.3g}" if min(pair) > 0.0 else "infinitely many"
-        worse = NoiseKind.LAPLACE if better is NoiseKind.GAUSSIAN else NoiseKind.GAUSSIAN
-        tail = ", with the stronger guarantee (no delta)" if better is NoiseKind.LAPLACE else ""
-        sentence = (
-            f"{better.value} noise is better{tail}: under {worse.value} noise the best error is {ratio} "
-            "times as large."
-        )
-    return NoiseComparison(laplace, gaussian, better, sentence)
 
 
 PAPER = "Amin et al. 2019"
@@ -246,8 +205,7 @@ STRATEGIES = {
 
 @functools.lru_cache(maxsize=8)
 def _ratings(seed: int) -> Amounts:
-    histogram = LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram()
-    return Amounts.from_histogram(histogram)
+    return Amounts.from_histogram(LogNormalSizes(math.log(MEDIAN_ROWS), SPREAD, USERS, seed).histogram())
 
 
 def relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import streamlit as st
+
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.mean import MeanParameters, VarianceSource
+from dpcore.mean import Likeness, MeanParameters, Target, VarianceSource
 from dpcore.mean.answer import build_answer, words
 from dpcore.mean.answer.answer import solve_beside_page
-from pages.mean import inputs
-from pages.mean.question import QUESTION
+from pages.mean.question import QUESTION, WITHOUT_VALUES
+from pages.shared.fields import fields
 from pages.shared.render.question_page import Page
-from pages.shared.screen import layout
+from pages.shared.screen import inputs, layout
+from pages.shared.session import session
 
 
 class MeanPage(Page):
@@ -18,7 +23,37 @@ class MeanPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> MeanParameters | None:
         """Draw the inputs that go with the values at hand."""
-        return inputs.read_inputs(data, slots)
+        state, key = st.session_state, QUESTION.key
+
+        def is_read_off_table(name: str) -> bool:
+            is_of_table = state[key("target")] is Target.TABLE and data.values is not None
+            reads_values = state[key("variance_source")] is VarianceSource.FROM_VALUES
+            return name in ("likeness", "user_share") and is_of_table and reads_values
+
+        def ask_range(unused: Collection[str]) -> bool:
+            ends = {key("lower"): "L", key("upper"): "U"}
+            if inputs.ask(data, ends):
+                return True
+            if data.release is not None:
+                variance = {} if "value_variance" in unused else {key("value_variance"): "σ²"}
+                session.explain_cleared(ends | variance)
+            return False
+
+        parameters: MeanParameters | None = inputs.read_inputs(
+            QUESTION,
+            slots,
+            options=WITHOUT_VALUES if data.release is not None else {},
+            hidden=is_read_off_table,
+            draw_more=lambda: fields.button(
+                "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _as_in_paper
+            ),
+            ask_first=ask_range,
+        )
+        if parameters is not None and data.values is None and parameters.reads_values:
+            slots.notes.caption(
+                "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."
+            )
+        return parameters
 
     def formula(self, answer: Answer) -> str:
         """Return the file on the error on this table, on users who differ, or on independent rows."""
@@ -37,6 +72,12 @@ class MeanPage(Page):
         """Return True if the variance is read off the values."""
         reads_values = answer.parameters.variance_source is VarianceSource.FROM_VALUES
         return reads_values and answer.solution.clamped is not None
+
+
+def _as_in_paper() -> None:
+    """Set the model of Epasto et al. 2020: the mean of a distribution that all rows are independent draws of."""
+    st.session_state[QUESTION.key("target")] = Target.POPULATION
+    st.session_state[QUESTION.key("likeness")] = Likeness.INDEPENDENT
 
 
 MeanPage(QUESTION, solve_beside_page, build_answer).show()

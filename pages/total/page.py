@@ -8,7 +8,7 @@ from dpcore.answer import Answer, Plot
 from dpcore.answer.section import Cached
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
-from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, refused_answer, words
+from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, refused_answer
 from dpcore.total.answer.answer import solve_beside_page
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from pages.shared.card import cards
@@ -70,7 +70,10 @@ class TotalPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the file *Choice*."""
-        return words.describe_files(answer.disclosure, is_signed(answer))
+        return (
+            "**Choice** holds the question, the bound with its errors, and the proof where there is one. The numbers "
+            f"behind each figure are below it. Label in all: *{answer.disclosure.label}*."
+        )
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the simulation asks for."""

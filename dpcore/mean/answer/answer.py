@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from dpcore import mean
 from dpcore.answer import standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
@@ -34,7 +36,7 @@ from dpcore.answer.section import (
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours, ReleaseFacts
+from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, value_range
 from dpcore.mean.answer import plots, words
@@ -43,27 +45,31 @@ from dpcore.mean.answer.words import MEAN_OVER_USERS
 from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.table_values import ValueSummary
+from dpcore.report.document import write_columns
 
 NO_VALUES = Missing("values, one per row", "Bring data with values")
 
 
 def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
     """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
-    read = None
+    summary = None
     if data.values is not None:
-        read = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
-    solution = yield Cached(solve, (data, parameters.without("own_cap"), read))
+        summary = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
+    solution = yield Cached(solve, (data, parameters.without("own_cap"), summary))
     return Found(solution)
 
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
-    is_table = problem.table is not None
+    variance, largest = wording.number(problem.value_variance), wording.number(parameters.largest_variance)
+    users = (
+        ", the values themselves"
+        if problem.table is not None
+        else (f", ρ = {wording.number(problem.user_share, 2)}")
+    )
     sentences = [
-        f"B = {wording.number(parameters.value_bound)}, σ² = {wording.number(problem.value_variance)}"
-        f" (at most B²/4 = {wording.number(parameters.largest_variance)})"
-        + (", the values themselves." if is_table else f", ρ = {wording.number(problem.user_share, 2)}.")
+        f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most B²/4 = {largest}){users}."
     ]
     if clamped is not None:
         outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
@@ -73,13 +79,6 @@ def describe_inputs(answer: Answer, data: Dataset) -> Parts:
         sentences.append(f"{subject} no values, only counts: σ² cannot be read from them.")
         if parameters.variance_source is VarianceSource.FROM_VALUES:
             sentences.append("The worst case stands in for it.")
-    if isinstance(problem, PrivateCountsProblem):
-        sentences.append(
-            "The effect of the noise is computed for the mean at which it is largest (L or U)."
-            if problem.value_mean is None
-            else "The effect of the noise is computed at the mean of the values, "
-            f"{wording.number(parameters.lower + problem.value_mean)}."
-        )
     yield Note(" ".join(sentences))
 
 
@@ -90,11 +89,11 @@ def show_weights(answer: Answer, data: Dataset) -> Parts:
 
 def show_hidden(answer: Answer, data: Dataset) -> Parts:
     """Show what the assumption of independent rows hides."""
-    read = answer.solution.values
-    if read is None:
+    summary = answer.solution.values
+    if summary is None:
         yield NO_VALUES
         return
-    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, read))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, summary))
     yield Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
     yield Label()
 
@@ -103,8 +102,8 @@ def compute_ranges(
     data: Dataset, parameters: MeanParameters, solution: MeanSolution
 ) -> tuple[plots.Ranges, Plot, Plot]:
     """Return the best ranges, and the error over either end."""
-    found = plots.choose_ranges(data, solution, parameters)
-    return found, plots.plot_upper(found, data), plots.plot_lower(found, data)
+    ranges = plots.choose_ranges(data, solution, parameters)
+    return ranges, plots.plot_upper(ranges, data), plots.plot_lower(ranges, data)
 
 
 def show_ranges(answer: Answer, data: Dataset) -> Parts:
@@ -115,13 +114,13 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         else:
             yield "All values are the same, or too large to square: no range is better than another."
         return
-    look = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
+    leak = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
     yield (
         f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} What follows "
-        f"is read off the values{look}"
+        f"is read off the values{leak}"
     )
-    found, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
-    problem = found.rows.problem
+    ranges, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
+    problem = ranges.rows.problem
     joint = yield Search(
         "range_search",
         problem.epsilon,
@@ -134,7 +133,7 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         light=True,
     )
     alt = "The range in use beside the best ones, with the three parts of the error of each"
-    yield Table(plots.build_table(found, joint), alt)
+    yield Table(plots.build_table(ranges, joint), alt)
     if data.is_private:
         yield Note(
             "None of these is entered here: a range that was read off private values would leak into all that is "
@@ -143,12 +142,12 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         yield PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
         low, high = plots.round_outward(joint)
-        if (low, high) == (found.lower, found.upper):
+        if (low, high) == (ranges.lower, ranges.upper):
             yield Note("The range in use is the best one.")
         else:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
             yield Proposal(label, "straighten", {"lower": low, "upper": high})
-    yield Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(found, joint)))
+    yield Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
     yield Figures((upper, lower), titled=True)
 
 
@@ -220,7 +219,11 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         solution=solved,
         plots=figures,
         make_methods=lambda: write_methods(solved, data, parameters),
-        files={"mean_weights.csv": lambda: _weights_csv(solved, data)},
+        files={
+            "mean_weights.csv": lambda: weights_csv(
+                solved.problem, solved.smooth.threshold, solved.cap.max_contributions, data.provenance
+            )
+        },
         setting=setting(solved, data, parameters),
         error_parts=words.error_parts(solved),
         sections=SECTIONS,
@@ -294,12 +297,44 @@ def setting(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -
     )
 
 
-def _weights_csv(solution: MeanSolution, data: Dataset) -> str:
-    """Return the weights per size of both choices as CSV; with private counts they are not normalised."""
-    arguments = (solution.smooth.threshold, solution.cap.max_contributions, data.provenance)
-    if isinstance(solution.problem, private_counts.PrivateCountsProblem):
-        return private_counts.pair_weights_csv(solution.problem, *arguments)
-    return private_counts.weights_csv(solution.problem, *arguments)
+def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
+    """Return the weights per distinct size, for the smooth weights and for the cap.
+
+    Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
+    ``user_weight`` (of all their rows), ``rows_kept_at_cap``, ``capped_row_weight`` (of a kept row), ``label``.
+    Over the file, the sum of users * size * row_weight is 1, and so is that of
+    users * rows_kept_at_cap * capped_row_weight.
+
+    Where counts are private, weights are not divided by n_h, which nobody may know: ``user_weight`` = min(h, size), or
+    where users differ their growing weight, at most h, and kept rows have weight 1. Laplace noise of scale B h /
+    epsilon goes on each of the two sums, with h the threshold or the cap.
+
+    Args:
+        problem: The question.
+        threshold: Threshold of the smooth weights, in rows per user.
+        cap: Upper bound on contributions per user.
+        disclosure: Whether the data are public, private or a release; the file names it.
+
+    Source: Epasto et al. 2020, lemma 3 and claim 2.
+    """
+    sizes, histogram = problem.histogram.sizes, problem.histogram
+    is_private = isinstance(problem, PrivateCountsProblem)
+    if is_private:
+        user_weight = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
+        row_weight = user_weight / sizes
+    else:
+        row_weight = mean.user_weight(problem, threshold, sizes)
+        user_weight = row_weight * sizes
+    columns = {
+        "size": sizes,
+        "users": histogram.users,
+        "row_weight": row_weight,
+        "user_weight": user_weight,
+        "rows_kept_at_cap": np.minimum(sizes, cap),
+    }
+    if not is_private:
+        columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+    return write_columns(columns, disclosure)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------
@@ -310,16 +345,16 @@ def write_methods(solution: MeanSolution, data: Dataset, parameters: MeanParamet
     private = solution.has_private_counts
     relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
-    sentences = f"Values were clamped to {interval}, which is treated as public, and "
+    target = "the mean of the kept values [@epasto2020, section 3]."
     if private:
-        sentences += (
-            f"{cite_noise('Laplace')} was added to the sums of the kept values' distances from both ends of that "
-            "interval; the mean is computed from these two noisy sums."
+        target = (
+            "the sums of the kept values' distances from both ends of that interval; the mean is computed from these "
+            "two noisy sums."
         )
-    else:
-        sentences += (
-            f"{cite_noise('Laplace')} was added to the mean of the kept values [@epasto2020, section 3]."
-        )
+    sentences = (
+        f"Values were clamped to {interval}, which is treated as public, and {cite_noise('Laplace')} was added to "
+        f"{target}"
+    )
     rows = wording.counted(solution.cap.max_contributions, "row")
     error = wording.number(solution.cap.standard_error)
     approximately = " (by the delta method)" if private else ""

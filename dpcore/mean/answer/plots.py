@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -53,17 +53,17 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         if is_of_table:
             columns[f"{key}_shift"] = np.broadcast_to(np.abs(error.shift), bounds.shape)
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
-    parts = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
+    error_parts = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
     if is_of_table:
-        parts = {BIAS: columns["cap_shift"], **parts}
+        error_parts = {BIAS: columns["cap_shift"], **error_parts}
     items: list[Item] = [
         Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
-        *(Curve(name, bounds, values, STYLES[name]) for name, values in parts.items()),
+        *(Curve(name, bounds, values, STYLES[name]) for name, values in error_parts.items()),
     ]
     if solution.split_release is not None:
-        name, usual = "Total, bounded rows, usual split of ε", columns["usual_split_standard_error"]
-        items.append(Curve(name, bounds, usual, Style.CUSTOMARY))
+        split_error = columns["usual_split_standard_error"]
+        items.append(Curve("Total, bounded rows, usual split of ε", bounds, split_error, Style.CUSTOMARY))
     items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _list_bands(solution)]
     marks = [
         Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP),
@@ -90,7 +90,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),
         is_main=True,
-        handle=_build_handle(solution, own_cap, columns["cap_standard_error"], parts),
+        handle=_build_handle(solution, own_cap, columns["cap_standard_error"], error_parts),
     )
 
 
@@ -99,7 +99,7 @@ MAX_ERRORS = 5.0
 
 
 def _build_handle(
-    solution: MeanSolution, own_cap: int | None, error: FloatArray, parts: dict[str, FloatArray]
+    solution: MeanSolution, own_cap: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone."""
     histogram, bounds = solution.problem.histogram, solution.bounds
@@ -107,11 +107,11 @@ def _build_handle(
         # What a release lacks of the truth.
         -np.broadcast_to(solution.capped.shift, bounds.shape),
         # A Laplace draw with a mean magnitude of 1 has a standard deviation of sqrt(2).
-        parts[NOISE] / math.sqrt(2.0),
+        error_parts[NOISE] / math.sqrt(2.0),
         draw_unit_noise(NoiseKind.LAPLACE),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * solution.cap.standard_error,
-        sampling=parts[SAMPLING],
+        sampling=error_parts[SAMPLING],
         unit_sampling_draws=draw_normal(NoiseKind.LAPLACE),
     )
     return Handle(
@@ -121,7 +121,7 @@ def _build_handle(
         own_cap or solution.cap.max_contributions,
         "own_cap",
         is_integer=True,
-        parts=parts,
+        parts=error_parts,
         users=(sample_users(histogram.sizes, histogram.users, "rows"),),
         dots=dots,
     )
@@ -131,15 +131,9 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     """Plot how much a row counts over the rows of its user, relative to an unbounded mean's 1 / n."""
     histogram, cap = solution.problem.histogram, solution.cap.max_contributions
     sizes, equal = choose_curve_bounds(histogram), 1.0 / histogram.num_rows
-    columns = {
-        "size": sizes,
-        "smooth_row_weight": mean.user_weight(solution.problem, solution.smooth.threshold, sizes) / equal,
-        "capped_row_weight_on_average": np.minimum(sizes, cap)
-        / sizes
-        / float(histogram.kept_rows(cap))
-        / equal,
-    }
-    _, smooth, capped = columns.values()
+    smooth = mean.user_weight(solution.problem, solution.smooth.threshold, sizes) / equal
+    capped = np.minimum(sizes, cap) / sizes / float(histogram.kept_rows(cap)) / equal
+    columns = {"size": sizes, "smooth_row_weight": smooth, "capped_row_weight_on_average": capped}
     # No bound leads beyond these limits.
     mean_size = histogram.num_rows / histogram.num_users
     limits = mean_size / histogram.max_size / 1.5, 1.5 * mean_size / histogram.min_size
@@ -166,8 +160,8 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Pl
     shift = bounded_mean(clamped, bounds) - clamped.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
-    usual = mean.best_cap(mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped.variance))
-    half_height = 1.3 * max(float(np.abs(shift).max()), usual.standard_error)
+    best_cap = mean.best_cap(mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped.variance))
+    half_height = 1.3 * max(float(np.abs(shift).max()), best_cap.standard_error)
     error = np.sqrt(smoothed.privacy_variance if is_of_table else smoothed.variance)
     error_name = f"± {'the noise' if is_of_table else f'one {solution.error_name}'}"
     columns = {
@@ -199,8 +193,11 @@ def _list_bands(solution: MeanSolution) -> list[tuple[int, int]]:
 
 def add_setting(columns: Mapping[str, npt.ArrayLike], private_counts: bool) -> dict[str, npt.ArrayLike]:
     """Add a column that says which setting the numbers are for."""
-    words = "private too" if private_counts else "public"
-    return {**columns, "contribution_counts": np.full(len(np.asarray(next(iter(columns.values())))), words)}
+    num_lines = np.size(next(iter(columns.values())))
+    return {
+        **columns,
+        "contribution_counts": np.full(num_lines, "private too" if private_counts else "public"),
+    }
 
 
 POINTS = 120
@@ -220,14 +217,14 @@ class Ranges:
     """The result for given L and U, at one bound.
 
     Attributes:
-        of: The rows at that bound, with smooth weights.
+        rows: The rows at that bound, with smooth weights.
         lower: L in use, in the values' unit.
         upper: U in use.
-        both: The best range at this bound.
-        upper_only: The best U for the L in use; None where no value lies above it.
-        private_counts: Whether contribution counts are private too.
-        rule: (L, U) beyond which lies, at either end, the weight of 1 / epsilon users at the bound: best where the mean
-            size of the noise counts in the place of its standard deviation.
+        best_range: The best range at this bound.
+        best_upper: The best U for the L in use; None where no value lies above it.
+        has_private_counts: True if contribution counts are private too.
+        equal_tails: (L, U) beyond which lies, at either end, the weight of 1 / epsilon users at the bound: best where
+            the mean size of the noise counts in the place of its standard deviation.
     """
 
     rows: WeightedRows
@@ -383,59 +380,61 @@ def _plot(
     )
 
 
-def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[object]]:
+def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[str]]:
     """Return the range in use beside the best ones, a line each."""
-    error_parts = ranges.error_parts
-    current = RangeChoice(
-        ranges.lower,
-        ranges.upper,
-        ranges.rows.threshold,
-        clamping=float(error_parts.clamping),
-        bounding=float(error_parts.bounding),
-        noise=float(error_parts.noise),
-        error=float(error_parts.error),
-        certificate=ranges.best_range.certificate,
+    parts, best = ranges.error_parts, ranges.best_range
+    clamping, bounding, noise, error = map(float, (parts.clamping, parts.bounding, parts.noise, parts.error))
+    current = replace(
+        best,
+        lower=ranges.lower,
+        upper=ranges.upper,
+        clamping=clamping,
+        bounding=bounding,
+        noise=noise,
+        error=error,
     )
-    lines = [
-        ("In use", current),
-        ("Best U for this L", ranges.best_upper),
-        ("Best range at this bound", ranges.best_range),
-        ("Best range and bound", joint),
-    ]
+    choices_by_name = {
+        "In use": current,
+        "Best U for this L": ranges.best_upper,
+        "Best range at this bound": ranges.best_range,
+        "Best range and bound": joint,
+    }
     problem = ranges.rows.problem
-    choices = [(name, choice) for name, choice in lines if choice is not None and is_usable(problem, choice)]
-    format_number = wording.number
-    return {
-        "": [name for name, _ in choices],
-        "L": [format_number(one.lower) for _, one in choices],
-        "U": [format_number(one.upper) for _, one in choices],
-        "Bound, rows": [format_number(one.threshold) for _, one in choices],
-        "Clamping": [format_number(one.clamping) for _, one in choices],
-        "Bounding": [format_number(one.bounding) for _, one in choices],
-        "Noise": [format_number(one.noise) for _, one in choices],
-        "Error": [format_number(one.error) for _, one in choices],
+    lines = [
+        (name, choice)
+        for name, choice in choices_by_name.items()
+        if choice is not None and is_usable(problem, choice)
+    ]
+    attributes = {
+        "L": "lower",
+        "U": "upper",
+        "Bound, rows": "threshold",
+        "Clamping": "clamping",
+        "Bounding": "bounding",
+        "Noise": "noise",
+        "Error": "error",
+    }
+    return {"": [name for name, _ in lines]} | {
+        title: [wording.number(getattr(choice, attribute)) for _, choice in lines]
+        for title, attribute in attributes.items()
     }
 
 
 def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
     """Write sentences on the cost of the range, the rule of equal tails, and the proofs."""
-    rows, number = ranges.rows, wording.number
-    error_parts = ranges.error_parts
-    sentences = [
-        f"The range in use costs {number(float(error_parts.error))}: clamping {number(float(error_parts.clamping))}, "
-        f"bounding {number(float(error_parts.bounding))}, noise {number(float(error_parts.noise))}, at the bound of "
-        f"the best smooth weights, {number(rows.threshold)}. "
-        f"{SEPARATE}{PRIVATE_COUNTS if ranges.has_private_counts else ''}"
-    ]
+    rows, number, parts = ranges.rows, wording.number, ranges.error_parts
     low, high = ranges.equal_tails
     epsilon = rows.problem.epsilon
     users = f"1/ε = {number(1.0 / epsilon)} {'user' if epsilon == 1.0 else 'users'} at the bound"
-    sentences.append(
-        f"**Equal tails**, a simple rule: the rows above U together weigh as much as {users}, and so do the rows below "
-        f"L. That gives L = {number(low)} and U = {number(high)}. By the mean size of the noise, cutting more costs "
-        f"more than it saves. By the root mean square, as the errors here, the best range cuts off "
-        f"{number(ranges.users_beyond)} such users at each end."
-    )
+    private_note = PRIVATE_COUNTS if ranges.has_private_counts else ""
+    sentences = [
+        f"The range in use costs {number(float(parts.error))}: clamping {number(float(parts.clamping))}, bounding "
+        f"{number(float(parts.bounding))}, noise {number(float(parts.noise))}, at the bound of the best smooth "
+        f"weights, {number(rows.threshold)}. {SEPARATE}{private_note}",
+        f"**Equal tails**, a simple rule: the rows above U weigh as much as {users}, and so do the rows below L: "
+        f"L = {number(low)}, U = {number(high)}. That is best by the mean size of the noise. By the root mean square, "
+        f"as here, the best range cuts off {number(ranges.users_beyond)} such users at each end.",
+    ]
     if not is_usable(ranges.rows.problem, ranges.best_range):
         sentences.append(
             "At this ε no range of these values pays: the best would be next to a single value, which publishes the "

@@ -29,7 +29,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.answer.solution import MultitaskSolution, Optima, Tasks, WeightComparison
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
 from dpcore.multitask.bounds import Bucket, slice_by_size
-from dpcore.multitask.problem import PrivacyTarget, compute_exact_budget, compute_sufficient_budget
+from dpcore.multitask.problem import PrivacyTarget, compare_budgets
 from dpcore.multitask.sampling import PrivateCounts
 from dpcore.multitask.weights import WeightSkew
 
@@ -321,12 +321,10 @@ def plot_users(comparison: WeightComparison) -> Plot:
 def build_budget_columns(delta: float) -> dict[str, FloatArray]:
     """Compute beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
     epsilons = np.geomspace(0.01, 20.0, 40)
-    targets = [PrivacyTarget(float(epsilon), delta) for epsilon in epsilons]
-    return {
-        "epsilon": epsilons,
-        "exact_beta": np.array([compute_exact_budget(target) for target in targets]),
-        "paper_beta": np.array([compute_sufficient_budget(target) or np.nan for target in targets]),
-    }
+    budgets = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
+    exact = np.array([budget.exact for budget in budgets])
+    sufficient = np.array([budget.sufficient or np.nan for budget in budgets])
+    return {"epsilon": epsilons, "exact_beta": exact, "paper_beta": sufficient}
 
 
 def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) -> Plot:

@@ -37,6 +37,7 @@ from dpcore.per_group.answer.solution import (
 from dpcore.per_group.answer.words import OBJECTIVES, AnySolution, format_error
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair
+from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorRule
@@ -166,13 +167,12 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
 
 
 def _describe_bound(solution: PerGroupSolution) -> str:
-    p, pair, selected = solution.parameters, solution.pair, solution.selected
-    vector = solution.scaled if selected is None else selected.vector
+    p, pair, vector = solution.parameters, solution.pair, solution.scaled
     if vector is None or solution.saved_share < MIN_SAVING:
         return "" if pair is None else _describe_pair(p, pair)
     sample_sentence = ""
-    if selected is not None and selected.vector is not None:
-        groups = wording.counted(selected.vector.max_groups, "group")
+    if isinstance(vector, SelectedVector):
+        groups = wording.counted(vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
     return (
         f"{sample_sentence}What one user contributes to all groups was bounded in {_name_norm(p)} norm by "
@@ -286,7 +286,7 @@ def _list_plots(solution: PerGroupSolution, disclosure: Provenance) -> dict[str,
     plots_by_name: dict[str, Callable[[], Plot]] = {
         "per-group-sizes": lambda: plots.plot_groups(solution, disclosure)
     }
-    if solution.scaled is not None:
+    if solution.cap is not None:
         plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, disclosure)
     if selected is not None and (selected.pair or selected.vector):
         plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, disclosure)

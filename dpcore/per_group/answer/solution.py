@@ -24,12 +24,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups, parts_by_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, tuner_pick
-from dpcore.per_group.selection import (
-    Selection,
-    best_selected_pair,
-    best_selected_vector,
-    selected_tuner_pick,
-)
+from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 from dpcore.per_group.whole_vector import (
@@ -166,8 +161,10 @@ class PerGroupSolution(PairSolution):
         return "" if is_count else self.facet.value_column
 
     @property
-    def scaled(self) -> VectorChoice | None:
-        """Return the better of cap and radial clip, or None if the theorem does not cover the statistic."""
+    def scaled(self) -> VectorChoice | SelectedVector | None:
+        """Return the better of cap and radial clip, or None if no bound on whole vectors was found."""
+        if self.selected is not None:
+            return self.selected.vector
         if self.cap is None or self.radial is None:
             return None
         return self.radial if self.radial.error < self.cap.error else self.cap
@@ -233,10 +230,9 @@ class PerGroupSolution(PairSolution):
     @property
     def saved_share(self) -> float:
         """Return the share of the best pair's error that bounding whole vectors saves; 0 if that was not computed."""
-        vector = self.scaled if self.selected is None else self.selected.vector
-        if vector is None or self.pair_error == 0.0:
+        if self.scaled is None or self.pair_error == 0.0:
             return 0.0
-        return max(0.0, 1.0 - vector.error / self.pair_error)
+        return max(0.0, 1.0 - self.scaled.error / self.pair_error)
 
     def find_useful_size(self, errors: FloatArray) -> float | None:
         """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
@@ -366,7 +362,7 @@ def solve(
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
         cap, radial = best_cap(problem, tolerance=tolerance, should_stop=should_stop), best_radial(problem)
     if statistic.non_negative and num_pairs <= MAX_PAIRS and not should_stop():
-        tuner = evaluate(*(tuner_pick(problem) if selection is None else selected_tuner_pick(selection)))
+        tuner = evaluate(*tuner_pick(problem, None if selection is None else selection.keep_probability))
     if parameters.own_groups is not None and parameters.own_amount is not None:
         own_pair = evaluate(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dpcore.per_group.answer.solution import (
     round_up,
 )
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
+from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorRule, private_margin
 
@@ -171,8 +173,7 @@ def numbers(solution: AnySolution) -> tuple[Number, ...]:
                 f"of {solution.num_groups:,}, on average with the pair",
             )
         )
-    scaled = solution.scaled if selected is None else selected.vector
-    if scaled is not None:
+    if (scaled := solution.scaled) is not None:
         name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
         note = f"{wording.change(scaled.error, solution.pair_error)} than the pair"
         entries += [
@@ -212,20 +213,22 @@ def detail(solution: AnySolution, data: Dataset) -> str:
                 f"**{outside.percent} of the values are clamped**, and no number here counts that error: "
                 f"set L and U {RANGE_SOURCE}"
             )
-        if solution.selected is not None:
-            sentences.append(_describe_released(solution.selected, solution.num_groups))
         if solution.saved_share >= MIN_SAVING:
             sentences.append(_describe_scaling(solution))
-        if solution.useful_mean_size is not None:
-            size_text = wording.counted(solution.useful_mean_size, "row")
-            sentences.append(
-                f"Groups of at least {size_text} are better off with their own mean than with one mean for all."
-            )
-        elif solution.is_mean and solution.pair is not None:
-            sentences.append("**Of little use:** one mean for all groups would err less.")
+        if solution.is_mean and solution.pair is not None:
+            of_little_use = "" if solution.useful_mean_size else "**Of little use:** "
+            sentences.append(f"{of_little_use}{_compare_means(solution)}")
     if data.is_private:
         sentences.append(_warn_of_leak(solution.parameters))
     return " ".join(sentences)
+
+
+def _compare_means(solution: PerGroupSolution) -> str:
+    """Say from which size on a group's own mean errs less than one mean for all groups."""
+    if solution.useful_mean_size is None:
+        return "One mean for all groups errs less than their own means."
+    size_text = wording.counted(solution.useful_mean_size, "row")
+    return f"Over the groups of at least {size_text} their own means err less than one mean for all."
 
 
 def _warn_of_leak(parameters: PerGroupParameters) -> str:
@@ -241,20 +244,6 @@ def _warn_of_leak(parameters: PerGroupParameters) -> str:
     return standard.warn_of_leak("this pair was", remedy="Choose it without these data.")
 
 
-def _describe_released(selected: SelectionSolution, num_groups: int) -> str:
-    """Describe the expected number of released groups; empty if nothing is released."""
-    texts = [
-        f"{wording.number(outcome.expected_groups)} with {name}"
-        for name, outcome in (("the pair", selected.pair), ("scaling", selected.vector_groups))
-        if outcome is not None
-    ]
-    return (
-        f"Released on average, of {wording.counted(num_groups, 'group')}: {', '.join(texts)}."
-        if texts
-        else ""
-    )
-
-
 def _values_outside(solution: PerGroupSolution, data: Dataset) -> OutsideCounts | None:
     """Count the values that a mean clamps, or return None if the data have no values."""
     if not solution.is_mean or data.values is None:
@@ -265,11 +254,11 @@ def _values_outside(solution: PerGroupSolution, data: Dataset) -> OutsideCounts 
 
 def _describe_scaling(solution: PerGroupSolution) -> str:
     """Describe the smaller error of bounding whole vectors."""
-    selected = None if solution.selected is None else solution.selected.vector
-    scaled = solution.scaled if selected is None else selected
+    scaled, groups = solution.scaled, ""
     assert scaled is not None
+    if isinstance(scaled, SelectedVector):
+        groups = f", of at most {wording.counted(scaled.max_groups, 'group')},"
     action = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
-    groups = "" if selected is None else f", of at most {wording.counted(selected.max_groups, 'group')},"
     error_text = format_error(solution.parameters, scaled.error)
     return f"{action} instead{groups} errs {wording.percent(solution.saved_share)} less: {error_text}."
 
@@ -293,10 +282,13 @@ def facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     pair_error = solution.pair_error
     facts = {} if selected is None else _list_selection_facts(solution, selected)
     if (parts := solution.error_parts) is not None:
-        facts["What the error consists of"] = (
-            f"amounts above their bound {wording.percent(parts.clipped / parts.total)}, groups beyond theirs "
-            f"{wording.percent(parts.left_out / parts.total)}, the random choice of groups "
-            f"{wording.percent(parts.sampling / parts.total)}, noise {wording.percent(parts.noise / parts.total)}."
+        facts["What the error consists of"] = _list_shares(
+            {
+                "amounts above their bound": parts.clipped,
+                "groups beyond theirs": parts.left_out,
+                "the random choice of groups": parts.sampling,
+                "noise": parts.noise,
+            }
         )
     if pair is not None:
         pairs = solution.problem.pairs
@@ -334,6 +326,11 @@ def facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     return facts | {"Choose privately offers": _describe_private_choice(solution, data)}
 
 
+def _list_shares(parts: Mapping[str, float]) -> str:
+    total = sum(parts.values())
+    return ", ".join(f"{name} {wording.percent(part / total)}" for name, part in parts.items()) + "."
+
+
 def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
     """Build the facts: the split of the budget, the parts of the error, and other bounds."""
     parameters = solution.parameters
@@ -348,10 +345,8 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
     }
     if selected.pair is not None:
         kept_part, lost_part = split_error(solution.problem, selected.pair)
-        total_error = kept_part + lost_part
-        facts["What the error consists of"] = (
-            f"groups that are not released {wording.percent(lost_part / total_error)}, released ones "
-            f"{wording.percent(kept_part / total_error)}."
+        facts["What the error consists of"] = _list_shares(
+            {"groups that are not released": lost_part, "released ones": kept_part}
         )
     if (vector := selected.vector) is not None:
         rule = "one level for each user's vector" if vector.rule is VectorRule.CAP else "scaling"
@@ -360,11 +355,6 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
             f"{format_error(parameters, solution.pair_error)}. Only the selection keeps "
             f"{wording.counted(vector.max_groups, 'group')} of each user. Best of {wording.number(vector.evaluations)} "
             "settings; nothing proves that there is no better one."
-        )
-    if selected.tuner_groups is not None:
-        facts["What PipelineDP's rule keeps"] = (
-            f"{wording.number(selected.tuner_groups.expected_groups)} of "
-            f"{wording.counted(solution.num_groups, 'group')} on average: groups that are not released cost it nothing."
         )
     return facts | {"Programs": "are written for public lists of groups only."}
 
@@ -454,12 +444,7 @@ def survival_sentences(solution: PerGroupSolution) -> list[str]:
 def group_sentences(solution: PerGroupSolution) -> list[str]:
     """Describe which groups have useful numbers."""
     if solution.is_mean:
-        if solution.useful_mean_size is None:
-            return ["One mean for all groups errs less than their own means."]
-        return [
-            f"Over the groups of at least {wording.counted(solution.useful_mean_size, 'row')} their own means err less "
-            "than one mean for all; below that size they do not."
-        ]
+        return [_compare_means(solution)]
     sentences = []
     if solution.selected is not None:
         sentences.append("A group that is not released counts as 0: it errs by its whole size.")

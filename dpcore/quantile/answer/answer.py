@@ -37,7 +37,6 @@ from dpcore.quantile import optimal_bound, several
 from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
 from dpcore.quantile.answer.solution import SEARCH_POINTS, Choices, Poorer, QuantileSolution
-from dpcore.quantile.answer.words import methods, of_quantile
 from dpcore.quantile.mechanism import QuantileProblem, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.rows import WeightKind
@@ -62,18 +61,8 @@ DOING_AT = {
 """What is said beside an answer that stands in for the exact one."""
 
 
-def without_epsilon(parameters: QuantileParameters) -> QuantileParameters:
-    """Return the parameters without what the sorted rows do not depend on, which is all that a slider moves."""
-    default = QuantileParameters(1.0)
-    unused = ("epsilon", "quantiles", "neighbours")
-    return replace(with_defaults(parameters), **{name: getattr(default, name) for name in unused})
-
-
-def with_defaults(parameters: QuantileParameters) -> QuantileParameters:
-    """Return the parameters without what the search for the best bounds does not depend on."""
-    default = QuantileParameters(1.0)
-    unused = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
-    return replace(parameters, **{name: getattr(default, name) for name in unused})
+NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
+"""Fields that the search for the best bounds does not depend on."""
 
 
 def sort_rows(
@@ -88,10 +77,10 @@ def sort_rows(
 
 def with_few_subsamples(problem: QuantileProblem) -> QuantileProblem | None:
     """Return the problem for a first answer; None if there are too many rows for one."""
-    rows = problem.values.values.size
-    if rows > FIRST_ROWS:
+    num_rows = problem.values.values.size
+    if num_rows > FIRST_ROWS:
         return None
-    return problem.with_subsamples(max(min(FIRST_CELLS // (16 * rows), FIRST_SUBSAMPLES), 2))
+    return problem.with_subsamples(max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2))
 
 
 def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
@@ -99,7 +88,7 @@ def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices
     rows = few.values.values.size
     points, caps = (
         min(max(FIRST_CELLS // (2 * rows * times), 3), most)
-        for times, most in ((1, SEARCH_POINTS), (few.rows.subsamples, FIRST_CAPS))
+        for times, most in ((1, SEARCH_POINTS), (few.rows.draws.count, FIRST_CAPS))
     )
     return Choices(
         optimal_bound.best_bound(few, WeightKind.SMOOTH, points, quantiles=quantiles),
@@ -109,15 +98,17 @@ def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices
 
 def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
-    sorted_rows, few = yield Cached(sort_rows, (data, without_epsilon(parameters)), kept=2)
+    # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
+    base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles", "neighbours"), epsilon=1.0)
+    sorted_rows, few = yield Cached(sort_rows, (data, base_parameters), kept=2)
     rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
     problem = sorted_rows.under(neighbours).with_epsilon(epsilon)
     choices = Search(
         "choices",
-        with_defaults(parameters),
+        parameters.without(*NOT_SEARCHED),
         lambda tell, stop: core.search(problem, parameters.asked, tell, stop),
         "",
-        is_complete=lambda choices: not choices.cancelled,
+        is_complete=lambda choices: not choices.is_cancelled,
         kept=KEPT_CHOICES,
     )
 
@@ -135,7 +126,7 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
         "Trying bounds on your values",
         before=choices,
         first=None if few is None else compute_first,
-        is_complete=lambda solution: not solution.choices.cancelled,
+        is_complete=lambda solution: not solution.choices.is_cancelled,
         kept=KEPT if rows <= KEPT_ROWS else 0,
         seconds=FIRST_VISIT_SECONDS,
         soon=AT_ONCE_SECONDS if few is None or rows <= AT_ONCE_ROWS else 0.0,
@@ -151,7 +142,7 @@ MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Say which values the answer is for."""
-    yield Note(words.inputs(data, answer.parameters))
+    yield Note(words.describe_inputs(data, answer.parameters))
 
 
 def show_answers(answer: Answer, data: Dataset) -> Parts:
@@ -164,8 +155,9 @@ def _show_density(solution: QuantileSolution, data: Dataset) -> Parts:
         solution, "where", lambda limits: plots.plot_density(solution, data, limits)
     )
     outside = 1.0 - min(float(one.cdf(limits[1]) - one.cdf(limits[0])) for one in solution.outputs)
-    if outside > 1.0 - words.MOST:
-        yield Note(words.outside(outside))
+    if outside > 0.05:
+        share = wording.percent(outside)
+        yield Note(f"{share} of the answers fall outside the values shown: widen them under *Values shown*.")
 
 
 def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
@@ -183,14 +175,14 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
         "the more budget it takes**; where ν has no mass near the quantile, no budget helps (assumption 1 of the "
         "paper)."
     )
-    yield words.base(solution)
+    yield words.describe_base(solution)
     way = yield Choice("poorer", "Make ν poorer", {way: way.value for way in Poorer})
-    yield words.poorer(solution, way)
+    yield words.describe_poorer_bases(solution, way)
     steps, bases = core.poorer_bases(parameters, way)
     weighting, bound = solution.kind, solution.bound
     errors = yield Search(
         "poorer_job",
-        (with_defaults(parameters), weighting, bound, way),
+        (parameters.without(*NOT_SEARCHED), weighting, bound, way),
         lambda tell, stop: optimal_bound.base_errors(
             solution.problem, bases, weighting, bound, tell, stop, quantiles=parameters.asked
         ),
@@ -208,15 +200,14 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
 
 def show_paper_bound(answer: Answer, data: Dataset) -> Parts:
     """Show the paper's bound, from counts alone."""
+    counts = "private, as a user is protected" if answer.parameters.protects_users else "public here"
     yield (
         "This bound holds **without a look at the values**: with probability 1 − 2γ the weighted rank of the answer "
-        "lies within it of q. It uses how many rows each user has "
-        f"({'private, as a user is protected' if answer.parameters.protects_users else 'public here'}) "
-        "and what you believe of ν: that it "
-        "gives mass β to the values within α of the quantile. The best bound by it reveals nothing about the values."
+        f"lies within it of q. It uses the rows per user ({counts}), and what you believe of ν: that it gives mass β "
+        "to the values within α of the quantile. Its best bound reveals nothing about the values."
     )
     yield Fields(("alpha", "beta", "gamma", "population"), shares=(2, 2, 2, 4))
-    yield words.paper(answer.solution)
+    yield words.describe_paper_bound(answer.solution)
     yield Figures((answer.plots["quantile-paper"](),), main_axes="x")
     yield Label()
 
@@ -237,7 +228,8 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
         (answer.parameters, exact.bound, draws),
         lambda tell, stop: (
             exact,
-            several.sample_answers(exact.together, draws, progress=tell, should_stop=stop),
+            draws,
+            several.sample_answers(exact.outputs, draws, progress=tell, should_stop=stop),
         ),
         "Drawing answers",
         "Draw answers",
@@ -247,15 +239,15 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
     )
     if simulation is None:
         return
-    solution, sampled = simulation
-    count = sampled.answers.shape[0]
-    if sampled.cancelled:
+    solution, num_draws, answers = simulation
+    count = answers.shape[0]
+    if count < num_draws:
         yield Note(f"Stopped early: {wording.counted(count, 'answer')} drawn.")
     if count == 0:
         return
-    yield _choose_values(exact, "samples", lambda limits: plots.plot_samples(solution, sampled, limits, data))
+    yield _choose_values(exact, "samples", lambda limits: plots.plot_samples(solution, answers, limits, data))
     yield Label()
-    yield "\n".join(f"- {line}" for line in words.samples(solution, sampled))
+    yield "\n".join(f"- {line}" for line in words.describe_samples(solution, answers))
 
 
 SECTIONS: Sections = {
@@ -310,8 +302,16 @@ def build_answer(
         assumptions=assumptions(parameters.neighbours),
         disclosure=data.provenance,
         facts=words.build_facts(solution),
-        proofs=words.list_proofs(solution),
-        code=of_quantile(solution, data),
+        proofs=(
+            ("Smooth weights", solution.choices.smooth.certificate, solution.choices.smooth.stop_reason),
+            ("Bounded rows", solution.choices.cap.certificate, solution.choices.cap.stop_reason),
+            (
+                "From counts",
+                solution.counts_certificate,
+                "Exact, for the trade-off form of the paper's bound.",
+            ),
+        ),
+        code=words.write_forms(solution, data),
         near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,
@@ -321,7 +321,7 @@ def build_answer(
             "quantile-near": lambda: plots.plot_rank_distance(solution, data),
             "quantile-paper": lambda: plots.plot_paper_bound(solution, data),
         },
-        make_methods=lambda: methods(solution, data),
+        make_methods=lambda: words.write_methods(solution, data),
         files={
             "quantile_weights.csv": lambda: several.weights_csv(
                 solution.problem.histogram, solution.kind, solution.bound, data.provenance
@@ -364,7 +364,7 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
                 "standard_error_over_subsamples": finite_or_none(choice.standard_error),
                 "subsamples": choice.subsamples,
                 "expected_rank_error_without_bound": choice.unbounded_rank_error,
-                "ended": choice.ended,
+                "ended": choice.stop_reason,
             }
             for choice in (solution.choices.smooth, solution.choices.cap)
         ],

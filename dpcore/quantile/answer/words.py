@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Number, Proof
+from dpcore.answer.answer import Number
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.distribution import OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
@@ -16,22 +16,23 @@ from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.rows import WeightKind
-from dpcore.quantile.several import SampledAnswers, split
+from dpcore.quantile.several import split
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
 
 
-def name_of(q: float) -> str:
+def name_quantile(q: float) -> str:
     """Name a quantile."""
     return "Median" if q == 0.5 else f"{wording.entered(q)}-quantile"
 
 
-def with_spread(error: float, standard_error: float) -> str:
+def format_error(error: float, standard_error: float) -> str:
     """Format a rank error, with the standard error of its average over subsamples if there is one."""
     spread = f" ± {wording.percent(standard_error)}" if standard_error > 0.0 else ""
     return f"{wording.percent(error, 3)}{spread}"
@@ -102,10 +103,10 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
     from_values = p.bound_from is BoundFrom.VALUES and p.weighting is not Weighting.NONE
     if dataset.is_private:
         sentences.append(LEAKS_COUNTS if p.protects_users else LEAKS_VALUES if from_values else LEAKS)
-    if solution.choices.cancelled:
+    if solution.choices.is_cancelled:
         sentences.append("**The search was stopped early**: this is the best of the bounds tried.")
     sentences.append(f"{_name_unbounded(p)} the rank error is {wording.percent(solution.unbounded_error)}.")
-    if solution.ties and solution.least_error > 0.2 * solution.rank_error:
+    if solution.has_ties and solution.least_error > 0.2 * solution.rank_error:
         sentences.append(
             "Much of this error is not noise: with these ties and this base no answer comes closer than "
             f"{wording.percent(solution.least_error)}."
@@ -115,47 +116,58 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
 
 def build_facts(solution: QuantileSolution) -> dict[str, str]:
     """Build the facts behind the choice, sentences by name."""
-    entries: dict[str, str] = {}
-    for output, true in zip(solution.outputs, solution.exact, strict=True):
+    parameters, histogram = solution.parameters, solution.problem.histogram
+    sentences: dict[str, str] = {}
+    for output, quantile in zip(solution.outputs, solution.exact, strict=True):
         low, high = output.interval()
-        entries[name_of(output.quantile)] = (
+        sentences[name_quantile(output.quantile)] = (
             f"95{wording.PERCENT} of answers lie from {wording.number(low)} to {wording.number(high)}, mean "
-            f"{wording.number(output.mean)}; true {wording.number(true)}; rank error "
+            f"{wording.number(output.mean)}; true {wording.number(quantile)}; rank error "
             f"{wording.percent(output.expected_rank_error)}."
         )
-    entries["Best for the values"] = _compare_weights(solution)
-    if solution.own is not None and solution.parameters.own_bound is not None:
-        error = mean_error(solution.own)
-        name = f"Your own bound, {wording.counted(solution.parameters.own_bound, 'row')}"
+    sentences["Best for the values"] = _compare_weights(solution)
+    if parameters.own_bound is not None:
+        error = mean_error(solution.own_outputs)
         change = wording.change(error, solution.rank_error)
-        entries[name] = standard.compare_own_bound("rank error", wording.percent(error), change)
-    entries |= _describe_subsamples(solution)
-    counts_error = with_spread(solution.counts_error, solution.counts_standard_error)
-    but_counts = ", only the counts, which are private" if solution.parameters.protects_users else ""
-    entries["From counts alone"] = (
+        sentences[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = (
+            standard.compare_own_bound("rank error", wording.percent(error), change)
+        )
+    sentences |= _describe_subsamples(solution)
+    counts_error = format_error(solution.counts_error, solution.counts_standard_error)
+    except_counts = ", only the counts, which are private" if parameters.protects_users else ""
+    sentences["From counts alone"] = (
         f"a bound of {wording.number(solution.counts_bound)}, with an error of {counts_error} here. It reveals nothing "
-        f"about the values{but_counts}."
+        f"about the values{except_counts}."
     )
-    entries |= _describe_other_relation(solution)
-    histogram = solution.problem.histogram
+    other_epsilon = f"the same release is {format_rounded_up(parameters.epsilon_of_other)}-DP if"
+    if parameters.protects_users:
+        sentences["If only values change"] = (
+            f"{other_epsilon} one user's values change and the rows per user are public."
+        )
+    elif parameters.weighting is not Weighting.NONE:
+        sentences["If a user comes or goes"] = (
+            f"{other_epsilon} one user is added or removed with all their rows, for a bound of "
+            f"{wording.counted(solution.bound, 'row')} that was not computed from these data. Such a user moves the "
+            "score by at most max(q, 1 − q) times the bound."
+        )
     factor = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
-    entries[noise_error.NAME] = (
-        "for these rows nothing is assumed about users. As an estimate for the population, the standard error is "
+    sentences[noise_error.NAME] = (
+        "for these rows nothing is assumed about users. For the population, the standard error is "
         f"{factor} times that of independent rows if the intra-class correlation ρ is {noise_error.ASSUMED_SHARE}."
     )
-    if solution.ties:
-        entries["Least possible"] = (
+    if solution.has_ties:
+        sentences["Least possible"] = (
             f"{wording.percent(solution.least_error)} under this base: values tie, or the base has no mass there."
         )
-    if solution.kind is WeightKind.CAP and solution.parameters.weighting is Weighting.CAP:
+    if parameters.weighting is Weighting.CAP:
         affected = histogram.users_above(int(solution.bound))
         lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
-        entries["Who is affected"] = (
+        sentences["Who is affected"] = (
             f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
             f"{wording.agreeing(affected, 'lies', 'lie')} over the bound; {wording.percent(lost_share)} of all rows "
             "are left out."
         )
-    return entries
+    return sentences
 
 
 def _name_unbounded(parameters: QuantileParameters) -> str:
@@ -165,68 +177,32 @@ def _name_unbounded(parameters: QuantileParameters) -> str:
 
 def _compare_weights(solution: QuantileSolution) -> str:
     """Compare the best bounds of both kinds, first the kind in use."""
-    first = solution.choices.of(solution.kind)
-    choices = (
-        first,
-        *(choice for choice in (solution.choices.smooth, solution.choices.cap) if choice is not first),
-    )
-    texts = (
-        f"{KIND_NAMES[choice.kind]} with a bound of {wording.number(choice.bound)}: "
-        f"{with_spread(choice.rank_error, choice.standard_error)}"
-        for choice in choices
-    )
     smooth, cap = solution.choices.smooth, solution.choices.cap
-    is_close = (
-        abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error and cap.standard_error > 0.0
-    )
+    texts = [
+        f"{KIND_NAMES[choice.kind]} with a bound of {wording.number(choice.bound)}: "
+        f"{format_error(choice.rank_error, choice.standard_error)}"
+        for choice in sorted((smooth, cap), key=lambda choice: choice.kind is not solution.kind)
+    ]
+    is_close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error > 0.0
     doubt = " The two are too close to tell apart over these subsamples." if is_close else ""
     return f"{'; '.join(texts)}.{doubt}"
 
 
-def _describe_other_relation(solution: QuantileSolution) -> dict[str, str]:
-    """Describe the guarantee of the same release under the other neighbouring relation."""
-    p = solution.parameters
-    opening = f"the same release is {format_rounded_up(p.epsilon_of_other)}-DP if"
-    if p.protects_users:
-        return {
-            "If only values change": f"{opening} one user's values change and the rows per user are public."
-        }
-    if p.weighting is Weighting.NONE:
-        return {}
-    return {
-        "If a user comes or goes": f"{opening} one user is added or removed with all their rows, for a bound of "
-        f"{wording.counted(solution.bound, 'row')} that was not computed from these data. Such a user moves the score "
-        "by at most max(q, 1 − q) times the bound. See *What ε protects* in *More settings*."
-    }
-
-
 def _describe_subsamples(solution: QuantileSolution) -> dict[str, str]:
     """Describe the averages over subsamples of a cap, and how far single subsamples differ."""
-    cap = solution.choices.cap
+    cap, errors = solution.choices.cap, solution.subsample_errors
     if not max(cap.standard_error, solution.standard_error) > 0.0:
         return {}
-    count = wording.number(max(cap.subsamples, solution.subsample_errors.size))
+    count = wording.number(max(cap.subsamples, errors.size))
     text = f"errors are averages over {count} subsamples ± their standard error."
-    if solution.subsample_errors.size > 1:
-        low, high = (
-            wording.percent(float(end))
-            for end in (solution.subsample_errors.min(), solution.subsample_errors.max())
-        )
+    if errors.size > 1:
+        low, high = wording.percent(float(errors.min())), wording.percent(float(errors.max()))
         return {"Random subsamples": f"{text} At the bound in use single subsamples go from {low} to {high}."}
     deviation = wording.percent(cap.standard_error * math.sqrt(cap.subsamples))
     return {"Random subsamples": f"{text} At the best bound their standard deviation is {deviation}."}
 
 
-def list_proofs(solution: QuantileSolution) -> tuple[Proof, ...]:
-    """List the certificates of the best bounds, and how their searches ended."""
-    return (
-        ("Smooth weights", solution.choices.smooth.certificate, solution.choices.smooth.ended),
-        ("Bounded rows", solution.choices.cap.certificate, solution.choices.cap.ended),
-        ("From counts", solution.counts_certificate, "Exact, for the trade-off form of the paper's bound."),
-    )
-
-
-def base(solution: QuantileSolution) -> str:
+def describe_base(solution: QuantileSolution) -> str:
     """Describe what assumption 1 of the paper amounts to on these values."""
     alpha, items = solution.parameters.alpha, []
     for problem in split(solution.problem, solution.parameters.asked):
@@ -238,13 +214,13 @@ def base(solution: QuantileSolution) -> str:
             mass_text = f"β = {wording.percent(beta)}"
             cost_text = f", which costs up to (2W/ε) ln(1/β) = {wording.percent(cost)} of rank"
         items.append(
-            f"- {name_of(problem.quantile)}: ν gives {mass_text} to the values within α = {wording.entered(alpha)} in "
-            f"rank{cost_text}."
+            f"- {name_quantile(problem.quantile)}: ν gives {mass_text} to the values within "
+            f"α = {wording.entered(alpha)} in rank{cost_text}."
         )
     return "\n".join(items)
 
 
-def paper(solution: QuantileSolution) -> str:
+def describe_paper_bound(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
     bound = solution.parameters.rank_bound(solution.problem.histogram)
     value = float(bound.value(solution.kind, solution.counts_bound))
@@ -253,20 +229,11 @@ def paper(solution: QuantileSolution) -> str:
         f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best bound for "
         f"{KIND_NAMES[solution.kind]}: **{wording.counted(solution.counts_bound, 'row')}**, where the paper's bound is "
         f"{wording.number(value)}{vacuous}. On these values the expected error there is "
-        f"{with_spread(solution.counts_error, solution.counts_standard_error)}."
+        f"{format_error(solution.counts_error, solution.counts_standard_error)}."
     )
 
 
-MOST = 0.95
-"""If fewer of the answers lie among the values shown, the page says so."""
-
-
-def outside(share: float) -> str:
-    """Write that the figure leaves out many answers."""
-    return f"{wording.percent(share)} of the answers fall outside the values shown: widen them under *Values shown*."
-
-
-def poorer(solution: QuantileSolution, how: Poorer) -> str:
+def describe_poorer_bases(solution: QuantileSolution, how: Poorer) -> str:
     """Describe the figure of poorer bases, and where the error becomes large."""
     if how is Poorer.MOVED:
         return (
@@ -283,16 +250,16 @@ def poorer(solution: QuantileSolution, how: Poorer) -> str:
     )
 
 
-def samples(solution: QuantileSolution, sampled: SampledAnswers) -> tuple[str, ...]:
+def describe_samples(solution: QuantileSolution, answers: FloatArray) -> tuple[str, ...]:
     """Compare the mean of the simulated answers with the exact mean, per quantile."""
     order = " The answers are sorted, which the exact mean ignores." if len(solution.outputs) > 1 else ""
     sentences = []
-    for output, answers in zip(solution.outputs, sampled.answers.T, strict=True):
-        deviation = float(np.std(answers, ddof=1)) if answers.size > 1 else math.nan
+    for output, output_answers in zip(solution.outputs, answers.T, strict=True):
+        deviation = float(np.std(output_answers, ddof=1)) if output_answers.size > 1 else math.nan
         sentences.append(
-            f"{name_of(output.quantile)}: mean of {wording.counted(answers.size, 'simulated answer')} "
-            f"{wording.number(float(answers.mean()), 4)} (standard error "
-            f"{wording.number(deviation / math.sqrt(answers.size), 2)}), exact mean "
+            f"{name_quantile(output.quantile)}: mean of {wording.counted(output_answers.size, 'simulated answer')} "
+            f"{wording.number(float(output_answers.mean()), 4)} (standard error "
+            f"{wording.number(deviation / math.sqrt(output_answers.size), 2)}), exact mean "
             f"{wording.number(output.mean, 4)}.{order}"
         )
     return tuple(sentences)
@@ -302,7 +269,7 @@ RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
 """Where answers can fall, of bases that end somewhere."""
 
 
-def inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
+def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
     """Say which values and which part of epsilon the answer is computed with."""
     assert dataset.values is not None
     values = dataset.values.values
@@ -318,7 +285,7 @@ def inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
     return " ".join(sentences)
 
 
-def methods(solution: QuantileSolution, data: Dataset) -> Methods:
+def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = (
@@ -333,42 +300,36 @@ def methods(solution: QuantileSolution, data: Dataset) -> Methods:
         )
     if len(p.asked) > 1:
         text += f" Each of the {len(p.asked)} quantiles took an even part of ε."
-    if p.weighting is Weighting.NONE:
-        limited = without = "All rows had the same weight, and rows per user were not bounded."
+    is_bounded = p.weighting is not Weighting.NONE
+    if not is_bounded:
+        template = "All rows had the same weight, and rows per user were not bounded."
     elif p.weighting is Weighting.CAP:
         template = "At most {} of each user, drawn at random, were kept."
-        limited = template.format(wording.counted(solution.bound, "row"))
-        without = template.format("a fixed number of rows")
     else:
         template = "Rows were weighted such that no user weighs more than {}."
-        rows = wording.agreeing(solution.bound, "row", "rows")
-        limited = template.format(f"{wording.number(solution.bound, 6)} {rows}")
-        without = template.format("a fixed number of rows")
+    rows = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
     error = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
         f"{wording.percent(solution.rank_error)} of the rows."
     )
-    unbounded = p.weighting is Weighting.NONE
     return Methods(
         guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
-        sentences=f"{limited} {text} {error}",
-        public_sentences=f"{without} {text}",
+        sentences=f"{template.format(rows)} {text} {error}",
+        public_sentences=f"{template.format('a fixed number of rows')} {text}",
         disclosure=data.provenance,
         rule=_rule(p),
-        subject="The error" if unbounded else "The bound",
-        choice_source=ChoiceSource.ENTERED if unbounded else ChoiceSource.COMPUTED,
+        subject="The bound" if is_bounded else "The error",
+        choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
 
 
 def _describe_release(p: QuantileParameters) -> str:
-    if len(p.asked) > 1:
-        levels = [wording.entered(q) for q in p.asked]
-        return f"The {', '.join(levels[:-1])} and {levels[-1]} quantiles were released"
-    return (
-        "The median was released"
-        if p.asked[0] == 0.5
-        else f"The {wording.entered(p.asked[0])}-quantile was released"
-    )
+    if p.asked == (0.5,):
+        return "The median was released"
+    levels = [wording.entered(q) for q in p.asked]
+    if len(levels) == 1:
+        return f"The {levels[0]}-quantile was released"
+    return f"The {', '.join(levels[:-1])} and {levels[-1]} quantiles were released"
 
 
 def _rule(p: QuantileParameters) -> str:
@@ -382,34 +343,34 @@ def _rule(p: QuantileParameters) -> str:
     return "The bound has the smallest expected rank error of those tried."
 
 
-def of_quantile(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
-    """List the bound in use, the best bound of the other kind, and the entered bound."""
-    p = solution.parameters
-    low, high = _ends(solution)
+def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
+    """Write programs for the bound in use, the best bound of the other kind, and the entered bound."""
+    p, choices = solution.parameters, solution.choices
+    low, high = _list_ends(solution)
     base = fields_of_data(dataset) | {
         "lower": low,
         "upper": high,
         "quantiles": p.asked,
         "neighbours": p.neighbours,
     }
-    alternative = WeightKind.CAP if solution.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
-    none = p.weighting is Weighting.NONE
+    other = WeightKind.CAP if solution.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    is_bounded = p.weighting is not Weighting.NONE
     bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
-        (solution.kind, solution.choices.of(solution.kind).bound if none else solution.bound, {}),
-        (alternative, solution.choices.of(alternative).bound, {}),
+        (solution.kind, solution.bound if is_bounded else choices.of(solution.kind).bound, {}),
+        (other, choices.of(other).bound, {}),
     ]
     if p.own_bound is not None:
         bounds.append((solution.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
-    programs: list[Form] = []
-    for weighting, bound, whose in bounds:
-        if weighting is WeightKind.CAP:
-            programs.append((cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **whose}))
-        else:
-            programs.append((smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **whose}))
+    programs: list[Form] = [
+        (cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label})
+        if weighting is WeightKind.CAP
+        else (smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label})
+        for weighting, bound, label in bounds
+    ]
     return build_forms(p.epsilon, base, programs)
 
 
-def _ends(solution: QuantileSolution) -> tuple[float, float]:
+def _list_ends(solution: QuantileSolution) -> tuple[float, float]:
     """Return the range of the answer: the ends of the base, or four standard deviations around a normal base."""
     breaks, spread = solution.problem.base.breaks, 4.0 * (solution.parameters.spread or 0.0)
     return float(breaks[0]) - spread, float(breaks[-1]) + spread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from dpcore.answer.answer import (
@@ -33,9 +34,9 @@ from dpcore.code.forms import summed_column
 from dpcore.common import noise_error
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
-from dpcore.total.answer import plots, signed_words, words
+from dpcore.total.answer import plots, words
 from dpcore.total.answer.solution import SignedSolution, TotalSolution, solve
-from dpcore.total.nonnegative import NEIGHBOURS
+from dpcore.total.nonnegative import NEIGHBOURS, TotalErrors, errors
 from dpcore.total.parameters import (
     ASSUMPTIONS,
     ASSUMPTIONS_ON_RELEASE,
@@ -74,8 +75,7 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
     """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
     yield (
         "A fixed quantile of the users' totals is a near-best bound only around one ε: at smaller ε its error is "
-        "nearly all noise, at larger ε nearly all bias, and its curve is flat there. The best bound moves with ε. "
-        "*This is figure 1 of Amin et al. 2019, drawn for your data.*"
+        "nearly all noise, at larger ε nearly all bias. *This is figure 1 of Amin et al. 2019 for your data.*"
     )
     parameters, problem = answer.parameters, replace(answer.solution.problem, epsilon=1.0)
     points = yield Search(
@@ -154,6 +154,11 @@ def build_answer(
 
 
 def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
+    parts = {
+        BIAS: float(solution.at_bound.bias),
+        NOISE: float(solution.at_bound.noise_by(parameters.measure)),
+    }
+    has_error = solution.choice.max_total > 0.0
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, data),
@@ -162,7 +167,7 @@ def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: Tot
         disclosure=data.provenance,
         facts=words.list_facts(solution, parameters.own_bound),
         proofs=(("Bound", solution.choice.certificate, solution.choice.stop_reason),),
-        code=words.write_total_forms(solution, data),
+        code=words.write_forms(solution, data, parameters),
         near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,
@@ -175,50 +180,54 @@ def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: Tot
         },
         make_methods=lambda: words.write_methods(solution, data, parameters),
         setting=_setting(parameters, solution.unit.column or summed_column(data)),
-        error_parts=build_error_parts(
-            {
-                BIAS: float(solution.at_bound.bias),
-                NOISE: float(solution.at_bound.noise_by(parameters.measure)),
-            },
-            solution.unit.amount,
-        )
-        if solution.choice.max_total > 0.0
-        else (),
+        error_parts=build_error_parts(parts, solution.unit.amount) if has_error else (),
         sections=SECTIONS,
     )
+    release = "count of rows" if solution.problem.is_integer else "sum"
+    return _add_choice(answer, data, release, lambda: _list_bound_details(solution), {"lower", "upper"})
+
+
+def _add_choice(
+    answer: Answer,
+    data: Dataset,
+    release: str,
+    details: Callable[[], dict[str, object]],
+    left_out: set[str],
+) -> Answer:
     return add_choice(
         answer,
         data,
-        "count of rows" if solution.problem.is_integer else "sum",
-        lambda: _choice_details(solution),
-        question=QUESTION_NOTES,
-        data={"column": solution.unit.column},
-        left_out={*BESIDE_THE_BOUND, "lower", "upper"},
+        release,
+        details,
+        question={
+            "neighbours": NEIGHBOURS.value,
+            "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
+        },
+        data={"column": answer.solution.unit.column},
+        # These choose neither a bound nor a range.
+        left_out={"own_share", "runs", "seed", "highest_total"} | left_out,
     )
 
 
-BESIDE_THE_BOUND = ("own_share", "runs", "seed", "highest_total")
-"""Parameters that choose neither a bound nor a range."""
-QUESTION_NOTES = {
-    "neighbours": NEIGHBOURS.value,
-    "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
-}
+def _list_errors(unit_noise: float, errors: TotalErrors, bias: float) -> dict[str, object]:
+    return {
+        "noise_scale": unit_noise * float(errors.bounds),
+        "bias": bias,
+        "mean_noise": float(errors.noise),
+        "expected_absolute_error": float(errors.absolute_error),
+        "root_mean_squared_error": float(errors.rmse),
+    }
 
 
-def _choice_details(solution: TotalSolution) -> dict[str, object]:
+def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
     """Compute the numbers of the file, which are about the exact bound; card and code have the rounded one."""
     problem, choice = solution.problem, solution.choice
+    bound: dict[str, object] = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
     if problem.is_integer:
-        bound: dict[str, object] = {"max_contributions": int(choice.max_total)}
-    else:
-        bound = {"max_total": choice.max_total, "max_total_rounded": solution.bound}
+        bound = {"max_contributions": int(choice.max_total)}
     return {
         **bound,
-        "noise_scale": problem.unit_noise * choice.max_total,
-        "bias": choice.bias,
-        "mean_noise": choice.noise,
-        "expected_absolute_error": choice.absolute_error,
-        "root_mean_squared_error": choice.rmse,
+        **_list_errors(problem.unit_noise, errors(problem, choice.max_total), choice.bias),
         "bound_on_absolute_error": choice.bound,
         "error_of_publishing_zero": choice.error_of_nothing,
         "users_affected": choice.users_affected,
@@ -247,13 +256,13 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
 
 def _build_signed(data: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
     answer = Answer(
-        headline=signed_words.write_headline(solution),
-        detail=signed_words.write_detail(solution, data),
-        numbers=signed_words.list_numbers(solution),
+        headline=words.write_signed_headline(solution),
+        detail=words.write_signed_detail(solution, data),
+        numbers=words.list_signed_numbers(solution),
         assumptions=SIGNED_ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=signed_words.list_facts(solution, parameters),
-        code=words.write_signed_forms(solution, data, parameters),
+        facts=words.list_signed_facts(solution, parameters),
+        code=words.write_forms(solution, data, parameters),
         parameters=parameters,
         solution=solution,
         plots={"total-signed": lambda: plots.plot_signed(solution, data, parameters)},
@@ -261,29 +270,20 @@ def _build_signed(data: Dataset, parameters: TotalParameters, solution: SignedSo
         setting=_setting(parameters, solution.unit.column),
         sections=SIGNED_SECTIONS,
     )
-    return add_choice(
-        answer,
-        data,
-        "sum of totals of both signs",
-        lambda: _range_details(solution, parameters),
-        question=QUESTION_NOTES,
-        data={"column": solution.unit.column},
-        left_out={*BESIDE_THE_BOUND, "measure", "own_bound"},
+    release = "sum of totals of both signs"
+    return _add_choice(
+        answer, data, release, lambda: _list_range_details(solution, parameters), {"measure", "own_bound"}
     )
 
 
-def _range_details(solution: SignedSolution, parameters: TotalParameters) -> dict[str, object]:
+def _list_range_details(solution: SignedSolution, parameters: TotalParameters) -> dict[str, object]:
     clipped = solution.clipped
-    unit_scale = noise_error.compute_unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
+    unit_noise = noise_error.compute_unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
     return {
         "lower": clipped.low,
         "upper": clipped.high,
         "range_comes_from": "entered" if solution.is_entered else "the data",
-        "noise_scale": unit_scale * clipped.sensitivity,
-        "bias": clipped.bias,
-        "mean_noise": clipped.noise,
-        "expected_absolute_error": clipped.absolute_error,
-        "root_mean_squared_error": clipped.rmse,
+        **_list_errors(unit_noise, clipped.errors, clipped.bias),
         "users_below_lower": clipped.users_below,
         "users_above_upper": clipped.users_above,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
-from dpcore.total.answer.solution import SignedSolution, TotalSolution
-from dpcore.total.answer.words import MEASURE_NAMES
+from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters
 from dpcore.total.signed import lacking
@@ -50,7 +50,7 @@ MAX_ERRORS = 5.0
 def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | None) -> Plot:
     """Plot the error against T by the chosen measure, with its two parts: the main figure."""
     choice, problem, unit = solution.choice, solution.problem, solution.unit
-    columns, measure = _list_columns(solution.errors), solution.problem.measure
+    columns, measure = _list_columns(solution.errors), solution.measure
     chosen = _build_curve(columns, measure, CHOSEN_WIDTH, is_first=True)
     items: list[Item] = [*_build_parts(columns, measure), chosen]
     if 0.0 < solution.near_optimal[0] < solution.near_optimal[1]:
@@ -79,12 +79,9 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
     """Plot the error against T by each measure, each with its own best T, as far as the curves go."""
     items, columns = list[Item](), _list_columns(solution.errors)
     # The chosen one last, so that it lies on top.
-    for measure in sorted(Measure, key=lambda measure: measure is solution.problem.measure):
-        width, best = (
-            CHOSEN_WIDTH if measure is solution.problem.measure else WIDTH,
-            solution.bounds_by_measure[measure],
-        )
-        curve = _build_curve(columns, measure, width)
+    for measure in sorted(Measure, key=lambda measure: measure is solution.measure):
+        best = solution.bounds_by_measure[measure]
+        curve = _build_curve(columns, measure, CHOSEN_WIDTH if measure is solution.measure else WIDTH)
         items.append(curve)
         if best > 0.0:
             error = float(total.errors(solution.problem, best).error_by(measure))
@@ -102,12 +99,10 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
     chosen = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
     items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), chosen]
     if clipped.sensitivity > 0.0:
-        name, style, symbol = (
-            ("Your [L, U], at max(|L|, |U|)", Style.ENTERED, "square")
-            if solution.is_entered
-            else ("Proposed range", chosen.style, "diamond")
-        )
-        items.append(Mark(name, clipped.sensitivity, solution.error, style, symbol))
+        mark = Mark("Proposed range", clipped.sensitivity, solution.error, chosen.style)
+        if solution.is_entered:
+            mark = replace(mark, name="Your [L, U], at max(|L|, |U|)", style=Style.ENTERED, symbol="square")
+        items.append(mark)
     if own_bound and (own_error := solution.own_error(parameters)) is not None:
         items.append(Mark("Your own bound, on either side", own_bound, own_error, Style.ENTERED, "square"))
     columns["missing"], handle = lacking(solution.totals, solution.bounds), None
@@ -126,8 +121,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
         )
     title = "Error when totals are clipped on both sides"
     alt = (
-        "Error of the sum when every total is clipped at the same size on both sides: noise grows with that size; "
-        "what is cut away falls."
+        "Error over the size at which every total is clipped on both sides: noise grows with it, bias falls."
     )
     return _plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
 
@@ -213,18 +207,18 @@ def _plot(
 def _describe(solution: TotalSolution) -> str:
     amount, choice = solution.unit.amount, solution.choice
     return (
-        f"The {MEASURE_NAMES[solution.problem.measure]} is smallest at a bound of {amount(choice.max_total, 4)}: "
+        f"The {MEASURE_NAMES[solution.measure]} is smallest at a bound of {amount(choice.max_total, 4)}: "
         f"{amount(choice.certificate.value)}. Below, the bias rises; above, the noise."
     )
 
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up")
-LINES: tuple[dict[str, Any], ...] = (
-    {"style": Style.TOTAL},
-    {"style": Style.SAMPLING, "width": 2.0},
-    {"style": Style.SMOOTH, "dash": "dash", "width": 2.0},
-    {"style": Style.PRIVACY, "dash": "dashdot", "width": 2.0},
+STRATEGY_STYLES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("best", "circle", {"style": Style.TOTAL}),
+    ("median", "square", {"style": Style.SAMPLING, "width": 2.0}),
+    ("quantile_95", "diamond", {"style": Style.SMOOTH, "dash": "dash", "width": 2.0}),
+    ("own_quantile", "triangle-up", {"style": Style.PRIVACY, "dash": "dashdot", "width": 2.0}),
 )
+"""Column, symbol and line of each of `list_strategies`."""
 
 
 def list_strategies(share: float) -> tuple[Strategy, ...]:
@@ -265,23 +259,32 @@ def plot_strategies(
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for row, strategy in enumerate(curves.strategies):
-        key, name, line = _make_key(strategy, row), _name_strategy(curves, row), LINES[row]
+        key, name = _make_key(strategy, row), _name_strategy(curves, row)
+        _, symbol, line = STRATEGY_STYLES[row]
         columns[f"{key}_bound"] = curves.bounds[row]
         columns[f"{key}_relative_error"] = curves.relative_error[row]
         items.append(Curve(name, epsilons, curves.relative_error[row], **line))
         if points is not None and strategy in points.strategies:
             errors, margin = points.relative_error[row], 2.0 * points.standard_error[row]
             ends = errors - margin, errors + margin
-            options: dict[str, Any] = {"symbol": SYMBOLS[row], "size": 7, "is_unnamed": True}
-            name = f"{name}, simulated"
-            items.append(Points(name, points.epsilons, errors, line["style"], *ends, **options))
+            items.append(
+                Points(
+                    f"{name}, simulated",
+                    points.epsilons,
+                    errors,
+                    line["style"],
+                    *ends,
+                    is_unnamed=True,
+                    symbol=symbol,
+                    size=7,
+                )
+            )
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
     if epsilon_axis.contains(epsilon):
         items.append(Level("Your ε", epsilon, is_vertical=True))
     near_best_texts = [
-        f"{strategy.name} {_describe_near_best(curves, row)}"
-        for row, strategy in enumerate(curves.strategies)
-        if row > 0
+        f"{curves.strategies[row].name} {_describe_near_best(curves, row)}"
+        for row in range(1, len(curves.strategies))
     ]
     return Plot(
         "total-strategies",
@@ -299,7 +302,7 @@ def plot_strategies(
 def _describe_near_best(curves: StrategyCurves, row: int) -> str:
     near_best = find_near_best(curves, row)
     if near_best is None:
-        return "nowhere"
+        return "at no ε"
     return f"for ε from {wording.number(near_best[0], 2)} to {wording.number(near_best[1], 2)}"
 
 
@@ -311,8 +314,8 @@ def _name_strategy(curves: StrategyCurves, row: int) -> str:
 
 
 def _make_key(strategy: Strategy, row: int) -> str:
-    own_key = f"own_quantile_{wording.digits(100.0 * (strategy.share or 0.0))}"
-    return ("best", "median", "quantile_95", own_key)[row]
+    key = STRATEGY_STYLES[row][0]
+    return f"{key}_{wording.digits(100.0 * (strategy.share or 0.0))}" if key == "own_quantile" else key
 
 
 def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
@@ -329,18 +332,12 @@ def write_sentences(curves: StrategyCurves, points: StrategyPoints | None) -> tu
     """Write where each fixed quantile is near the best, and what was simulated."""
     ten = f"10{wording.PERCENT}"
     sentences = [
-        f"**{_name_strategy(curves, row)}:** "
-        + (
-            f"more than {ten} worse than the best bound at every ε."
-            if find_near_best(curves, row) is None
-            else f"within {ten} of the best bound's error {_describe_near_best(curves, row)}."
-        )
+        f"**{_name_strategy(curves, row)}:** within {ten} of the best bound's error {_describe_near_best(curves, row)}."
         for row in range(1, len(curves.strategies))
     ]
     if points is not None:
         stop_text = "Stopped early. " if points.cancelled else ""
         sentences.append(
-            f"{stop_text}{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors. "
-            "The noise comes from NumPy, so this is not a release."
+            f"{stop_text}{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors."
         )
     return tuple(sentences)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpcore import total
 from dpcore.answer.against import BoundComparison
+from dpcore.answer.limits import Limits
 from dpcore.common import noise_error, wording
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
@@ -19,10 +20,12 @@ from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
 from dpcore.total.signed import ClippedSum, clipped_sum, proposed_bound, symmetric_errors
-from dpcore.total.strategies import NoiseComparison, compare_noises
 
-Limits = tuple[tuple[float, float], tuple[float, float]]
-"""(from, to) of the bound's axis and of the error's."""
+MEASURE_NAMES = {
+    Measure.ABSOLUTE: "expected absolute error",
+    Measure.RMSE: "root mean squared error",
+    Measure.BOUND: "paper's bound",
+}
 CURVE_POINTS = 240
 WIDEST = 1e6
 """The bound's axis starts at most this factor below the largest total."""
@@ -59,56 +62,77 @@ class Unit:
         return number if self.column else f"{number} {'row' if value == 1 else 'rows'}"
 
 
-@dataclass(frozen=True)
-class TotalSolution:
-    """All that depends on data and question, but not on a bound or a quantile of the person's own.
+@dataclass(frozen=True, kw_only=True)
+class _CurveSolution:
+    """What both kinds of totals have: what every user adds, and errors over a bound.
 
     Attributes:
         user_totals: What every user adds.
-        problem: The question on these data.
-        choice: The best bound.
-        bound: The best bound, in few digits where totals of a column are bounded: what the card says and code applies.
-        at_bound: Errors at ``bound``.
-        near_optimal: Smallest and largest bound within 5 % of the best error.
         bounds: T of the curves, ascending, shape (points,).
         errors: Over ``bounds``.
-        limits: (from, to) of the bound's axis and of the error's axis; they depend on the data alone.
     """
 
     user_totals: UserTotals
-    problem: TotalProblem
-    choice: TotalChoice
-    bound: float
-    at_bound: TotalErrors
-    near_optimal: tuple[float, float]
     bounds: FloatArray
     errors: TotalErrors
-    limits: Limits
 
     @property
     def unit(self) -> Unit:
         """Return the unit of the amounts."""
         return Unit(self.user_totals.column)
 
+
+@dataclass(frozen=True, kw_only=True)
+class TotalSolution(_CurveSolution):
+    """All that depends on data and question, but not on a bound or a quantile of the person's own.
+
+    Attributes:
+        problem: The question on these data.
+        choice: The best bound.
+        bound: The best bound, in few digits where totals of a column are bounded: what the card says and code applies.
+        at_bound: Errors at ``bound``.
+        near_optimal: Smallest and largest bound within 5 % of the best error.
+    """
+
+    problem: TotalProblem
+    choice: TotalChoice
+    bound: float
+    at_bound: TotalErrors
+    near_optimal: tuple[float, float]
+
     @property
-    def rounded(self) -> bool:
-        """Return True if ``bound`` is not the very best bound, which the certificate is about."""
-        return self.bound != self.choice.max_total
+    def measure(self) -> Measure:
+        """Return the error that the bound minimises."""
+        return self.problem.measure
 
     def error(self, bound: float) -> float:
         """Return the error at a bound, by the problem's measure."""
         return float(total.measured(self.problem, bound))
 
+    @property
+    def limits(self) -> tuple[Limits, Limits]:
+        """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone.
+
+        The error goes from below what the best bound costs at epsilon = 10 to above what publishing 0 costs.
+        """
+        amounts = self.problem.amounts
+        problem = TotalProblem(amounts, 10.0)
+        cheapest = float(total.measured(problem, total.optimal_bound(problem)))
+        return bound_limits(amounts), (cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5)
+
     @cached_property
     def bounds_by_measure(self) -> dict[Measure, float]:
         """Return the best bound by each measure, in few digits as ``bound`` is."""
-        each = {measure: replace(self.problem, measure=measure) for measure in Measure}
-        return {measure: total.short_bound(p, total.optimal_bound(p)) for measure, p in each.items()}
+        return {measure: _find_short_bound(replace(self.problem, measure=measure)) for measure in Measure}
 
     @cached_property
-    def noises(self) -> NoiseComparison:
+    def choices_by_noise(self) -> dict[NoiseKind, TotalChoice]:
         """Return the best bound under either noise; Gaussian noise is taken at `delta`."""
-        return compare_noises(self.problem, self.delta)
+        deltas = {NoiseKind.LAPLACE: None, NoiseKind.GAUSSIAN: self.delta}
+        return {
+            noise: total.best_bound(replace(self.problem, mechanism=noise, delta=delta))
+            for noise, delta in deltas.items()
+        }
 
     @property
     def delta(self) -> float:
@@ -116,30 +140,23 @@ class TotalSolution:
         return DEFAULT_DELTA if self.problem.delta is None else self.problem.delta
 
 
-@dataclass(frozen=True)
-class SignedSolution:
-    """Totals of both signs, clipped to [L, U].
+def _find_short_bound(problem: TotalProblem) -> float:
+    return total.short_bound(problem, total.optimal_bound(problem))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignedSolution(_CurveSolution):
+    """Totals of both signs, clipped to [L, U]; the errors are those of clipping to [-T, T].
 
     Attributes:
-        user_totals: What every user adds.
         clipped: What the range costs.
         is_entered: Whether the person entered the range; else it is [-T, T] read off the data.
         measure: By which the error is said: the expected one in place of a bound on it, since cuts may cancel.
-        bounds: T of the curves for [-T, T].
-        errors: Over ``bounds``.
     """
 
-    user_totals: UserTotals
     clipped: ClippedSum
     is_entered: bool
     measure: Measure
-    bounds: FloatArray
-    errors: TotalErrors
-
-    @property
-    def unit(self) -> Unit:
-        """Return the unit of the amounts."""
-        return Unit(self.user_totals.column)
 
     @property
     def totals(self) -> FloatArray:
@@ -151,16 +168,16 @@ class SignedSolution:
         """Return the error at the person's own bound on either side, by ``measure``; None for none."""
         if not parameters.own_bound:
             return None
-        how = (parameters.epsilon, parameters.mechanism, parameters.delta)
-        return float(symmetric_errors(self.totals, parameters.own_bound, *how).error_by(self.measure))
+        release = (parameters.epsilon, parameters.mechanism, parameters.delta)
+        return float(symmetric_errors(self.totals, parameters.own_bound, *release).error_by(self.measure))
 
     @property
     def error(self) -> float:
         """Return the error of the clipped sum, by ``measure``."""
-        return self.clipped.rmse if self.measure is Measure.RMSE else self.clipped.absolute_error
+        return float(self.clipped.errors.error_by(self.measure))
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> tuple[Limits, Limits]:
         """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
         sizes = np.abs(self.totals)
         largest_error = float(sizes.sum())
@@ -192,7 +209,7 @@ def solve(
     if why := explain_refusal(given_totals):
         raise refuse(why)
     if given_totals.amounts is None:
-        return _clipped(given_totals, parameters)
+        return _clip(given_totals, parameters)
     problem = parameters.problem(given_totals.amounts)
     choice = total.best_bound(problem)
     bound = total.short_bound(problem, choice.max_total)
@@ -208,27 +225,26 @@ def solve(
         near_optimal=total.bounds_within(problem),
         bounds=bounds,
         errors=total.errors(problem, bounds),
-        limits=(bound_limits(given_totals.amounts), error_limits(given_totals.amounts)),
     )
 
 
-def _clipped(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
+def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     """Evaluate the range that was entered, or one proposed from the data."""
     assert totals.signed is not None
-    how = (parameters.epsilon, parameters.mechanism, parameters.delta)
+    release = (parameters.epsilon, parameters.mechanism, parameters.delta)
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None
     if low is None or high is None:
-        high = proposed_bound(totals.signed, *how)
+        high = proposed_bound(totals.signed, *release)
         low = -high
     bounds = curve_bounds(Amounts.from_totals(np.abs(totals.signed)))
     return SignedSolution(
         user_totals=totals,
-        clipped=clipped_sum(totals.signed, low, high, *how),
+        clipped=clipped_sum(totals.signed, low, high, *release),
         is_entered=is_entered,
         measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
-        errors=symmetric_errors(totals.signed, bounds, *how),
+        errors=symmetric_errors(totals.signed, bounds, *release),
     )
 
 
@@ -247,12 +263,12 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparis
 
     def best(epsilon: float) -> tuple[float, float]:
         problem_there = replace(problem, epsilon=epsilon)
-        bound = total.short_bound(problem_there, total.optimal_bound(problem_there))
+        bound = _find_short_bound(problem_there)
         return bound, float(total.measured(problem_there, bound))
 
     return BoundComparison(
         f"Best bound ({unit.per_user})",
-        f"{_MEASURED[parameters.measure]} ({unit.axis})",
+        f"{wording.capital(MEASURE_NAMES[parameters.measure])} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,
@@ -262,14 +278,7 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparis
     )
 
 
-_MEASURED = {
-    Measure.ABSOLUTE: "Expected error",
-    Measure.RMSE: "Root mean squared error",
-    Measure.BOUND: "Bias plus noise",
-}
-
-
-def bound_limits(amounts: Amounts) -> tuple[float, float]:
+def bound_limits(amounts: Amounts) -> Limits:
     """Return (from, to) of the bound's axis: from the smallest positive total to the largest.
 
     Where all totals are large it begins at a hundredth of the largest, or at 1: with few users, or at a small epsilon,
@@ -285,16 +294,6 @@ def curve_bounds(amounts: Amounts) -> FloatArray:
     low, high = bound_limits(amounts)
     extra = [high, *(amounts.values if amounts.values.size <= 60 else ())]
     return log_spaced(low, 2.0 * high, CURVE_POINTS, extra=extra)
-
-
-def error_limits(amounts: Amounts) -> tuple[float, float]:
-    """Return (from, to) of the error's axis; they depend on the data alone.
-
-    From below what the best bound costs at epsilon = 10 to above what publishing 0 costs.
-    """
-    problem = TotalProblem(amounts, 10.0)
-    cheapest = float(total.measured(problem, total.optimal_bound(problem)))
-    return cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5
 
 
 def largest_ratio(noise: NoiseKind) -> float:

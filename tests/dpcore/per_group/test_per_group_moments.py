@@ -64,7 +64,7 @@ def test_moments_agree_with_runs_of_the_mechanism(
         rank[:, own] = np.argsort(np.argsort(rng.random((runs, own.size)), axis=1), axis=1)
     kept = np.where(rank < max_groups, np.clip(problem.amounts, -max_amount, max_amount), 0.0)
     release = kept @ (small.group_codes[:, None] == np.arange(small.num_groups))
-    scale = float(asked.pair_sensitivity(max_groups, max_amount)) * asked.unit_noise
+    scale = float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * asked.unit_noise
     draw = rng.laplace if noise is NoiseKind.LAPLACE else rng.normal
     error = release + draw(0.0, scale, release.shape) - problem.totals
     found = moments(problem, max_groups, max_amount)

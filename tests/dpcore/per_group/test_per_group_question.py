@@ -126,7 +126,9 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
         for relation, change in zip(RELATIONS, (one, one - other), strict=True):
             asked = PerGroupParameters(1.0, noise=noise, delta=delta, neighbours=relation)
             moved = np.linalg.norm(change, order)
-            assert moved <= float(asked.pair_sensitivity(max_groups, max_amount)) * (1 + 1e-12)
+            assert moved <= float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * (
+                1 + 1e-12
+            )
 
 
 def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it() -> None:
@@ -134,7 +136,7 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation in RELATIONS:
             asked = PerGroupParameters(1.0, Statistic.SIGNED_SUM, neighbours=relation, **noise)  # type: ignore[arg-type]
-            declared, largest = float(asked.pair_sensitivity(3, 4)), 0.0
+            declared, largest = float(asked.norm_sensitivity(asked.pair_norm(3, 4))), 0.0
             for _ in range(400):
                 vectors = np.zeros((2, 8))
                 for vector in vectors:
@@ -155,7 +157,7 @@ def test_sums_of_any_sign_and_means_move_by_no_more_than_declared_and_reach_it()
             )
             # Two entries of at least 0 per group, from either end of the range: 4 rows add 40 to them together.
             entries = PerGroupParameters(1.0, neighbours=relation, **noise)  # type: ignore[arg-type]
-            declared, largest = float(entries.pair_sensitivity(3, 40)), 0.0
+            declared, largest = float(entries.norm_sensitivity(entries.pair_norm(3, 40))), 0.0
             for _ in range(400):
                 vectors = np.zeros((2, 8, 2))
                 for vector in vectors:
@@ -181,7 +183,7 @@ def test_the_declared_sensitivity_is_reached() -> None:
     for noise, order in (({}, 1), (GAUSSIAN, 2)):
         for relation, change in zip(RELATIONS, (gone, gone - come), strict=True):
             asked = PerGroupParameters(1.0, neighbours=relation, **noise)  # type: ignore[arg-type]
-            assert float(asked.pair_sensitivity(3, 4)) == pytest.approx(
+            assert float(asked.norm_sensitivity(asked.pair_norm(3, 4))) == pytest.approx(
                 np.linalg.norm(change, order), rel=1e-14
             )
 
@@ -189,12 +191,12 @@ def test_the_declared_sensitivity_is_reached() -> None:
 def test_noise_is_that_of_the_declared_sensitivity() -> None:
     for relation, (epsilon, groups, amount) in product(RELATIONS, [(0.3, 4, 7.0), (2.0, 1, 0.5)]):
         laplace = PerGroupParameters(epsilon, neighbours=relation)
-        s = float(laplace.pair_sensitivity(groups, amount))
+        s = float(laplace.norm_sensitivity(laplace.pair_norm(groups, amount)))
         deviation = math.sqrt(LaplaceNoise.for_release(s, epsilon).variance)
         assert float(laplace.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)
         assert float(laplace.norm_noise(groups * amount)) == pytest.approx(deviation, rel=1e-14)
         gaussian = PerGroupParameters(epsilon, neighbours=relation, **GAUSSIAN)  # type: ignore[arg-type]
-        s = float(gaussian.pair_sensitivity(groups, amount))
+        s = float(gaussian.norm_sensitivity(gaussian.pair_norm(groups, amount)))
         deviation = GaussianNoise.for_release(s, epsilon, 1e-6).scale
         assert float(gaussian.pair_noise(groups, amount)) == pytest.approx(deviation, rel=1e-14)
         assert float(gaussian.norm_noise(math.sqrt(groups) * amount)) == pytest.approx(deviation, rel=1e-14)

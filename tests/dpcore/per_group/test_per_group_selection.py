@@ -16,12 +16,11 @@ from dpcore.contributions import FloatArray
 from dpcore.per_group.moments import moments
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.private_pair import candidates
+from dpcore.per_group.private_pair import candidates, tuner_pick
 from dpcore.per_group.selection import (
     Selection,
     best_selected_pair,
     best_selected_vector,
-    selected_tuner_pick,
 )
 from dpcore.per_group.selection_rules import SelectionRule, delta_per_group, keep_probabilities
 from dpcore.per_group.users_kept import PairsByGroup, kept_moments
@@ -338,7 +337,7 @@ def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
         share = selection.keep_probability(pair[0])
         return float(share @ np.sqrt(moments(selection.problem, *pair).mean_squares) / share.sum())
 
-    pick = selected_tuner_pick(selection)
+    pick = tuner_pick(selection.problem, selection.keep_probability)
     assert value(pick) == min(value(pair) for pair in candidates(selection.problem))
     assert selection.error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
 

@@ -58,7 +58,7 @@ def test_the_smooth_search_is_honest_about_its_proof():
     assert choice.rank_error <= brute.min() * 1.01
     assert choice.rank_error == choice.tried.rank_error.min()
     assert math.isinf(choice.certificate.relative_gap)
-    assert "nothing is proved" in choice.ended
+    assert "nothing is proved" in choice.stop_reason
     assert told == sorted(told)
     assert told[-1] == 1.0
 
@@ -74,11 +74,11 @@ def test_stopping_early_gives_the_best_so_far():
     problem = skewed_problem()
     asked = iter([False] * 3 + [True] * 9)
     choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(asked))
-    assert choice.cancelled
+    assert choice.tried.cancelled
     assert choice.bound == 58.0  # From the largest down: 60, 59, 58.
     assert math.isinf(choice.certificate.relative_gap)
     none = optimal_bound.best_bound(problem, WeightKind.SMOOTH, should_stop=lambda: True)
-    assert (none.cancelled, none.bound) == (True, 60.0)
+    assert (none.tried.cancelled, none.bound) == (True, 60.0)
     assert none.rank_error == none.unbounded_rank_error
 
 

@@ -116,7 +116,7 @@ def test_too_few_users_release_nothing():
     exact = total.best_bound(problem_of([5.0, 3.0, 0.0, 0.0], 0.3))
     # With q epsilon < 1 the saving is largest at q epsilon = 1, where it is 1 - 1.464 / 2.146 = 0.318.
     assert 0.0 < exact.gain < 0.32
-    assert "of little use" in exact.stop_reason
+    assert "Of little use" in exact.stop_reason
 
 
 def test_all_zero():

@@ -145,9 +145,9 @@ def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
         one = signed.clipped_sum(totals, -t, t, 0.7, noise, delta)
         close = {"rel": 1e-9, "abs": 1e-7}
         assert at.bias[i] == pytest.approx(abs(one.bias), **close)
-        assert at.absolute_error[i] == pytest.approx(one.absolute_error, **close)
-        assert at.rmse[i] == pytest.approx(one.rmse, **close)
-        assert at.noise[i] == pytest.approx(one.noise)
+        assert at.absolute_error[i] == pytest.approx(float(one.errors.absolute_error), **close)
+        assert at.rmse[i] == pytest.approx(float(one.errors.rmse), **close)
+        assert at.noise[i] == pytest.approx(float(one.errors.noise))
 
 
 def test_ranges_refuse_a_bad_budget():

@@ -14,11 +14,11 @@ from dpcore.total import signed as total_signed
 def test_by_hand():
     got = total_signed.clipped_sum([-10.0, -1.0, 4.0, 20.0], -3.0, 5.0, epsilon=0.5)
     # -10 -> -3 adds 7, 20 -> 5 takes 15; sensitivity 5, scale 10.
-    assert (got.bias, got.sensitivity, got.noise) == (-8.0, 5.0, 10.0)
+    assert (got.bias, got.sensitivity, float(got.errors.noise)) == (-8.0, 5.0, 10.0)
     assert (got.users_below, got.users_above) == (1, 1)
     draws = np.abs(-8.0 + stats.laplace(scale=10.0).ppf((np.arange(200_000) + 0.5) / 200_000))
-    assert got.absolute_error == pytest.approx(draws.mean(), rel=1e-4)
-    assert got.rmse == pytest.approx(np.sqrt(64.0 + 200.0))
+    assert float(got.errors.absolute_error) == pytest.approx(draws.mean(), rel=1e-4)
+    assert float(got.errors.rmse) == pytest.approx(np.sqrt(64.0 + 200.0))
 
 
 def test_without_negatives_it_is_the_ordinary_sum():
@@ -26,7 +26,7 @@ def test_without_negatives_it_is_the_ordinary_sum():
     signed = total_signed.clipped_sum(totals, 0.0, 6.0, 0.4, NoiseKind.GAUSSIAN, 1e-5)
     problem = total.TotalProblem(Amounts.from_totals(totals), 0.4, NoiseKind.GAUSSIAN, 1e-5)
     at = total.errors(problem, 6.0)
-    assert signed.absolute_error == pytest.approx(float(at.absolute_error))
+    assert float(signed.errors.absolute_error) == pytest.approx(float(at.absolute_error))
     assert -signed.bias == float(at.bias)
 
 

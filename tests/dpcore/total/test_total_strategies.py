@@ -6,9 +6,14 @@ import pytest
 from dpcore import total
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.privacy import Disclosure
+from dpcore.contributions import ContributionHistogram
 from dpcore.data.totals_per_user import Amounts
+from dpcore.dataset import Dataset
 from dpcore.total import TotalProblem
 from dpcore.total import strategies as total_strategies
+from dpcore.total.answer import solve, words
+from dpcore.total.parameters import TotalParameters
 from dpcore.total.strategies import BEST, MEDIAN, NINETY_FIVE, Strategy
 
 
@@ -87,12 +92,22 @@ def test_refusals(power_law):
 
 
 def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
+    amounts = power_law.amounts
+    histogram = ContributionHistogram(amounts.values.astype(np.int64), amounts.users)
+    data = Dataset("power law", "", Disclosure.PUBLIC, histogram)
+
+    def compared(delta):
+        view = solve(data, TotalParameters(1.0, mechanism=NoiseKind.GAUSSIAN, delta=delta))
+        laplace, gaussian = (view.choices_by_noise[noise].certificate.value for noise in NoiseKind)
+        return laplace < gaussian, words.compare_noises(view, has_delta=True)
+
     # sigma_1 sqrt(2 / pi) = 3.37 at (1, 1e-6) against 1 for Laplace; at delta 0.3 it is 0.58.
-    small = total_strategies.compare_noises(power_law, 1e-6)
-    assert small.better is NoiseKind.LAPLACE
-    assert "Laplace noise is better" in small.sentence
-    large = total_strategies.compare_noises(power_law, 0.3)
-    assert large.better is NoiseKind.GAUSSIAN
-    assert large.gaussian.certificate.value < large.laplace.certificate.value
-    nothing = TotalProblem(Amounts.from_totals([1.0]), 1e-3, measure=Measure.BOUND)
-    assert "equally" in total_strategies.compare_noises(nothing, 1e-6).sentence
+    is_laplace, sentence = compared(1e-6)
+    assert is_laplace
+    assert "Laplace noise is better" in sentence
+    is_laplace, sentence = compared(0.3)
+    assert not is_laplace
+    assert "Gaussian noise is better" in sentence
+    one = Dataset("one", "", Disclosure.PUBLIC, ContributionHistogram([1], [1]))
+    nothing = solve(one, TotalParameters(1e-3, measure=Measure.BOUND))
+    assert "Neither: under both" in words.compare_noises(nothing, has_delta=False)

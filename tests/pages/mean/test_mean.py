@@ -18,8 +18,8 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import MeanParameters, Target, VarianceSource
-from dpcore.mean import private_counts as mean_files
 from dpcore.mean.answer import MeanSolution
+from dpcore.mean.answer import answer as mean_files
 from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.answer import words as card
 from dpcore.mean.private_counts import PrivateCountsProblem

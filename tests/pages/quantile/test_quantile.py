@@ -192,7 +192,7 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     assert fresh.mean() > smooth.rank_error
     words = words_of(found)
     assert found.numbers[1].text == wording.percent(best.rank_error)
-    said = sentences.with_spread(best.rank_error, best.standard_error)
+    said = sentences.format_error(best.rank_error, best.standard_error)
     assert (
         f"bounded rows with a bound of {wording.number(best.bound)}: {said}; smooth weights with a bound of "
         in words
@@ -283,15 +283,15 @@ def test_other_bases_and_no_bound_are_used(given, base):
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
     found = asked(quantiles="0.9, 0.1")
-    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.solution.bound)
+    together = several.compute_outputs(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.solution.bound)
     words = words_of(found)
     near = figure(found, "near")
-    for one in together.outputs:
+    for one in together:
         low, high = one.interval()
         assert f"answers lie from {wording.number(low)} to {wording.number(high)}" in words
         t, within = trace(near, f"{one.quantile:g}-quantile")
         assert within == pytest.approx(one.probability_within(t))
-    mean_error = np.mean([one.expected_rank_error for one in together.outputs])
+    mean_error = np.mean([one.expected_rank_error for one in together])
     assert f"Rank error {wording.percent(mean_error)}" in words
 
 
@@ -307,7 +307,7 @@ def test_the_bound_from_counts_uses_no_values():
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
-    assert f"A = {wording.number(wider.trade_off)}" in sentences.paper(
+    assert f"A = {wording.number(wider.trade_off)}" in sentences.describe_paper_bound(
         asked(**given, population=True).solution
     )
 
@@ -392,7 +392,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     assert abs(first.cap.rank_error - same.expected_rank_error) <= 4.0 * first.cap.standard_error
     assert same.expected_rank_error <= 1.1 * exact.cap.rank_error
     assert first.cap.certificate.lower_bound == -np.inf
-    assert "nothing is proved" in first.cap.ended
+    assert "nothing is proved" in first.cap.stop_reason
     # It needs so little that it stays within its share of work.
     tried = sum(int(np.sum(~np.isnan(one.tried.rank_error))) for one in (first.smooth, first.cap))
     assert tried < 100
@@ -560,7 +560,7 @@ def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():
     settled(fine(at.segmented_control(key="quantile.base").set_value("Normal").run()))
     assert not errors(at)
     assert at.number_input(key="quantile.center").value == 50.0
-    assert "outside" not in sentences.inputs(SHOP, at.session_state[keys.PAGE_PARAMETERS])
+    assert "outside" not in sentences.describe_inputs(SHOP, at.session_state[keys.PAGE_PARAMETERS])
     settled(fine(at.segmented_control(key="quantile.base").set_value("Histogram").run()))
     settled(fine(at.text_input(key="quantile.edges").set_value("0, 5, 10").run()))
     above = int((SHOP.values.values > 10.0).sum())
@@ -589,7 +589,7 @@ def test_a_poor_base_is_drawn_and_said():
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     view = asked().solution
-    sampled = several.sample_answers(view.together, 5000)
+    sampled = several.sample_answers(view.outputs, 5000)
     drawn = drawn_of(plots.plot_samples(view, sampled, core.window(view)[0], SHOP))
     _, exact = trace(drawn, "Median, exact")
     _, simulated = trace(drawn, "Median, simulated")
@@ -603,6 +603,6 @@ def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilit
     assert trace(chart(at, "quantile_samples"), "Median, simulated")[1] == pytest.approx(simulated)
     texts = shown_texts(at)
     assert "not a release" in texts
-    assert all(line in texts for line in sentences.samples(view, sampled))
+    assert all(line in texts for line in sentences.describe_samples(view, sampled))
     fine(at.number_input(key="quantile.draws").set_value(100).run())
     assert "These results are for earlier settings" in shown_texts(at)

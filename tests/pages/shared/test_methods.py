@@ -95,7 +95,7 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
     assert data.values is not None
     problem = QuantileProblem(data.values, 0.5, 1.0, asked.base_distribution(), subsamples=8)
     found = quantile_found.compute(asked, problem, quantile_found.search(problem, asked.asked))
-    return quantile_methods.methods(found, data)
+    return quantile_methods.write_methods(found, data)
 
 
 def of_learning(data: Dataset) -> Methods:

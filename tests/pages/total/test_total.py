@@ -330,11 +330,14 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     clipped = signed.clipped_sum(totals, -t, t, EPSILON)
     shown = answer_of(at, "total_card")
     assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
-    assert shown["error"][:2] == ["Expected error", wording.number(clipped.absolute_error)]
+    assert shown["error"][:2] == ["Expected error", wording.number(float(clipped.errors.absolute_error))]
     # A bound of one's own, on either side.
     enter(at, "total.own_bound", 8.0)
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your own bound, on either side")
-    assert (x, y) == (8.0, pytest.approx(signed.clipped_sum(totals, -8.0, 8.0, EPSILON).absolute_error))
+    assert (x, y) == (
+        8.0,
+        pytest.approx(signed.clipped_sum(totals, -8.0, 8.0, EPSILON).errors.absolute_error),
+    )
     assert "Your own bound, [−8, 8]" in shown_texts(at)
     # The proposal is read off private data: no link holds it.
     assert "lower" not in link_of(at)
@@ -343,7 +346,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     enter(at, "total.upper", 20.0)
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your [L, U], at max(|L|, |U|)")
     own = signed.clipped_sum(totals, -5.0, 20.0, EPSILON)
-    assert (x, y) == (20.0, pytest.approx(own.absolute_error))
+    assert (x, y) == (20.0, pytest.approx(own.errors.absolute_error))
     assert "lower=-5" in link_of(at)
 
 
@@ -417,7 +420,7 @@ def test_files_are_offered_under_names_that_say_private():
     private = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
     at = open_tab(fine(with_data(open_app(TITLE), private).run()), "Downloads")
     assert "do not publish" in shown_texts(at)
-    assert "reveals something about the largest contributions" in shown_texts(at)
+    assert "publishing it reveals something about them" in shown_texts(at)
     assert at.get_by_key("total_choice_file")
 
 
