@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -204,3 +205,47 @@ def looks_like_data(cell: str) -> bool:
 def is_header_word(cell: str) -> bool:
     """Return True if a cell contains a common word of column names, and no digits."""
     return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in name_words(cell))
+
+
+# --- columns that a person names ----------------------------------------------------------------------------
+
+Columns = str | Sequence[str] | None
+"""A column, or columns that together name something; None for none."""
+MAX_LISTED = 20
+"""Largest number of columns that a sentence lists."""
+
+
+def list_columns(columns: Columns) -> list[str]:
+    """Return the columns as a list; None means none."""
+    if columns is None:
+        return []
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def list_names(columns: Sequence[str]) -> str:
+    """List the names of columns for a sentence."""
+    names = ", ".join(shorten(name) for name in columns[:MAX_LISTED]) + and_more(len(columns) - MAX_LISTED)
+    return names or "none"
+
+
+def refuse_no_names(**columns: object) -> None:
+    """Raise InvalidInput for entries that are not column names; a settings file can contain anything."""
+    with Problems() as problems:
+        for name, entry in columns.items():
+            may_be_list = name not in ("value", "label") and not isinstance(entry, str)
+            each = entry if may_be_list and isinstance(entry, Iterable) else [entry]
+            if entry is not None and not all(isinstance(column, str) for column in each):
+                problems.add(f"{name} must be the name of a column; got {str(entry)[:40]!r}")
+
+
+def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
+    """Add a problem for every name that is not a column."""
+    for name in names:
+        if name not in columns:
+            problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
+
+
+def add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
+    """Add a problem for each column that a question needs and nobody named."""
+    for name in lacking:
+        problems.add(f"this question needs the column of the {name}s: {name}=…")

@@ -65,6 +65,17 @@ class Roles:
     further_task: tuple[str, ...] = ()
     contribution: Contribution = Contribution.ROWS
 
+    @classmethod
+    def of_events(
+        cls, user: Sequence[str], value: str | None, task: Sequence[str],
+        contribution: Contribution = Contribution.ROWS, missing_users: MissingUsers = MissingUsers.LEAVE_OUT,
+    ) -> Roles:  # fmt: skip
+        """Return the roles of a table of events, whose user and task each have several columns or one."""
+        return cls(
+            TableKind.EVENTS, user[0], value=value, task=task[0] if task else None, missing_users=missing_users,
+            further_user=tuple(user[1:]), further_task=tuple(task[1:]), contribution=contribution,
+        )  # fmt: skip
+
     @property
     def privacy_unit(self) -> tuple[str, ...]:
         """Return the columns that together identify the user; empty if there are none."""

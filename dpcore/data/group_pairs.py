@@ -14,7 +14,6 @@ prove that a file is true, which cannot be checked.
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import numpy.typing as npt
@@ -105,17 +104,6 @@ def has_schema(beginning: bytes) -> bool:
     """Return True if a file states in its first bytes that it is such a distribution."""
     start = beginning[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
     return start.startswith(b"{") and b'"sweetspot/pair-distribution/' in start
-
-
-def is_distribution_file(path: str | os.PathLike[str]) -> bool:
-    """Return True if the file at this path states that it is such a distribution."""
-    if not os.path.isfile(path):
-        return False
-    try:
-        with open(path, "rb") as file:
-            return has_schema(file.read(_HEAD))
-    except OSError:  # The function that reads the file reports the error.
-        return False
 
 
 def summarise_pairs(pairs: Pairs) -> PairSizes:

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+BLANKS = " \t\n\r\v\f"
+"""Characters that are stripped from cells; no-break spaces are kept, as engines keep them, too."""
+SPACED = {" +": "blanks", "::": "double colons"}
+"""Further separators of text if every line has equally many: one or more blanks (`` +``), or ``::``."""
+
+
 class FileKind(enum.Enum):
     """The format of an uncompressed file."""
 

@@ -36,14 +36,12 @@ class CapDraws:
         largest_squared: (max_l sum |c|)^2, shape (draws, k), same unit.
         fit: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
             Computed from private labels.
-        stop_reason: How it ended, a sentence.
     """
 
     caps: IntArray
     squares: FloatArray
     largest_squared: FloatArray
     fit: FloatArray
-    stop_reason: str
 
     @property
     def num_draws(self) -> int:
@@ -52,7 +50,7 @@ class CapDraws:
 
 
 _EMPTY = np.empty((0, 0))
-NO_DRAWS = CapDraws(np.empty(0, dtype=np.int64), _EMPTY, _EMPTY, _EMPTY, "Nothing was drawn.")
+NO_DRAWS = CapDraws(np.empty(0, dtype=np.int64), _EMPTY, _EMPTY, _EMPTY)
 """The draws of a study that has not begun."""
 
 
@@ -69,7 +67,6 @@ class CapCurve:
         prediction_error: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
         prediction_noise: The part of it that is privacy noise.
-        stop_reason: How it ended, a sentence.
     """
 
     caps: IntArray
@@ -79,7 +76,6 @@ class CapCurve:
     privacy_variance: FloatArray
     prediction_error: FloatArray
     prediction_noise: FloatArray
-    stop_reason: str
 
     @property
     def variance(self) -> FloatArray:
@@ -95,6 +91,11 @@ class CapCurve:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
         return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
 
+    def list_errors(self, index: int) -> tuple[float, float, float]:
+        """Return total variance, privacy variance and prediction error of the cap at a position."""
+        columns = (self.variance, self.privacy_variance, self.prediction_error)
+        return float(columns[0][index]), float(columns[1][index]), float(columns[2][index])
+
     def find_best(self, target: ErrorTarget) -> int:
         """Return the position of the cap of least error, of those that never lost rank.
 
@@ -107,11 +108,6 @@ class CapCurve:
     def best(self) -> int:
         """Return the position of the cap of least mean variance."""
         return self.find_best(ErrorTarget.COEFFICIENTS)
-
-    @property
-    def best_prediction(self) -> int:
-        """Return the position of the cap of least mean prediction error."""
-        return self.find_best(ErrorTarget.PREDICTIONS)
 
     @property
     def max_contributions(self) -> int:
@@ -217,11 +213,8 @@ def study(
             progress(done / draws)
             continue
         break
-    stop_reason = (
-        f"All {draws:,} draws." if done == draws else f"Stopped after {wording.counted(done, 'draw')}."
-    )
     squares, largest, fit = np.moveaxis(costs[:done], 2, 0)
-    return CapDraws(tried_caps, squares, largest, fit, stop_reason)
+    return CapDraws(tried_caps, squares, largest, fit)
 
 
 def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
@@ -248,7 +241,6 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
         privacy_variance=means[:, 1],
         prediction_error=means[:, 2],
         prediction_noise=means[:, 1] * noise_effect,
-        stop_reason=draws.stop_reason,
     )
 
 

@@ -59,8 +59,8 @@ def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Ax
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
-    is_coefficients, ours = target is ErrorTarget.COEFFICIENTS, solution.methods[0]
-    methods = [method for method in solution.methods if 0.0 < method.error(target) < math.inf]
+    is_coefficients, ours = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
+    methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
     errors = np.array([method.error(target) for method in methods])
     ratios = np.array([method.divide_by(ours, target) for method in methods])
     labels = np.array([_in_two_lines(method) for method in methods])
@@ -114,16 +114,12 @@ def _in_two_lines(method: Method) -> str:
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error against the cap, in its parts, with the best weights as a level and both ends marked."""
-    caps, ours = solution.caps, solution.methods[0].error(target)
+    caps, ours = solution.caps, solution.methods["ours"].error(target)
     assert caps is not None
     is_coefficients, best = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
     noise = caps.privacy_variance if is_coefficients else caps.prediction_noise
     total = caps.errors(target)
-    name, column = (
-        ("sampling error", "cap_sampling_error")
-        if is_coefficients
-        else ("error before noise", "cap_fit_error")
-    )
+    name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
     x, error = caps.caps.astype(np.float64), np.sqrt(total)
     before, noise_error = (np.sqrt(np.maximum(total - noise, 0.0)), np.sqrt(noise))
@@ -150,7 +146,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         {
             "cap": caps.caps,
             "cap_error": error,
-            column: before,
+            "cap_sampling_error" if is_coefficients else "cap_fit_error": before,
             "cap_privacy_noise": noise_error,
             "ours_error": np.full(x.size, ours),
             "draws_without_estimate": caps.rank_deficient,
