@@ -262,8 +262,8 @@ STAND_IN = (
     "These are made-up rows with the paper's numbers of rows and users, and its largest user; 10 data sets."
 )
 OPEN = (
-    "The paper draws bars and prints no numbers. It says that weights always have less error, by orders of magnitude "
-    "where no bound is set; so have ours. It leaves open how many of the 10 features have a coefficient, and B."
+    "It says that weights always have less error, by orders of magnitude where no bound is set; so have ours. It leaves "
+    "open how many of the 10 features have a coefficient, and B."
 )
 
 
