@@ -245,10 +245,10 @@ def show_regression(answer: Answer, data: Dataset) -> Parts:
 
 def _regression_sentences(step: plots.RegressionStep) -> str:
     example, g = step.example, step.example.g
-    instance, c = example.instance, example.feasible.variance
+    c = example.feasible_variance
     better = "better" if step.ratio > 1.0 else "worse, since it is feasible but not the best,"
     words = [
-        f"**{wording.counted(instance.num_rows, 'row')} of {wording.counted(instance.num_users, 'user')}.** "
+        f"**{wording.counted(example.num_rows, 'row')} of {wording.counted(example.num_users, 'user')}.** "
         f"The paper's C has variance {wording.number(c, 4)} (its bound: "
         f"{wording.number(example.weights_bound, 4)}). Sample limiting at its best bound, {step.best_threshold}, "
         f"has {wording.number(float(step.limited_variances.min()), 4)}: C is {better} by the factor "
@@ -269,14 +269,6 @@ def _regression_sentences(step: plots.RegressionStep) -> str:
             f"½: exactly, it holds with probability {wording.percent(step.guaranteed_probability, 3)} or more at every "
             "bound." + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
         )
-    if step.num_samples:
-        fine = step.disagreement < 1e-12
-        agreement = "within rounding" if fine else f"{step.disagreement:.0e}"
-        words.append(
-            f"*Checked* by listing all {wording.counted(step.num_samples, 'sample')} over the bounds, each "
-            f"with its own least squares: they agree with the closed form to "
-            f"{agreement}."
-        )
     return "\n\n".join(words)
 
 
@@ -286,7 +278,7 @@ def _optimum_sentence(step: plots.RegressionStep) -> str:
     said = (
         f"The best C has variance **{wording.number(optimum, 4)}**{formula}: sample limiting at its best has "
         f"{wording.number(step.best_ratio, 4)} times that, the paper's C "
-        f"{wording.number(step.example.feasible.variance / optimum, 4)} times. "
+        f"{wording.number(step.example.feasible_variance / optimum, 4)} times. "
     )
     if step.certificate is None:
         return said + "That is a closed form; the instance is too large to be solved while you wait."

@@ -20,7 +20,6 @@ from dpcore.gap_examples.compare import PAPER_BOUND, variance_ratios
 from dpcore.gap_examples.parameters import REGRESSION_G, THEOREM_G
 from dpcore.gap_examples.regression import (
     Example,
-    enumerate_sample_limiting,
     example_1,
     example_3,
     limit_samples_3,
@@ -30,7 +29,6 @@ from dpcore.gap_examples.two_groups import WorstNoise, fine_cap_limit, supremum,
 from dpcore.gap_examples.two_groups import theorem_2 as theorem_2
 from dpcore.regression import examples, working_set
 
-MAX_ENUMERATED_G = 10
 MAX_SOLVED_ROWS = 11_000
 """Regression examples of so many rows are solved while the person waits: under a second."""
 
@@ -46,8 +44,6 @@ class RegressionStep:
             coefficients.
         guaranteed_probability: Example 3: smallest probability over the thresholds that sample limiting reaches the
             paper's bound; 1 in example 1, where all samples have one variance.
-        num_samples: Samples that were listed, over all thresholds; 0 where there are too many.
-        disagreement: Largest relative difference between the listed and the closed form.
         certificate: The best C's variance as the solver of the page Regression finds it, with its lower bound; None
             where there are more than `MAX_SOLVED_ROWS` rows.
     """
@@ -56,8 +52,6 @@ class RegressionStep:
     thresholds: IntArray
     limited_variances: FloatArray
     guaranteed_probability: float
-    num_samples: int
-    disagreement: float
     certificate: Certificate | None
 
     @property
@@ -68,7 +62,7 @@ class RegressionStep:
     @property
     def ratio(self) -> float:
         """Return the variance of sample limiting at its best threshold over that of the paper's C."""
-        return float(self.limited_variances.min()) / self.example.feasible.variance
+        return float(self.limited_variances.min()) / self.example.feasible_variance
 
     @property
     def best_ratio(self) -> float:
@@ -77,7 +71,7 @@ class RegressionStep:
 
 
 def solve_regression_step(number: int, g: int) -> RegressionStep:
-    """Compute closed forms at every threshold; list all samples where g is small; solve for the best C up to a size."""
+    """Compute closed forms at every threshold; solve for the best C up to a size."""
     if number == 1:
         example = example_1(g)
         thresholds, limited_variances = limit_variances_1(g)
@@ -88,19 +82,11 @@ def solve_regression_step(number: int, g: int) -> RegressionStep:
         limits = [limit_samples_3(g, int(h)) for h in thresholds]
         limited_variances = np.array([limit.mean_variance for limit in limits])
         guaranteed_probability = min(limit.probability_at_least(example.limiting_bound) for limit in limits)
-    num_samples, disagreement = 0, 0.0
-    if g <= MAX_ENUMERATED_G:
-        for h, closed_form in zip(thresholds, limited_variances, strict=True):
-            enumeration = enumerate_sample_limiting(example.instance, int(h))
-            num_samples += enumeration.variances.size
-            disagreement = max(disagreement, abs(enumeration.mean_variance / closed_form - 1.0))
     certificate = None
-    if example.instance.num_rows <= MAX_SOLVED_ROWS:
+    if example.num_rows <= MAX_SOLVED_ROWS:
         problem = examples.example_1(g) if number == 1 else examples.example_3(g)
         certificate = working_set.solve(problem).certificate
-    return RegressionStep(
-        example, thresholds, limited_variances, guaranteed_probability, num_samples, disagreement, certificate
-    )
+    return RegressionStep(example, thresholds, limited_variances, guaranteed_probability, certificate)
 
 
 @dataclass(frozen=True)
@@ -129,7 +115,7 @@ def compute_growth(number: int) -> Growth:
         else:
             example = example_3(g)
             best_variance = min(limit_samples_3(g, h).mean_variance for h in range(1, g + 1))
-        ratios.append(best_variance / example.feasible.variance)
+        ratios.append(best_variance / example.feasible_variance)
         best_ratios.append(best_variance / example.optimum)
         bounds.append(example.limiting_bound / example.weights_bound)
     return Growth(np.array(REGRESSION_G), np.array(ratios), np.array(best_ratios), np.array(bounds))
@@ -324,7 +310,7 @@ def plot_growth(growth: Growth, step: RegressionStep) -> Plot:
 
 def plot_thresholds(step: RegressionStep) -> Plot:
     """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
-    unit = step.example.feasible.variance
+    unit = step.example.feasible_variance
     thresholds = Column("threshold", step.thresholds.astype(np.float64))
     limited = Column("sample_limiting_over_c", step.limited_variances / unit)
     symbol = "circle" if step.thresholds.size <= MARKED_THRESHOLDS else ""
