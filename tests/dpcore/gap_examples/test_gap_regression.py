@@ -75,13 +75,7 @@ def every_subset(made: RegressionInstance, threshold: int) -> list[float]:
             found.append(np.inf)
             continue
         found.append(
-            row_variance(
-                u,
-                users[rows],
-                np.linalg.pinv(u),
-                made.residual_variance,
-                made.release_noise,
-            )
+            row_variance(u, users[rows], np.linalg.pinv(u), made.residual_variance, made.release_noise)
         )
     return found
 
@@ -91,10 +85,7 @@ def test_example_3_against_every_subset_of_rows(g: int, threshold: int) -> None:
     made = instance(3, g)
     subsets = np.array(every_subset(made, threshold))
     defined = subsets[np.isfinite(subsets)]
-    for found in (
-        limit_samples_3(g, threshold),
-        enumerate_sample_limiting(made, threshold),
-    ):
+    for found in (limit_samples_3(g, threshold), enumerate_sample_limiting(made, threshold)):
         assert found is not None
         assert found.mean_variance == pytest.approx(defined.mean())
         assert found.undefined == pytest.approx(np.isinf(subsets).mean(), abs=1e-15)
@@ -134,10 +125,7 @@ def test_the_papers_claims_on_both_examples(g: int) -> None:
 def test_example_3_at_eight_over_all_256_samples() -> None:
     made = instance(3, 8)
     for h in range(1, 9):
-        listed, closed = (
-            enumerate_sample_limiting(made, h),
-            limit_samples_3(8, h),
-        )
+        listed, closed = (enumerate_sample_limiting(made, h), limit_samples_3(8, h))
         assert listed.mean_variance == pytest.approx(closed.mean_variance, rel=1e-10)
         assert listed.undefined == pytest.approx(closed.undefined, rel=1e-10)
 
@@ -176,10 +164,7 @@ def test_bad_instances_are_refused_all_at_once() -> None:
 
 
 @pytest.mark.parametrize("g", [2, 3, 7])
-@pytest.mark.parametrize(
-    ("number", "problem"),
-    [(1, examples.example_1), (3, examples.example_3)],
-)
+@pytest.mark.parametrize(("number", "problem"), [(1, examples.example_1), (3, examples.example_3)])
 def test_both_packages_mean_the_same_instance(number: int, problem, g: int) -> None:  # type: ignore[no-untyped-def]
     here, there = instance(number, g), problem(g)
     users, features = here.rows()
