@@ -68,7 +68,7 @@ class MeanMoments:
     rows_noise: float
 
 
-def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
+def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
     """Return the moments under a pair of bounds.
 
     Args:
@@ -119,9 +119,9 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
     )
 
 
-def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> FloatArray:
+def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> FloatArray:
     """Return the mean squared error of every group's mean, shape (num_entries,); undefined for groups without rows."""
-    m = mean_moments(problem, max_groups, max_rows)
+    m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
     half_range, truth = (upper - lower) / 2.0, problem.centred_means
     gaussian = problem.parameters.noise is NoiseKind.GAUSSIAN
@@ -172,7 +172,7 @@ def _conditional_sums(m: MeanMoments) -> list[tuple[FloatArray, FloatArray, Floa
 
 def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
     """Return the problem's objective under a pair of bounds."""
-    return problem.error(mean_squares(problem, max_groups, max_rows))
+    return problem.error(compute_mean_squares(problem, max_groups, max_rows))
 
 
 def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
@@ -182,7 +182,7 @@ def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     return np.abs(problem.centred_means - overall)
 
 
-def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
+def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
     """Return the smallest number of rows from which groups' own means err less than one mean for all.
 
     Args:

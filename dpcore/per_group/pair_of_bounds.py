@@ -53,7 +53,7 @@ class PairChoice:
     certificate: Certificate | None
     evaluations: int
     stop_reason: str
-    settled: bool = True
+    is_settled: bool = True
 
     @property
     def releases_nothing(self) -> bool:

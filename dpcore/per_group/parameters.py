@@ -41,7 +41,7 @@ class Statistic(Option):
     MEAN = "mean of a column", "Mean"
 
     @property
-    def non_negative(self) -> bool:
+    def is_non_negative(self) -> bool:
         """Return True if amounts of at least 0 are added up, so that for every pair a cap errs no more in any group."""
         return self in (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
 
@@ -61,17 +61,17 @@ class Objective(Option):
     LARGE_GROUPS = "root mean squared error over the groups with t of at least the floor", "Large groups"
 
     @property
-    def floored(self) -> bool:
+    def needs_floor(self) -> bool:
         """Return True if the error needs a floor."""
-        return self.relative or self is Objective.LARGE_GROUPS
+        return self.is_relative or self is Objective.LARGE_GROUPS
 
     @property
-    def relative(self) -> bool:
+    def is_relative(self) -> bool:
         """Return True if a group's error is divided by its size."""
         return self in (Objective.RELATIVE_ROOT_MEAN_SQUARE, Objective.MEAN_RELATIVE)
 
     @property
-    def rooted(self) -> bool:
+    def is_rooted(self) -> bool:
         """Return True if the root is taken group by group, before the mean."""
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
@@ -81,10 +81,10 @@ NEIGHBOURS = {
     Neighbours.REPLACE_USER: "Replace a user",
 }
 MEAN = ("statistic", (Statistic.MEAN,))
-FLOORED = ("objective", [objective for objective in Objective if objective.floored])
+FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
 PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
-SELECTED = ("selection", [rule for rule in SelectionRule if rule.private])
-NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.non_negative])
+SELECTED = ("selection", [rule for rule in SelectionRule if rule.is_private])
+NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
 
 
 @dataclass(frozen=True)
@@ -194,14 +194,14 @@ class PerGroupParameters(Parameters):
         if self.statistic is Statistic.MEAN:
             if None not in (self.lower, self.upper):
                 problems.ascending(lower=self.lower, upper=self.upper)
-            if self.objective.relative:
+            if self.objective.is_relative:
                 problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
-        if self.selection.private and not self.statistic.non_negative:
+        if self.selection.is_private and not self.statistic.is_non_negative:
             problems.add(
                 "private groups go with rows, distinct users, and sums of amounts of at least 0",
                 remedy="Choose one of these, or a public list",
             )
-        if self.selection.private and self.neighbours is Neighbours.REPLACE_USER:
+        if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
             problems.add(
                 "the rules that select groups are for adding or removing one user",
                 remedy="Choose that, or a public list",
@@ -297,14 +297,16 @@ class PerGroupParameters(Parameters):
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""
-        if self.objective.rooted:
+        if self.objective.is_rooted:
             return float(np.sqrt(mean_squares) @ weights)
         return math.sqrt(float(mean_squares @ weights))
 
     def divide_weights(self, mean_squares: FloatArray, weights: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
-        root = np.sqrt(mean_squares) if self.objective.rooted else self.combine_errors(mean_squares, weights)
+        root = (
+            np.sqrt(mean_squares) if self.objective.is_rooted else self.combine_errors(mean_squares, weights)
+        )
         roots = np.broadcast_to(root, mean_squares.shape)
         return np.asarray(np.divide(weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0))
 
@@ -326,10 +328,10 @@ class PerGroupParameters(Parameters):
             counted = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
         elif self.statistic is Statistic.MEAN:  # A group without rows has no mean.
             counted = np.asarray(totals > 0.0, dtype=np.float64)
-        elif self.objective.relative:
+        elif self.objective.is_relative:
             assert self.floor is not None
             size = np.maximum(np.abs(totals), self.floor)
-            return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.rooted else size**2)))
+            return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.is_rooted else size**2)))
         return np.asarray(counted / float(times @ counted))
 
 

@@ -117,7 +117,7 @@ class Passes:
     def __init__(self, parameters: PerGroupParameters, weights: FloatArray, facet: SortedPairs) -> None:
         self.parameters, self.weights, self.facet, self.num_passes = parameters, weights, facet, 0
         self.number = weights.size
-        self.rooted = parameters.objective.rooted
+        self.rooted = parameters.objective.is_rooted
         self.noise_weight = float(weights.sum()) if self.rooted else math.sqrt(float(weights.sum()))
         self.root = np.sqrt(weights)
         # The last entry is for groups without pairs, whose weight matters only for the noise.

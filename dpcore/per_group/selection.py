@@ -39,8 +39,8 @@ from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
-from dpcore.per_group.selection_rules import keep_probabilities
-from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, kept_moments
+from dpcore.per_group.selection_rules import compute_keep_probabilities
+from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 
 TOLERANCE = 1e-3
@@ -89,7 +89,7 @@ class Selection:
     """
 
     def __init__(self, problem: PerGroupProblem, pairs: PairsByGroup | None = None) -> None:
-        if not problem.parameters.selection.private:
+        if not problem.parameters.selection.is_private:
             raise refuse("the question has a public list of groups, and selects none")
         self.problem, self.parameters = problem, problem.parameters
         self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
@@ -105,7 +105,7 @@ class Selection:
         parameters = replace(self.parameters, epsilon=epsilon)
         return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs)
 
-    def table(self, max_groups: int) -> FloatArray:
+    def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
         if max_groups not in self._tables:
             self._tables[max_groups] = _table(self.parameters, max_groups, self.most_users)
@@ -120,10 +120,12 @@ class Selection:
         """
         key = max_groups, max_groups if rule_of is None else rule_of
         if key not in self._kept:
-            self._kept[key] = kept_moments(self.pairs, max_groups, self.table(key[1]))[0].keep_probability
+            self._kept[key] = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(key[1]))[
+                0
+            ].keep_probability
         return self._kept[key]
 
-    def groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
+    def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
         """Return the release probability and error of every group under a pair of bounds.
 
         Args:
@@ -160,13 +162,15 @@ class Selection:
 
     def _moments(self, sample: int, rule_of: int, max_amount: float) -> KeptMoments:
         self.evaluations += 1
-        moments = kept_moments(self.pairs, sample, self.table(rule_of), max_amount, self.problem.totals)[0]
+        moments = compute_kept_moments(
+            self.pairs, sample, self.tabulate_rule(rule_of), max_amount, self.problem.totals
+        )[0]
         self._kept[sample, rule_of] = moments.keep_probability
         return moments
 
     def error(self, max_groups: int, max_amount: float) -> float:
         """Return the problem's objective under a pair of bounds; dropped groups count as 0. Arguments as `groups`."""
-        return self.problem.error(self.groups(max_groups, max_amount).mean_squares)
+        return self.problem.error(self.evaluate_groups(max_groups, max_amount).mean_squares)
 
     def over_epsilon(self, epsilons: FloatArray, max_groups: int, max_amount: float) -> list[SelectedGroups]:
         """Return the release probability and error of every group at other epsilons, for a fixed pair of bounds.
@@ -178,7 +182,7 @@ class Selection:
         """
         variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
         tables = np.array([_table(p, max_groups, self.most_users) for p in variants])
-        moments = kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
+        moments = compute_kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
         noise = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
         return [self._split_errors(f, n) for f, n in zip(moments, noise, strict=True)]
 
@@ -207,7 +211,7 @@ class Selection:
 
 def _table(parameters: PerGroupParameters, max_groups: int, most_users: int) -> FloatArray:
     assert parameters.selection_delta is not None
-    return keep_probabilities(
+    return compute_keep_probabilities(
         parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, most_users
     )
 

@@ -48,15 +48,15 @@ class SummaryProblem:
         with Problems() as problems:
             if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
                 problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
-            if parameters.selection.private:
+            if parameters.selection.is_private:
                 problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
-            num_occupied = sizes.task_rows.size
-            if parameters.num_groups is not None and parameters.num_groups < num_occupied:
+            num_occupied_groups = sizes.task_rows.size
+            if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
                 problems.add(
-                    f"the data hold {num_occupied:,} groups, more than the {parameters.num_groups:,} entered"
+                    f"the data hold {num_occupied_groups:,} groups, more than the {parameters.num_groups:,} entered"
                 )
         self.sizes, self.parameters = sizes, parameters
-        self.empty = 0 if parameters.num_groups is None else parameters.num_groups - num_occupied
+        self.empty = 0 if parameters.num_groups is None else parameters.num_groups - num_occupied_groups
         parameters.check_sizes(self.totals)
 
     @cached_property

@@ -60,7 +60,7 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
     Returns:
         G r / epsilon - 1 / epsilon; None if amounts are not numbers of rows, as for sums, or if noise is Gaussian.
     """
-    if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.private:
+    if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.is_private:
         return None
     if parameters.noise is not NoiseKind.LAPLACE:
         return None
@@ -122,7 +122,7 @@ class _Vectors:
     """The users' vectors and their norms; a subclass has the rule."""
 
     def __init__(self, problem: PerGroupProblem) -> None:
-        if not problem.parameters.statistic.non_negative:
+        if not problem.parameters.statistic.is_non_negative:
             raise refuse(
                 "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
@@ -169,7 +169,7 @@ class _Radial(_Vectors):
         w, noise = self.problem.weights, self.noise
         missing = np.maximum(a - b * t, 0.0)
         rise = noise * noise * t
-        if not self.problem.parameters.objective.rooted:
+        if not self.problem.parameters.objective.is_rooted:
             value = float((missing * missing) @ w) + rise * t * float(w.sum())
             return value, 2.0 * (rise * float(w.sum()) - float((missing * b) @ w))
         root = np.hypot(missing, noise * t)
@@ -247,7 +247,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
         falls = radial.objective(a, b, end)[1] <= 0.0
         max_norm = end if falls else _stationary_point(radial, a, b, begin, end)
     value, lower = _tangent_bound(radial, max_norm)
-    rooted = problem.parameters.objective.rooted
+    rooted = problem.parameters.objective.is_rooted
     error = value if rooted else math.sqrt(value)
     certificate = Certificate(
         error,
@@ -264,7 +264,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
 
 def _stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
     """Return T at which the slope of one piece is 0."""
-    if not radial.problem.parameters.objective.rooted:
+    if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
         turn = float((w * a) @ b) / (float((w * b) @ b) + radial.noise**2 * float(w.sum()))

@@ -180,10 +180,10 @@ def evaluate(
         vector_curve = trace([_evaluate_vector(selection, vector, budget) for budget in budgets])
     return SelectionSolution(
         users=np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries),
-        pair=None if pair is None else selection.groups(pair.max_groups, pair.max_amount),
+        pair=None if pair is None else selection.evaluate_groups(pair.max_groups, pair.max_amount),
         vector=vector,
         vector_groups=None if vector is None else _evaluate_vector(selection, vector, epsilon),
-        tuner_groups=None if tuner is None else selection.groups(tuner.max_groups, tuner.max_amount),
+        tuner_groups=None if tuner is None else selection.evaluate_groups(tuner.max_groups, tuner.max_amount),
         over_epsilon=curve,
         vector_over_epsilon=vector_curve,
     )

@@ -94,7 +94,9 @@ def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> s
 
 
 def _name_error_unit(parameters: PerGroupParameters) -> str:
-    return "share of the group's size" if parameters.objective.relative else _name_unit(parameters.statistic)
+    return (
+        "share of the group's size" if parameters.objective.is_relative else _name_unit(parameters.statistic)
+    )
 
 
 def _build_axis(name: str, unit: str, values: FloatArray, *more: float) -> Axis:

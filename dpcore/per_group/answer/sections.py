@@ -48,7 +48,7 @@ def solve_beside_page(data: Dataset, parameters: PerGroupParameters) -> Solver:
     """Find the best pair, at once if that is short; until then the answer before stands."""
     num_pairs = 0 if data.pairs is None else data.pairs.user_codes.size
     most = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
-    if data.pairs is None or not (parameters.selection.private or num_pairs > most):
+    if data.pairs is None or not (parameters.selection.is_private or num_pairs > most):
         solution = yield Cached(choose_pair, (data, parameters), kept=8)
         return Found(solution)
     yield Cached(check, (data, parameters))
@@ -88,7 +88,7 @@ def show_scaling(answer: Answer, data: Dataset) -> Parts:
 
 def show_survival(answer: Answer, data: Dataset) -> Parts:
     """Show which groups are released, and what they and the lost ones add to the error."""
-    yield "\n".join(f"- {sentence}" for sentence in words.survival_sentences(answer.solution))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_survival(answer.solution))
     if "per-group-survival" not in answer.plots:
         return
     yield answer.plots["per-group-survival"]()
@@ -99,7 +99,7 @@ def show_survival(answer: Answer, data: Dataset) -> Parts:
 
 def show_groups(answer: Answer, data: Dataset) -> Parts:
     """Show every group's error against its size."""
-    yield "\n".join(f"- {sentence}" for sentence in words.group_sentences(answer.solution))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_groups(answer.solution))
     yield answer.plots["per-group-sizes"]()
     yield from _say_sampled(answer, "sizes")
 

@@ -23,7 +23,7 @@ from dpcore.dataset import Dataset
 from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters
-from dpcore.total.signed import lacking
+from dpcore.total.signed import compute_shortfall
 from dpcore.total.strategies import (
     BEST,
     PAPER_STRATEGIES,
@@ -104,7 +104,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
         items.append(mark)
     if own_bound and (own_error := solution.own_error(parameters)) is not None:
         items.append(Mark("Your own bound, on either side", own_bound, own_error, Style.ENTERED, "square"))
-    columns["missing"], handle = lacking(solution.totals, solution.bounds), None
+    columns["missing"], handle = compute_shortfall(solution.totals, solution.bounds), None
     # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
     if clipped.low == -clipped.high < 0.0:
         sizes, users = np.unique(np.abs(solution.totals), return_counts=True)
