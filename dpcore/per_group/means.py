@@ -90,7 +90,7 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     # p (1 - p) of a Bernoulli variable, without taking a number near 1 from 1.
     mixed = keep_probability * np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
     rows = pairs.rows.astype(np.float64)
-    centred = pairs.sums - problem.middle * rows
+    centred = pairs.sums - problem.range_middle * rows
     kept_rows = np.minimum(rows, max_rows)
     share = kept_rows / rows
     # Rows drawn without replacement: variance k (1 - k / rows) S^2, S^2 with divisor rows - 1 (Cochran 1977, theorem
@@ -178,7 +178,7 @@ def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> floa
 def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     """Return the error of every group if the mean of all rows is published for it, without noise."""
     assert problem.pairs.sums is not None
-    overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.middle
+    overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.range_middle
     return np.abs(problem.centred_means - overall)
 
 

@@ -323,16 +323,16 @@ class PerGroupParameters(Parameters):
             totals: True values, shape (k,); of a mean its rows.
             times: How many groups have each, likewise.
         """
-        counted: FloatArray = np.ones(totals.shape)
+        inclusion: FloatArray = np.ones(totals.shape)
         if self.objective is Objective.LARGE_GROUPS:
-            counted = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
+            inclusion = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
         elif self.statistic is Statistic.MEAN:  # A group without rows has no mean.
-            counted = np.asarray(totals > 0.0, dtype=np.float64)
+            inclusion = np.asarray(totals > 0.0, dtype=np.float64)
         elif self.objective.is_relative:
             assert self.floor is not None
             size = np.maximum(np.abs(totals), self.floor)
             return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.is_rooted else size**2)))
-        return np.asarray(counted / float(times @ counted))
+        return np.asarray(inclusion / float(times @ inclusion))
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,10 +374,10 @@ class PerGroupProblem:
             if pairs.sums_of_squares is None or pairs.value_range is None:
                 problems.add("a mean needs sums of squares and the range of the values")
                 return
-            (least, greatest), (low, high) = pairs.value_range, p.mean_range
-            if least < low or greatest > high:
+            (smallest, greatest), (low, high) = pairs.value_range, p.mean_range
+            if smallest < low or greatest > high:
                 problems.add(
-                    f"values go from {wording.number(least)} to {wording.number(greatest)}, beyond lower or upper",
+                    f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
                     remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
                 )
 
@@ -424,7 +424,7 @@ class PerGroupProblem:
         return self.error(self.totals**2)
 
     @cached_property
-    def middle(self) -> float:
+    def range_middle(self) -> float:
         """Return the middle of the range of a mean's values."""
         low, high = self.parameters.mean_range
         return (low + high) / 2.0
@@ -433,5 +433,5 @@ class PerGroupProblem:
     def centred_means(self) -> FloatArray:
         """Return every group's true mean less the middle of the range, shape (num_entries,); 0 without rows."""
         assert self.pairs.sums is not None
-        centred = self.per_group(self.pairs.sums - self.middle * self.pairs.rows)
+        centred = self.per_group(self.pairs.sums - self.range_middle * self.pairs.rows)
         return centred / np.maximum(self.totals, 1.0)

@@ -95,7 +95,7 @@ class Selection:
         self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
         self.most_users = self.pairs.most_users
         self.most_groups = int(self.pairs.sizes.max())
-        self.largest = float(self.pairs.amounts.max())
+        self.largest_amount = float(self.pairs.amounts.max())
         self.evaluations = 0
         self._kept: dict[tuple[int, int], FloatArray] = {}
         self._tables: dict[int, FloatArray] = {}
@@ -272,10 +272,10 @@ def best_selected_pair(
     elif groups:
         stop_reason = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
     else:
-        least = "publishing no group errs least"
+        claim = "publishing no group errs least"
         if not certificate.proves(1e-12):
-            least = f"no pair errs less than publishing no group by {tolerance:g} of it"
-        stop_reason = f"Nothing useful can be released: {least}."
+            claim = f"no pair errs less than publishing no group by {tolerance:g} of it"
+        stop_reason = f"Nothing useful can be released: {claim}."
     return PairChoice(groups, amount, value, error_of_nothing, certificate, done, stop_reason, settled)
 
 
@@ -295,7 +295,8 @@ class _Search:
             amount = float(round(amount))
         groups = min(max(groups, 1), self.selection.most_groups)
         amount = min(
-            max(amount, 1.0 if self.is_integer else self.selection.largest * 1e-9), self.selection.largest
+            max(amount, 1.0 if self.is_integer else self.selection.largest_amount * 1e-9),
+            self.selection.largest_amount,
         )
         if (groups, amount) in self._seen:
             return math.inf
@@ -308,10 +309,10 @@ class _Search:
     def begin(self, is_over: ShouldStop) -> None:
         """Evaluate a grid and steps around its best point, then add the whole range as one box."""
         s = self.selection
-        if s.largest == 0.0:  # All amounts are 0, so all bounds are equally good.
+        if s.largest_amount == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
-        low = 1.0 if self.is_integer else s.largest / 1e3
-        amounts = np.unique(np.geomspace(low, s.largest, GRID)).tolist()
+        low = 1.0 if self.is_integer else s.largest_amount / 1e3
+        amounts = np.unique(np.geomspace(low, s.largest_amount, GRID)).tolist()
         for amount, groups in product(amounts, space_evenly(s.most_groups, GRID)):
             if is_over():
                 break
@@ -323,7 +324,7 @@ class _Search:
                 self.evaluate(round(g * a), c * b)
             if self.value >= previous:
                 step = math.sqrt(step)
-        self._add((1, s.most_groups), (1.0 if self.is_integer else 0.0, s.largest))
+        self._add((1, s.most_groups), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, groups: tuple[int, int], amounts: tuple[float, float]) -> None:
         if groups[0] > groups[1] or amounts[0] > amounts[1]:
@@ -345,16 +346,16 @@ class _Search:
             self._add((a, middle_groups), amounts)
             self._add((middle_groups + 1, b), amounts)
         elif self.is_integer:
-            middle = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
-            self._add(groups, (c, middle))
-            self._add(groups, (middle + 1.0, d))
+            middle_amount = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
+            self._add(groups, (c, middle_amount))
+            self._add(groups, (middle_amount + 1.0, d))
         elif ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
             self.evaluate(b, d)
             self.closed = min(self.closed, bound)
         else:
-            middle = math.sqrt(c * d) if c > 0.0 else d / 8.0
-            self._add(groups, (c, middle))
-            self._add(groups, (middle, d))
+            middle_amount = math.sqrt(c * d) if c > 0.0 else d / 8.0
+            self._add(groups, (c, middle_amount))
+            self._add(groups, (middle_amount, d))
 
 
 @dataclass(frozen=True)

@@ -194,14 +194,14 @@ def simulate_strategies(
     generator = np.random.default_rng(seed)
     draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
     cancelled = False
-    for done, place in enumerate(np.ndindex(bounds.shape)):
+    for done, index in enumerate(np.ndindex(bounds.shape)):
         if should_stop():
             cancelled = True
             break
         # Less the sum itself: noise, and what the bound cuts away.
-        deviations = draw(0.0, scales[place], size=runs) - problem.amounts.excess(bounds[place])
+        deviations = draw(0.0, scales[index], size=runs) - problem.amounts.excess(bounds[index])
         error = np.abs(deviations) / problem.amounts.total
-        mean[place], spread[place] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
+        mean[index], spread[index] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
         progress((done + 1) / bounds.size)
     return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)
 

@@ -334,8 +334,8 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
                 **certificate_fields(vector.certificate),
             }
     if (selected := solution.selected) is not None:
-        released = 0.0 if selected.pair is None else selected.pair.expected_groups
-        details["groups_released_on_average"] = released
+        num_released = 0.0 if selected.pair is None else selected.pair.expected_groups
+        details["groups_released_on_average"] = num_released
         if (best := selected.vector) is not None:
             details["scaled_users"] = {
                 "rule": best.rule.value,

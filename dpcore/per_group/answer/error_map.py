@@ -170,8 +170,8 @@ def evaluate(
     budgets = budgets[(budgets >= 10.0 * EPSILON_RANGE[0]) & (budgets <= EPSILON_RANGE[1])]
 
     def trace(outcomes: list[SelectedGroups]) -> OverEpsilon:
-        parts = [(groups.expected_groups, *split_error(problem, groups)) for groups in outcomes]
-        return OverEpsilon(budgets, *np.array(parts).T)
+        rows = [(groups.expected_groups, *split_error(problem, groups)) for groups in outcomes]
+        return OverEpsilon(budgets, *np.array(rows).T)
 
     curve = vector_curve = None
     if pair is not None and not should_stop():

@@ -201,8 +201,8 @@ class PerGroupSolution(PairSolution):
             return None if groups is None else np.sqrt(groups.mean_squares)
         if (best := self.scaled) is None:
             return None
-        kept = keep_amounts(self.problem, best.rule, best.max_norm)
-        missing = self.problem.per_group(self.problem.amounts - kept)
+        kept_amounts = keep_amounts(self.problem, best.rule, best.max_norm)
+        missing = self.problem.per_group(self.problem.amounts - kept_amounts)
         return np.hypot(missing, float(self.parameters.norm_noise(best.max_norm)))
 
     @cached_property
@@ -427,18 +427,18 @@ def solve_by_distribution(data: Dataset, parameters: PerGroupParameters) -> Dist
         l0, linf = int(parameters.own_groups), float(parameters.own_amount)
         own_pair = Pair(l0, linf, problem.error(l0, linf))
     groups, amounts = (
-        np.unique(np.r_[space_evenly(int(most), count), best or 1]).astype(np.float64)
-        for most, count, best in (
+        np.unique(np.r_[space_evenly(int(largest), count), best or 1]).astype(np.float64)
+        for largest, count, best in (
             (data.pair_sizes.groups.max(), SUMMARY_COLUMNS, choice.max_groups),
             (problem.amounts.max(), SUMMARY_ROWS, choice.max_amount),
         )
     )
-    parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
+    error_parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
     return DistributionSolution(
         problem=problem,
         choice=choice,
         pair=pair,
         own_pair=own_pair,
-        map=ErrorMap(groups, amounts, *np.moveaxis(parts, -1, 0)),
+        map=ErrorMap(groups, amounts, *np.moveaxis(error_parts, -1, 0)),
         limits=limits,
     )

@@ -191,10 +191,10 @@ _NORM_HELP = (
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best pair; their squares add up to its square."""
-    if (parts := solution.error_parts) is None:
+    if (split := solution.error_parts) is None:
         return ()
-    values = {BIAS: parts.clipped + parts.left_out, SAMPLING: parts.sampling, NOISE: parts.noise}
-    roots = {name: math.sqrt(parts.total * max(value, 0.0)) for name, value in values.items()}
+    values = {BIAS: split.clipped + split.left_out, SAMPLING: split.sampling, NOISE: split.noise}
+    roots = {name: math.sqrt(split.total * max(value, 0.0)) for name, value in values.items()}
     return build_error_parts(roots, wording.number)
 
 
@@ -281,13 +281,13 @@ def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     parameters, pair, selected = solution.parameters, solution.pair, solution.selected
     pair_error = solution.pair_error
     facts = {} if selected is None else _list_selection_facts(solution, selected)
-    if (parts := solution.error_parts) is not None:
+    if (split := solution.error_parts) is not None:
         facts["What the error consists of"] = _list_shares(
             {
-                "amounts above their bound": parts.clipped,
-                "groups beyond theirs": parts.left_out,
-                "the random choice of groups": parts.sampling,
-                "noise": parts.noise,
+                "amounts above their bound": split.clipped,
+                "groups beyond theirs": split.left_out,
+                "the random choice of groups": split.sampling,
+                "noise": split.noise,
             }
         )
     if pair is not None:
@@ -317,18 +317,20 @@ def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
         clamped = " The error is that about the means of the clamped values." if outside.num_outside else ""
         facts["Values outside the range"] = sentence + clamped
     facts[noise_error.NAME] = _describe_users(solution)
-    for name, other in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
-        if other is not None:
-            facts[f"{name}, {wording.number(other.max_groups)} × {wording.number(other.max_amount)}"] = (
-                f"error {format_error(parameters, other.error)}, {wording.change(other.error, pair_error)} "
-                "compared with the best."
+    for name, compared_pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
+        if compared_pair is not None:
+            bounds = (
+                f"{wording.number(compared_pair.max_groups)} × {wording.number(compared_pair.max_amount)}"
             )
+            error_text = format_error(parameters, compared_pair.error)
+            change = wording.change(compared_pair.error, pair_error)
+            facts[f"{name}, {bounds}"] = f"error {error_text}, {change} compared with the best."
     return facts | {"Choose privately offers": _describe_private_choice(solution, data)}
 
 
-def _list_shares(parts: Mapping[str, float]) -> str:
-    total = sum(parts.values())
-    return ", ".join(f"{name} {wording.percent(part / total)}" for name, part in parts.items()) + "."
+def _list_shares(error_parts: Mapping[str, float]) -> str:
+    total = sum(error_parts.values())
+    return ", ".join(f"{name} {wording.percent(part / total)}" for name, part in error_parts.items()) + "."
 
 
 def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:

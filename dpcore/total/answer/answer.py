@@ -80,14 +80,14 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
     points = yield Search(
         "job",
         replace(parameters.without("own_bound", "lower", "upper", "highest_total"), epsilon=1.0),
-        lambda tell, stop: simulate_strategies(
+        lambda progress, should_stop: simulate_strategies(
             problem,
             plots.choose_epsilons(problem.amounts, points_per_decade=2),
             plots.list_strategies(parameters.own_share),
             parameters.runs,
             parameters.seed,
-            tell,
-            stop,
+            progress,
+            should_stop,
         ),
         "Simulating",
         "Simulate",
@@ -176,7 +176,7 @@ def build_answer(
 
 
 def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
-    parts = {
+    error_parts = {
         BIAS: float(solution.at_bound.bias),
         NOISE: float(solution.at_bound.noise_by(parameters.measure)),
     }
@@ -197,7 +197,7 @@ def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: Tot
             ),
         },
         make_methods=lambda: words.write_methods(solution, data, parameters),
-        error_parts=build_error_parts(parts, solution.unit.amount) if solution.choice.max_total else (),
+        error_parts=build_error_parts(error_parts, solution.unit.amount) if solution.choice.max_total else (),
         sections=SECTIONS,
     )
 

@@ -185,8 +185,8 @@ def test_a_sample_and_merged_sizes_change_nothing(monkeypatch: pytest.MonkeyPatc
         assert merged.certificate.relative_gap <= 1e-11
     facet = SortedPairs.from_problem(problem)
     narrow = facet.narrow((3, 5), 60)
-    assert narrow.ahead is not None
-    assert narrow.behind is not None
+    assert narrow.users_with_more is not None
+    assert narrow.users_with_fewer is not None
     plain = Passes(problem.parameters, problem.weights, facet)
     short = Passes(problem.parameters, problem.weights, narrow)
     for interval in ((1.0, 1.0), (2.0, 9.0), (5.0, 5.0)):

@@ -269,7 +269,7 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
         every = {
             (l0, linf): selection.error(l0, linf)
             for l0 in range(1, selection.most_groups + 1)
-            for linf in range(1, int(selection.largest) + 1)
+            for linf in range(1, int(selection.largest_amount) + 1)
         }
         least = min([*every.values(), problem.error_of_nothing])
         assert best.error == pytest.approx(least, rel=1e-12)
@@ -284,7 +284,7 @@ def test_no_pair_in_a_box_goes_below_its_bound() -> None:
         selection = Selection(PerGroupProblem(many_users(), asked(rule, statistic, epsilon=4.0)))
         for _ in range(12):
             a, b = np.sort(rng.integers(1, selection.most_groups + 1, 2)).tolist()
-            c, d = np.sort(rng.uniform(1.0, selection.largest, 2)).tolist()
+            c, d = np.sort(rng.uniform(1.0, selection.largest_amount, 2)).tolist()
             bound = selection.bound((a, b), (c, d))
             inside = [
                 selection.error(int(rng.integers(a, b + 1)), float(rng.uniform(c, d))) for _ in range(4)
