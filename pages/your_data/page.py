@@ -10,6 +10,7 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.report import document
 from pages.shared.card import cards
 from pages.shared.fields import fields
+from pages.shared.figures import figures
 from pages.shared.screen import layout, plots
 from pages.shared.session import session
 from pages.your_data import contents, file_upload
@@ -45,7 +46,7 @@ def body(slots: layout.PageSlots) -> None:
     with slots.figure:
         main = distribution.plot_classes(data)
         st.markdown(f"**{main.title}**")
-        plots.draw(main)
+        figures.draw(main)
     with slots.answer:
         show_offers(data)
     with slots.bottom:
