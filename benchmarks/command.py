@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = ["--user", "user_id", "--value", "amount", "--epsilon", "1", "--lower", "0", "--upper", "100"]
 APP = """
 from dpcore.common.privacy import Disclosure
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from tests.pages import driving
 
 data = to_dataset({file!r}, "user_id", "amount", disclosure=Disclosure.PRIVATE)

@@ -45,7 +45,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dpcore.code import Library, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.dataset import Dataset
 from dpcore.plan import (
     AllocatedLine,

@@ -356,6 +356,11 @@ class ContributionHistogram(ByDigest):
         """Return the number of users with more than ``h`` rows."""
         return int(self.pieces(h).users_above)
 
+    def heaviest_sizes(self, max_users: int) -> IntArray:
+        """Return the rows of the heaviest users, descending, at most ``max_users``."""
+        users = np.minimum(self.users[::-1][:max_users], max_users)
+        return np.repeat(self.sizes[::-1][:max_users], users)[:max_users]
+
     def quantile(self, share: float) -> int:
         """Return the smallest size s such that at least ``share`` of the users have at most s rows."""
         at_most = self.num_users - self._users_from[1:]

@@ -7,8 +7,7 @@ on what the person entered, and on nothing that a user did. The data are read on
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,15 @@ import numpy as np
 
 from dpcore import questions
 from dpcore.common.checks import InvalidInput, refuse
-from dpcore.common.privacy import Charge, Disclosure
+from dpcore.common.privacy import Charge, Disclosure, check_provenance
 from dpcore.contributions import MAX_SIZE, ContributionHistogram
-from dpcore.counting import frames
-from dpcore.counting.files import expand_patterns
+from dpcore.counting.count import to_dataset
+from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.formats import File, MemoryFile
-from dpcore.counting.frames import is_table
-from dpcore.counting.user_amounts import build_roles, read_user_amounts
+from dpcore.counting.frames import FRAME, as_parquet
+from dpcore.counting.user_amounts import read_user_amounts
+from dpcore.data.column_names import list_columns
+from dpcore.data.column_roles import Roles
 from dpcore.data.totals_per_user import UserAmounts, amounts_of, build_dummy_dataset, columns_of
 from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group.parameters import Statistic
@@ -107,14 +108,12 @@ def _pose_question(
     """Return the answer on a made-up table, the question of the selection, its data, and the table."""
     if question not in SELECTABLE:
         raise refuse(f"a bound is selected privately for {', '.join(SELECTABLE)}; got {question!r}")
-    columns: dict[str, Any] = {
-        name: tuple(frames.list_columns(settings.get(name))) for name in ("user", "group")
-    }
+    columns: dict[str, Any] = {name: tuple(list_columns(settings.get(name))) for name in ("user", "group")}
     columns["value"] = settings.get("value")
     if isinstance(data, Dataset):
         columns = columns_of(data)
     stated = settings.get("disclosure", Disclosure.PRIVATE)
-    provenance = data.provenance if isinstance(data, Dataset) else frames.check_provenance(stated)
+    provenance = data.provenance if isinstance(data, Dataset) else check_provenance(stated)
     if not isinstance(provenance, Disclosure):
         raise refuse("a bound that is read off a DP release may be published, and needs no draw")
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
@@ -151,27 +150,19 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         return UserAmounts(data)
     user, group, value = columns["user"], columns["group"], columns["value"]
     named = [*user, *group, *([value] if value is not None else [])]
-    if isinstance(data, str | os.PathLike):
-        data = [data]
-    paths: Sequence[File] | None = None
+    paths: list[File] = [Path(path) for path in list_paths(data) or ()]
     names: list[str] | None = None
-    if (
-        isinstance(data, list | tuple)
-        and data
-        and all(isinstance(entry, str | os.PathLike) for entry in data)
-    ):
-        paths = [Path(path) for path in expand_patterns(data)]
-    elif is_table(data):
-        paths, names = [MemoryFile(frames.as_parquet(data, named))], [frames.FRAME]
-    if paths is None:
+    if is_table(data):
+        paths, names = [MemoryFile(as_parquet(data, named))], [FRAME]
+    if not paths:
         return UserAmounts(_build_from_counts(data))
     if not user:
         try:
-            return amounts_of(frames.to_dataset(data, value=value, group=group or None))
+            return amounts_of(to_dataset(data, value=value, group=group or None))
         except InvalidInput:
             what = "the data cannot be read without a column of users"
             raise refuse(what, remedy="Say which column names the user: user=…") from None
-    roles = build_roles(user, group, value, of_groups=of_groups, of_values=of_values)
+    roles = Roles.of_events(user, value if of_values else None, group if of_groups else ())
     read = read_user_amounts(paths, names, roles, named)
     return amounts_of(read) if isinstance(read, Dataset) else read
 

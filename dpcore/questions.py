@@ -4,7 +4,7 @@
     answer = ss.mean_bound(df, user="user_id", value="amount", epsilon=1, lower=0, upper=100)
     print(answer)
 
-Each takes the data first (see `dpcore.counting.frames.to_dataset`) and the question's settings by name: those of the
+Each takes the data first (see `dpcore.counting.count.to_dataset`) and the question's settings by name: those of the
 page, with the page's checks. The first call of a question loads the modules that it needs.
 """
 
@@ -225,8 +225,8 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
     Raises:
         InvalidInput: It cannot be read so, or a column that the question needs is not named; all at once.
     """
-    from dpcore.counting.frames import to_dataset
-    from dpcore.counting.labelled import read_labelled
+    from dpcore.counting.count import to_dataset
+    from dpcore.counting.frames import read_labelled
     from dpcore.dataset import Dataset
 
     if question.labelled and not isinstance(data, Dataset):

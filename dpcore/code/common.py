@@ -22,8 +22,7 @@ from dpcore.code.choice import OF_VALUES, PER_GROUP, Choice, Code, Quantity
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, classify, format_rounded_up
 from dpcore.common.version import VERSION
-from dpcore.data.delimited_text import SPACED
-from dpcore.data.tables import FileKind
+from dpcore.data.tables import SPACED, FileKind
 
 WIDTH = 92
 

@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, refuse
 
 
 class Neighbours(enum.Enum):
@@ -124,6 +124,16 @@ error afterwards finds the draw noted; where it raises, nothing is drawn."""
 
 Provenance = Disclosure | ReleaseFacts
 """Where numbers come from, with a ``label``: a release names its facts, else public or private."""
+
+
+def check_provenance(disclosure: str | Provenance) -> Provenance:
+    """Return the provenance that was given by name or as the facts of a release; raise InvalidInput for others."""
+    if isinstance(disclosure, Disclosure | ReleaseFacts):
+        return disclosure
+    if isinstance(disclosure, str) and disclosure in ("public", "private"):
+        return Disclosure(disclosure)
+    allowed = "'private', 'public' or the facts of a DP release"
+    raise refuse(f"disclosure must be {allowed}; got {str(disclosure)[:40]!r}")
 
 
 def classify(provenance: Provenance) -> Disclosure:

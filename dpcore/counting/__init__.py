@@ -10,10 +10,16 @@ From the shell: ``python -m dpcore.counting --from events.parquet --user user_id
 from __future__ import annotations
 
 from dpcore.common.workspace import Workspace
-from dpcore.counting.duck import MEMORY_LIMIT
-from dpcore.counting.engines import ENGINES, connect, open_table, recipe
-from dpcore.counting.files import HELD_BYTES, SMALL_BYTES, Source, open_files
+from dpcore.counting.count import CountResult, build_dataset, count
+from dpcore.counting.duck import MEMORY_LIMIT, StoppedError
+from dpcore.counting.engines import ENGINES, connect, count_table, open_table, recipe
+from dpcore.counting.files import (
+    HELD_BYTES,
+    SMALL_BYTES,
+    Source,
+    find_distributions,
+    open_files,
+    read_distribution,
+)
 from dpcore.counting.formats import MemoryFile
-from dpcore.counting.run import CountResult, build_dataset, count, count_table, list_heaviest
-from dpcore.counting.running import StoppedError
 from dpcore.counting.text import read_table

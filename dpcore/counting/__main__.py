@@ -21,12 +21,13 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
+from dpcore.counting.count import CountResult
+from dpcore.counting.engine_pairs import take_pairs
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
-from dpcore.counting.files import expand_patterns
-from dpcore.counting.run import CountResult, list_heaviest, take_pairs
+from dpcore.counting.files import expand_patterns, find_distributions
 from dpcore.data import group_pairs
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles, TableKind
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, MissingUsers, Roles
 from dpcore.dataset import Dataset, Pairs
 
 _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9}
@@ -109,18 +110,9 @@ def main(arguments: list[str] | None = None, program: str = "python -m dpcore.co
 
 
 def _count(parsed: argparse.Namespace) -> CountResult:
-    roles = Roles(
-        TableKind.EVENTS,
-        user=parsed.user[0],
-        further_user=tuple(parsed.user[1:]),
-        task=parsed.task[0] if parsed.task else None,
-        further_task=tuple(parsed.task[1:]),
-        value=parsed.value,
-        contribution=next(
-            contribution for contribution, name in COUNT_OPTIONS.items() if name == parsed.count
-        ),
-        missing_users=MissingUsers.ONE_USER if parsed.missing_users == "one" else MissingUsers.LEAVE_OUT,
-    )
+    contribution = next(contribution for contribution, name in COUNT_OPTIONS.items() if name == parsed.count)
+    missing_users = MissingUsers.ONE_USER if parsed.missing_users == "one" else MissingUsers.LEAVE_OUT
+    roles = Roles.of_events(parsed.user, parsed.value, parsed.task, contribution, missing_users)
     if parsed.distribution_to is not None and not parsed.task:
         raise refuse("--distribution-to needs --task, the column of groups")
     disclosure = Disclosure.PUBLIC if parsed.public else Disclosure.PRIVATE
@@ -139,7 +131,7 @@ def _count(parsed: argparse.Namespace) -> CountResult:
     sources = expand_patterns(parsed.source)
     refuse_to_overwrite(sources, "--to", parsed.to)
     refuse_to_overwrite(sources, "--distribution-to", parsed.distribution_to)
-    if any(map(group_pairs.is_distribution_file, sources)):
+    if find_distributions(sources):
         message = "this file holds a distribution of pairs, which is counted already"
         raise refuse(message, remedy="Open it in the app, or ask: sweet-spot group FILE")
     source = open_files(sources)
@@ -184,7 +176,7 @@ def pairs_csv(pairs: Pairs) -> str:
 
 def _report(dataset: Dataset, summary: str, parsed: argparse.Namespace) -> None:
     label = dataset.provenance.label
-    sizes = ", ".join(wording.number(size) for size in list_heaviest(dataset.histogram, 3).sizes.tolist())
+    sizes = ", ".join(wording.number(size) for size in dataset.histogram.heaviest_sizes(3).tolist())
     lines = [summary, f"Contributions of the heaviest users: {sizes}.", *dataset.notes]
     if parsed.to is not None:
         lines.append(f"The histogram is in {parsed.to} ({label}).")

@@ -1,53 +1,53 @@
-"""Diagnosis of large files: read them again and describe their problems in sentences that name lines.
+"""Diagnosis of large files: read them again, and describe their problems in sentences that name lines.
 
 DuckDB's messages are not passed on, as they quote lines of the file, which contain user ids.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
 
-from dpcore.common.checks import InputProblem, Problems
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
-from dpcore.counting import formats, reading, rejects, small
-from dpcore.counting.duck import Duck
-from dpcore.counting.formats import Format, Packing
-from dpcore.counting.reading import ROW, InputFile, Reading
-from dpcore.counting.rejects import MAX_PLACES
-from dpcore.counting.running import check_stop
+from dpcore.counting import rejects
+from dpcore.counting.duck import Duck, Steps, check_stop
+from dpcore.counting.formats import MAX_LINE_BYTES, damaged_archive, describe_file, open_lines
+from dpcore.counting.rejects import LONG_LINE, QUOTES
+from dpcore.counting.relation import ROW, Relation, scan
+from dpcore.counting.text import SEPARATOR_NAMES, mark_fields
 from dpcore.data.column_names import shorten
-from dpcore.data.delimited_text import LONG_LINE, MAX_LINE_BYTES, QUOTES
+from dpcore.data.tables import FileKind
 
 _CHUNK = 8_000_000
+_SMALL_CHUNK = 1 << 20
 _END = MAX_LINE_BYTES + 3
 """Bytes at the end of a file that contain the complete last line, or show that it is too long."""
 
 OpenDuck = Callable[[], AbstractContextManager[Duck]]
 
 
-def describe_damage(input_file: InputFile) -> InputProblem:
+def describe_damage(relation: Relation) -> InputProblem:
     """Describe a file that cannot be read to its end, as a problem."""
-    if input_file.packing is not Packing.NONE:
-        return formats.damaged_archive(input_file.packing, input_file.name)
+    if relation.packing:
+        return damaged_archive(relation.packing, relation.name)
     message = {
-        Format.TEXT: "the file cannot be read as a table to its end",
-        Format.JSON: "some line is not a JSON object",
-    }.get(input_file.format, "the Parquet file is damaged or cut off")
-    return InputProblem(message, f"file {shorten(input_file.name)}", "Export it again")
+        FileKind.TEXT: "the file cannot be read as a table to its end",
+        FileKind.JSON: "some line is not a JSON object",
+    }.get(relation.kind, "the Parquet file is damaged or cut off")
+    return InputProblem(message, describe_file(relation.name), "Export it again")
 
 
-def describe_windows_1252(input_file: InputFile) -> str:
+def describe_windows_1252(relation: Relation) -> str:
     """Write the note on a file that is not UTF-8."""
-    return (
-        f"{shorten(input_file.name)} is not UTF-8, so it was read as Windows-1252; if letters look wrong, "
-        "save it as UTF-8."
-    )
+    reading = f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252"
+    return f"{reading}; if letters look wrong, save it as UTF-8."
 
 
 class TruncationCheck:
@@ -58,25 +58,21 @@ class TruncationCheck:
     for this check.
 
     Args:
-        parts: The files.
+        relations: The files.
         should_stop: Called in the calling thread.
     """
 
-    def __init__(self, input_files: Sequence[InputFile], should_stop: ShouldStop | None) -> None:
+    def __init__(self, relations: Sequence[Relation], should_stop: ShouldStop | None) -> None:
         self._stop, self._given_up = should_stop, threading.Event()
         self._problems, self._failed = Problems(), list[BaseException]()
-        self._input_files = [
-            input_file
-            for input_file in input_files
-            if input_file.packing is not Packing.NONE or _may_end_overlong(input_file)
-        ]
+        self._relations = [each for each in relations if each.packing or _may_end_overlong(each)]
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def should_stop(self) -> bool:
         """Return True if counting can end: a file is truncated, or the user wants to stop."""
-        cut_off = bool(self._failed or self._problems.entries)
-        return cut_off or (self._stop is not None and self._stop())
+        is_cut_off = bool(self._failed or self._problems.entries)
+        return is_cut_off or (self._stop is not None and self._stop())
 
     def verdict(self) -> None:
         """Wait for the result of the check.
@@ -99,36 +95,36 @@ class TruncationCheck:
 
     def _work(self) -> None:
         try:
-            for input_file in self._input_files:
-                self._look_at(input_file)
+            for relation in self._relations:
+                self._look_at(relation)
         except BaseException as error:
             self._failed.append(error)
 
-    def _look_at(self, input_file: InputFile) -> None:
-        breaks, behind, end, gap = 0, 0, b"", b""
-        with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
+    def _look_at(self, relation: Relation) -> None:
+        # Line ends behind the last line are not part of it: they are counted, but not kept.
+        breaks, breaks_behind, end, gap = 0, 0, b"", b""
+        with relation.open_bytes() as file:
             while block := file.read(_CHUNK):
                 if self._given_up.is_set():
                     return
                 if filled := block.rstrip(b"\r\n"):
                     end = (end + gap + filled)[-_END:]
-                    breaks, behind = breaks + behind + filled.count(b"\n"), 0
-                behind += block.count(b"\n", len(filled))
+                    breaks, breaks_behind = breaks + breaks_behind + filled.count(b"\n"), 0
+                breaks_behind += block.count(b"\n", len(filled))
                 gap = b"\n" if len(filled) < len(block) else b""
-        if input_file.format is Format.TEXT and _is_overlong(end):
+        if relation.is_text and _is_overlong(end):
             message, remedy = LONG_LINE
-            self._problems.add(message, f"line {breaks + 1:,} of {shorten(input_file.name)}", remedy)
+            self._problems.add(message, f"line {breaks + 1:,} of {shorten(relation.name)}", remedy)
 
 
-def _may_end_overlong(input_file: InputFile) -> bool:
-    if input_file.format is not Format.TEXT:
+def _may_end_overlong(relation: Relation) -> bool:
+    if not relation.is_text:
         return False
-    with input_file.path.open("rb") as file:
-        file.seek(-min(input_file.path.stat().st_size, _END), 2)
+    with relation.path.open("rb") as file:
+        file.seek(-min(relation.path.stat().st_size, _END), 2)
         end = file.read()
-    return _is_overlong(end) or not end.strip(
-        b"\r\n"
-    )  # after so many line ends the last line is not in `end`
+    # After so many line ends the last line is not in `end`.
+    return _is_overlong(end) or not end.strip(b"\r\n")
 
 
 def _is_overlong(end: bytes) -> bool:
@@ -137,49 +133,42 @@ def _is_overlong(end: bytes) -> bool:
     return len(end) - max(end.rfind(b"\n"), end.rfind(b"\r")) - 1 > MAX_LINE_BYTES
 
 
-def refuse_open_quotes(input_files: Sequence[InputFile], should_stop: ShouldStop | None) -> None:
+def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | None) -> None:
     """Raise InvalidInput if a quotation mark is opened and never closed.
 
     DuckDB reports this if several threads read. A single thread takes the end of the file as the end of the quotation,
     and drops its content.
     """
-    problems = Problems()
-    for input_file in input_files:
-        marks = 0
-        with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
-            for _ in range(input_file.skip):
-                file.readline()
-            while block := file.read(_CHUNK):
-                check_stop(should_stop)
-                marks += block.count(b'"')
-        if marks % 2:  # inside a quotation they are doubled
-            message = "a quotation mark is opened and never closed"
-            problems.add(
-                message,
-                f"line {_open_quote(input_file, should_stop):,} of {shorten(input_file.name)}",
-                QUOTES,
-            )
-    problems.raise_if_any()
+    with Problems() as problems:
+        for relation in relations:
+            marks = 0
+            with relation.open_bytes() as file:
+                for _ in range(relation.skip):
+                    file.readline()
+                while block := file.read(_CHUNK):
+                    check_stop(should_stop)
+                    marks += block.count(b'"')
+            if marks % 2:  # inside a quotation they are doubled
+                location = f"line {_find_open_quote(relation, should_stop):,} of {shorten(relation.name)}"
+                problems.add("a quotation mark is opened and never closed", location, QUOTES)
 
 
 def refuse_reopened_marks(
-    input_files: Sequence[InputFile], should_stop: ShouldStop | None, reads_all: bool
+    relations: Sequence[Relation], should_stop: ShouldStop | None, reads_all: bool
 ) -> None:
     """Raise InvalidInput if text has a field like ``"a" "b"``; see `rejects.find_reopened_mark`."""
-    problems = Problems()
-    for input_file in input_files:
-        if input_file.format is Format.TEXT and (
-            line := rejects.find_reopened_mark(input_file, should_stop, reads_all=reads_all)
-        ):
-            problems.add(rejects.REOPENED, f"line {line:,} of {shorten(input_file.name)}", QUOTES)
-    problems.raise_if_any()
+    with Problems() as problems:
+        for relation in relations:
+            if line := rejects.find_reopened_mark(relation, should_stop, reads_all=reads_all):
+                problems.add(rejects.REOPENED, f"line {line:,} of {shorten(relation.name)}", QUOTES)
 
 
-def _open_quote(input_file: InputFile, should_stop: ShouldStop | None) -> int:
+def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
     """Return the first line of the record that does not end, or the last line if all records end."""
     first_line, last_line = 0, 0
-    with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
-        records = csv.reader(formats.open_lines(file), delimiter=input_file.separator, strict=True)
+    with relation.open_bytes() as file:
+        lines = open_lines(file)
+        records = csv.reader(lines, delimiter=relation.separator, strict=True)
         try:
             for _ in records:
                 first_line, last_line = last_line, records.line_num
@@ -193,58 +182,43 @@ def _open_quote(input_file: InputFile, should_stop: ShouldStop | None) -> int:
 # --- cells that are refused --------------------------------------------------------------------------------
 
 
-@dataclass
-class RowLocator:
-    """A locator of the first rows that fulfil a condition; it reads the files again, so it is used only for messages.
+def find_rows(
+    relations: Sequence[Relation], view: Callable[[Relation], str], open_duck: OpenDuck,
+    write_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
+) -> list[tuple[str, str]]:  # fmt: skip
+    """Return the location of the first bad rows, each with a detail; files are read again, so only for messages.
 
-    Attributes:
+    Args:
+        relations: The files.
         view: Function that returns the SQL of the numbered rows of one file.
-        readings: The files.
         open_duck: Function that opens DuckDB.
+        write_sql: Function that returns SQL over ``source`` with the columns ``bad``, `relation.ROW` and ``detail``. A
+            detail is a number or a text, or an integer for another row, which is replaced by its location.
+        max_rows: Largest number of rows.
         should_stop: Called while lines are counted.
     """
-
-    view: Callable[[Reading], str]
-    readings: Sequence[Reading]
-    open_duck: OpenDuck
-    should_stop: ShouldStop | None
-
-    def find(self, write_sql: Callable[[Duck], str], max_rows: int = MAX_PLACES) -> list[tuple[str, str]]:
-        """Return the location of the first bad rows, each with a detail for the message.
-
-        Args:
-            write_sql: Function that returns SQL over ``source`` with the columns ``bad``, `reading.ROW` and ``detail``.
-                A detail is a number or a text, or an integer for another row, which is replaced by its location.
-            max_rows: Largest number of rows.
-        """
-        examples: list[tuple[str, str]] = []
-        for file_reading in self.readings:
-            with self.open_duck() as duck, duck.in_order():
-                duck.connection.execute(f"CREATE TEMP VIEW source AS {self.view(file_reading)}")
-                limit = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
-                rows = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
-            other_rows = [detail for _, detail in rows if isinstance(detail, int)]
-            locations = self._describe_rows(file_reading, [row for row, _ in rows] + other_rows)
-            examples += [
-                (locations[row], locations[detail] if isinstance(detail, int) else _format_detail(detail))
-                for row, detail in rows
-            ]
-            if len(examples) == max_rows:
-                break
-        return examples
-
-    def _describe_rows(self, file_reading: Reading, rows: Sequence[int]) -> dict[Any, str]:
-        """Return the location of each row as text, with the file name if there are several files."""
-        input_file = file_reading.file
-        if input_file.table is not None:
-            return {row: input_file.table.describe_row(row - 1) for row in rows}
-        suffix = f" of {shorten(input_file.name)}" if len(self.readings) > 1 else ""
-        if input_file.format is Format.PARQUET:
-            return {row: f"row {row:,}{suffix}" for row in rows}
-        return {
-            row: f"line {line:,}{suffix}"
-            for row, line in find_lines(input_file, rows, self.should_stop).items()
-        }
+    examples: list[tuple[str, str]] = []
+    for relation in relations:
+        with open_duck() as duck, duck.in_order():
+            duck.connection.execute(f"CREATE TEMP VIEW source AS {view(relation)}")
+            limit = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
+            found = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
+        rows = [row for row, _ in found] + [detail for _, detail in found if isinstance(detail, int)]
+        suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
+        if relation.table is not None:
+            locations = {row: relation.table.describe_row(row - 1) for row in rows}
+        elif relation.kind is FileKind.PARQUET:
+            locations = {row: f"row {row:,}{suffix}" for row in rows}
+        else:
+            lines = _find_lines(relation, rows, should_stop)
+            locations = {row: f"line {line:,}{suffix}" for row, line in lines.items()}
+        examples += [
+            (locations[row], locations[detail] if isinstance(detail, int) else _format_detail(detail))
+            for row, detail in found
+        ]
+        if len(examples) == max_rows:
+            break
+    return examples
 
 
 def _format_detail(detail: object) -> str:
@@ -252,37 +226,36 @@ def _format_detail(detail: object) -> str:
     return f"{detail:.3g}" if isinstance(detail, float) else str(detail or "")[:20]
 
 
-def find_lines(input_file: InputFile, rows: Sequence[int], should_stop: ShouldStop | None) -> dict[int, int]:
+def _find_lines(relation: Relation, rows: Sequence[int], should_stop: ShouldStop | None) -> dict[int, int]:
     """Return the first line of each row; both are counted from 1."""
-    row_set, first_lines = set(rows), dict[int, int]()
-    with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
-        lines = formats.open_lines(file, input_file.skip, newline=None)
-        row = 0
-        for start, filled in _records(input_file, lines):
-            row += filled
-            if filled and row in row_set:
+    first_lines = dict[int, int]()
+    with relation.open_bytes() as file:
+        row, lines = 0, open_lines(file, relation.skip, newline=None)
+        for start, is_row in _records(relation, lines):
+            row += is_row
+            if is_row and row in rows:
                 first_lines[row] = start
-                if len(first_lines) == len(row_set):
+                if len(first_lines) == len(set(rows)):
                     break
             if row % 10_000 == 0:
                 check_stop(should_stop)
     return first_lines
 
 
-def _records(input_file: InputFile, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
+def _records(relation: Relation, lines: io.TextIOWrapper) -> Iterator[tuple[int, bool]]:
     """Yield the first line of each record, and True if the record is a row."""
-    if input_file.format is Format.JSON:
+    if relation.kind is FileKind.JSON:
         yield from ((number, bool(line.strip())) for number, line in enumerate(lines, 1))
         return
-    records = csv.reader(lines, delimiter=input_file.separator, skipinitialspace=True)
+    records = csv.reader(lines, delimiter=relation.separator, skipinitialspace=True)
     next(records, None)
     start = records.line_num + 1
     for record in records:
-        yield input_file.skip + start, bool(record) or len(input_file.columns) == 1
+        yield relation.skip + start, bool(record) or len(relation.columns) == 1
         start = records.line_num + 1
 
 
-# --- lines that DuckDB refuses -----------------------------------------------------------------------------
+# --- files that DuckDB refuses -----------------------------------------------------------------------------
 
 
 @dataclass
@@ -290,76 +263,133 @@ class Diagnosis:
     """The reasons why DuckDB refused files, and another way to read them.
 
     Attributes:
-        readings: The files with their reading options.
+        relations: The files.
         open_duck: Function that opens DuckDB.
         recode: Function that writes a file as UTF-8, from the given encoding.
         notes: List to which notes for the user are added.
         should_stop: Called while a file is read.
     """
 
-    readings: Sequence[Reading]
+    relations: Sequence[Relation]
     open_duck: OpenDuck
-    recode: Callable[[int, str], Reading]
+    recode: Callable[[int, str], Relation]
     notes: list[str]
     should_stop: ShouldStop | None
     _problems: Problems = field(default_factory=Problems)
 
-    def recover(self) -> list[Reading]:
+    def recover(self) -> list[Relation]:
         """Return the files with reading options that should work.
 
         Raises:
             InvalidInput: They cannot be read; all problems at once, with their lines.
         """
-        recovered = [self._recover(index, its) for index, its in enumerate(self.readings)]
+        recovered = [self._recover(index, relation) for index, relation in enumerate(self.relations)]
         self._problems.raise_if_any()
-        if all(new is old for new, old in zip(recovered, self.readings, strict=True)):
-            self._problems.extend([describe_damage(self.readings[0].file)])
-            self._problems.raise_if_any()
+        if all(new is old for new, old in zip(recovered, self.relations, strict=True)):
+            raise InvalidInput([describe_damage(self.relations[0])])
         return recovered
 
-    def _recover(self, index: int, its: Reading) -> Reading:
+    def _recover(self, index: int, relation: Relation) -> Relation:
         import duckdb
 
-        input_file = its.file
+        suffix = f" of {shorten(relation.name)}"
+        rejected: list[rejects.Rejected] = []
         try:
             with self.open_duck() as duck:
-                rejected = self._rejected(duck, its)
+                if relation.is_text:
+                    rejected = rejects.list_rejected(duck, relation, self.should_stop)
+                else:
+                    duck.columns(
+                        f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {scan(relation)})"
+                    )
         except duckdb.Error:
-            return self._recode_or_refuse(index, its)
+            return self._recode_or_refuse(index, relation, suffix)
         reasons = {entry.reason for entry in rejected}
         if "INVALID ENCODING" in reasons or "INVALID UNICODE" in reasons:
-            self.notes.append(describe_windows_1252(input_file))
+            self.notes.append(describe_windows_1252(relation))
             return self.recode(index, "cp1252")
-        if not reasons <= {rejects.SHORT} and self._mixes_line_ends(input_file):
+        if not reasons <= {rejects.SHORT} and self._mixes_line_ends(relation):
             return self.recode(index, "utf-8")
-        if rejects.report_rejected(
-            rejected, input_file, self._problems, self.notes, 0, f" of {shorten(input_file.name)}"
-        ):
-            return replace(its, short_rows=True, is_single_threaded=True)
-        if not rejected:
-            return self._recode_or_refuse(index, its)
-        return its
+        if rejects.report_rejected(rejected, relation, self._problems, self.notes, 0, suffix):
+            return replace(relation, short_rows=True, is_single_threaded=True)
+        return relation if rejected else self._recode_or_refuse(index, relation, suffix)
 
-    def _recode_or_refuse(self, index: int, its: Reading) -> Reading:
+    def _recode_or_refuse(self, index: int, relation: Relation, suffix: str) -> Relation:
         """Handle a file refused without a reason: bad JSON lines, mixed line ends, or a multi-part archive."""
-        input_file = its.file
-        if input_file.format is Format.JSON:
-            with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
-                small.refuse_bad_lines(file, f" of {shorten(input_file.name)}", self.should_stop)
-        if self._mixes_line_ends(input_file) or input_file.packing is not Packing.NONE:
+        if relation.kind is FileKind.JSON:
+            with relation.open_bytes() as file:
+                rejects.refuse_bad_lines(file, suffix, self.should_stop)
+        if self._mixes_line_ends(relation) or relation.packing:
             return self.recode(index, "utf-8")
-        self._problems.extend([describe_damage(input_file)])
-        return its
+        self._problems.extend([describe_damage(relation)])
+        return relation
 
-    def _mixes_line_ends(self, input_file: InputFile) -> bool:
-        text = input_file.format is Format.TEXT and input_file.encoding.startswith("utf-8")
-        return text and formats.has_mixed_line_ends(
-            input_file.path, input_file.packing, input_file.name, self.should_stop
-        )
+    def _mixes_line_ends(self, relation: Relation) -> bool:
+        """Return True if text has several kinds of line ends, for example after files of two systems were joined."""
+        if not (relation.is_text and relation.encoding.startswith("utf-8")):
+            return False
+        breaks, last_byte = {b"\r\n": 0, b"\n": 0, b"\r": 0}, b""
+        with relation.open_bytes() as stream:
+            while block := stream.read(_SMALL_CHUNK):
+                check_stop(self.should_stop)
+                for end in breaks:
+                    breaks[end] += block.count(end)
+                breaks[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
+                last_byte = block[-1:]
+        both = breaks[b"\r\n"]
+        return sum(count > 0 for count in (both, breaks[b"\n"] - both, breaks[b"\r"] - both)) > 1
 
-    def _rejected(self, duck: Duck, its: Reading) -> list[rejects.Rejected]:
-        """Return the lines that DuckDB refuses, by reason."""
-        if its.file.format is Format.TEXT:
-            return rejects.list_rejected(duck, its, self.should_stop)
-        duck.columns(f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {reading.scan(its)})")
-        return []
+
+def recode_file(
+    relation: Relation, encoding: str, target: Path, should_stop: ShouldStop | None, steps: Steps
+) -> Relation:
+    """Write text as uncompressed UTF-8 with newlines between lines, block by block; return its relation.
+
+    Args:
+        relation: The file; if it has a separator that is to be marked, that is done on the way.
+        encoding: Python's name; bytes that Windows-1252 leaves undefined are read as Latin-1.
+        target: Output file.
+        should_stop: Called after every block.
+        steps: Receives the progress.
+
+    Raises:
+        InvalidInput: The bytes do not fit the encoding; or text with such a separator contains quotation marks.
+    """
+    steps.total += 1
+    size, location = max(relation.path.stat().st_size, 1), describe_file(relation.name)
+    separator = relation.marked_separator
+    # The five undefined bytes are control characters in Latin-1, as in every browser.
+    errors = "windows-1252-rest" if encoding == "cp1252" else "strict"
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
+    with relation.open_bytes() as stream, target.open("w", encoding="utf-8", newline="") as out:
+        num_read, remainder, block = 0, "", b" "
+        while block:
+            block = stream.read(_SMALL_CHUNK)
+            try:
+                text = decoder.decode(block, final=not block)
+            except UnicodeError:
+                message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
+                remedy = "It may have been cut off or damaged; save it as UTF-8"
+                raise refuse(message, location, remedy) from None
+            if separator:
+                if '"' in text:
+                    names = SEPARATOR_NAMES[separator]
+                    message = f"there is a quotation mark, and fields stand between {names}"
+                    raise refuse(message, location, "Save the file with commas between fields")
+                *lines, remainder = (remainder + text).split("\n")
+                text = "".join(mark_fields(line, separator) + "\n" for line in lines)
+                text += mark_fields(remainder, separator) if not block else ""
+            out.write(text)
+            num_read += len(block)
+            check_stop(should_stop)
+            steps.inside(0.5 if relation.packing else num_read / size)
+    steps.finish()
+    return replace(relation, path=target, packing="", encoding="utf-8", marked_separator="")
+
+
+def _read_as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("windows-1252-rest", _read_as_latin_1)

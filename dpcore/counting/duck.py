@@ -1,9 +1,4 @@
-"""DuckDB inside this process, and checks of how users are written.
-
-The checks are SQL that detects spellings which may hide that two users are the same. They run once per user while
-users are counted. Remote engines check only for users called NA and the like. There may be as many users as rows, so
-cheap checks come first.
-"""
+"""DuckDB inside this process: queries with progress and Stop, SQL of texts, and checks of how users are written."""
 
 from __future__ import annotations
 
@@ -17,22 +12,24 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
 from dpcore.counting.formats import SCHEME, File, file_system
-from dpcore.counting.running import Columns, Steps, StoppedError, check_stop
 
 if TYPE_CHECKING:
     import duckdb
     from ibis.expr.types import Table
 
-
+Columns = Mapping[str, npt.NDArray[Any]]
+"""The columns of a result, nulls as NaN."""
 MEMORY_LIMIT = 1_000_000_000
 """Bytes that DuckDB may use by default; the rest goes to the temporary folder."""
 FLOATS = ("DOUBLE", "FLOAT")
@@ -45,6 +42,39 @@ _POLL = 0.05
 _END_SECONDS = 3.0
 _open: weakref.WeakKeyDictionary[Duck, threading.Thread] = weakref.WeakKeyDictionary()
 _ending = threading.Event()
+
+
+class StoppedError(Exception):
+    """The user pressed Stop; the function that began counting turns it into a result."""
+
+
+@dataclass
+class Steps:
+    """The progress of several steps as one fraction that never falls."""
+
+    progress: Progress | None
+    total: int
+    done: int = 0
+    _reported: float = 0.0
+
+    def inside(self, fraction: float) -> None:
+        """Report the progress of the current step."""
+        if self.progress is not None:
+            share = min(max(fraction, 0.0), 1.0)
+            # DuckDB's estimate may fall, and steps may be added.
+            self._reported = max(self._reported, min((self.done + share) / max(self.total, 1), 1.0))
+            self.progress(self._reported)
+
+    def finish(self) -> None:
+        """Report that the current step is done."""
+        self.done += 1
+        self.inside(0.0)
+
+
+def check_stop(should_stop: ShouldStop | None) -> None:
+    """Raise `StoppedError` if the user wants to stop."""
+    if should_stop is not None and should_stop():
+        raise StoppedError
 
 
 def literal(text: str) -> str:
@@ -325,10 +355,31 @@ def _ibis_type(duckdb_type: str) -> str:
     return "boolean" if duckdb_type == "BOOLEAN" else "date"
 
 
+# --- spelling of users --------------------------------------------------------------------------------------
+#
+# SQL that detects spellings which may hide that two users are the same. It runs once per user while users are counted.
+# Remote engines check only for users called NA and the like. There may be as many users as rows, so cheap checks come
+# first.
+
 # Texts that programs write for a missing user. They stay users, as one may have that name, but a note mentions them.
 PLACEHOLDERS = (
-    *("NA", "N/A", "n/a", "na", "<NA>", "#N/A", "NULL", "Null", "null", "(null)", "None", "none"),
-    *("NaN", "nan", "NAN", "nil", "\\N", "undefined", "-"),
+    *(
+        "NA",
+        "N/A",
+        "n/a",
+        "na",
+        "<NA>",
+        "#N/A",
+        "NULL",
+        "Null",
+        "null",
+        "(null)",
+        "None",
+        "none",
+        "NaN",
+        "nan",
+    ),
+    *("NAN", "nil", "\\N", "undefined", "-"),
 )
 # Characters that look like a blank, and invisible ones.
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"

@@ -7,20 +7,28 @@ repeats this check.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from dpcore.common.checks import refuse
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common.privacy import Disclosure
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
+from dpcore.counting.count import CountResult, as_events, count_queries, dataset_of
+from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
+from dpcore.counting.reduce import NO_COPIES, Reduction, note_copies
 from dpcore.data.column_names import shorten
-from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.data.column_roles import MissingUsers, Roles, check_roles
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -116,20 +124,18 @@ def connect(address: str) -> Any:
 
     scheme, _, remainder = address.partition(":")
     key = _ALIASES.get(scheme, scheme)
-    title = ENGINES[key].title if key in ENGINES else key
+    engine = ENGINES.get(key)
+    title = engine.title if engine else key
     if not _is_known(scheme):
-        engine_names = ", ".join(ENGINES)
-        raise refuse(f"no engine is called {shorten(scheme)}", remedy=f"Choose one of {engine_names}")
+        raise refuse(f"no engine is called {shorten(scheme)}", remedy=f"Choose one of {', '.join(ENGINES)}")
     target = f"{key}:{remainder if remainder.startswith('//') else '//' + remainder}"
     url = urlsplit(target)
     query_options = dict(parse_qsl(url.query))
     if url.password or any(_SECRET.search(name) for name in query_options):
-        credentials = (
-            ENGINES[key].credentials if key in ENGINES else "the environment, or the engine's own profile"
-        )
+        credentials = engine.credentials if engine else "the environment, or the engine's own profile"
         message = "a password stands in the address, where other programs and the shell's history can read it"
         raise refuse(message, remedy=f"Leave it out; it is taken from {credentials}")
-    options = _options(key, url)
+    options = {} if engine is None else _build_options(engine, url)
     try:
         if key in _NO_ADDRESS:
             return getattr(ibis, key).connect(**query_options, **options)
@@ -141,26 +147,23 @@ def connect(address: str) -> Any:
         raise refuse(f"{title} does not answer as it should: {first_line(error)}") from error
     if key == "postgres":
         # The server then ends its query if this process is killed. Servers before version 14 lack this setting.
-        with contextlib.suppress(Exception):
+        with suppress(Exception):
             backend.raw_sql("SET client_connection_check_interval = '1s'").close()
     return backend
 
 
-def _options(key: str, url: SplitResult) -> dict[str, Any]:
+def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
     """Return the options of the connection besides the address."""
-    engine = ENGINES.get(key)
-    if engine is None:
-        return {}
     options = dict(engine.fixed)
-    if key == "duckdb" and not (url.netloc or url.path):
+    if engine.key == "duckdb" and not (url.netloc or url.path):
         del options["read_only"]  # not possible for a database in memory
     password = os.environ.get(engine.password, "") if engine.password and url.username else ""
-    if password and key == "trino":
+    if password and engine.key == "trino":
         # Ibis accepts the password only if the host names the protocol.
         options |= {"auth": password, "host": f"https://{url.hostname}"}
     elif password:
         options["password"] = password
-    elif key == "oracle":
+    elif engine.key == "oracle":
         message = f"{engine.title} needs a user in the address and a password in {engine.password}"
         raise refuse(message, remedy=f"Set {engine.password}")
     return options
@@ -190,14 +193,8 @@ def open_table(backend: Any, name: str) -> Table:
             return getattr(backend, reader)(name, **nan)
         try:
             *schema_names, table_name = [quoted or unquoted for quoted, unquoted in _NAME_PARTS.findall(name)]
-            return backend.table(
-                table_name,
-                database=tuple(schema_names)
-                if len(schema_names) > 1
-                else schema_names[0]
-                if schema_names
-                else None,
-            )
+            database = tuple(schema_names) if len(schema_names) > 1 else "".join(schema_names) or None
+            return backend.table(table_name, database=database)
         except Exception:
             with suppress(Exception):
                 return backend.table(name)  # with a dot in its name
@@ -205,6 +202,93 @@ def open_table(backend: Any, name: str) -> Table:
     except Exception as error:  # every driver has its own
         message = f"table {shorten(name)} cannot be opened: {first_line(error)}"
         raise refuse(message, remedy="Check its name, its schema, and your rights to read it") from error
+
+
+def count_table(
+    table: Table,
+    roles: Roles,
+    disclosure: Disclosure,
+    *,
+    name: str,
+    copies: bool = False,
+    max_pairs: int | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> CountResult:
+    """Count contributions per user in a table of an engine, through Ibis.
+
+    The engine returns the histogram, binned totals, the numbers of users per task and the distribution of pairs: no
+    row, no user, no task. With ``max_pairs`` the pairs are fetched as codes, if they are that few.
+
+    Args:
+        table: An Ibis table, of any engine.
+        roles: Roles of the columns of a table of events.
+        disclosure: Public or private, as the user states.
+        name: Name of the dataset.
+        copies: True to look for exact copies of rows, which costs the engine a pass over all columns.
+        max_pairs: Largest number of pairs that may be fetched, at most `dpcore.counting.reduce.MAX_PAIRS_BACK`; the
+            notes of a first run tell their number. None to fetch none.
+        progress: Called with the fraction done.
+        should_stop: Called between queries.
+
+    Raises:
+        InvalidInput: The table cannot be counted; all problems at once.
+    """
+    start = time.monotonic()
+    check_roles(table.columns, roles, name)
+    roles = as_events(roles)
+    notes: list[str] = []
+    steps = Steps(progress, count_queries(roles))
+    if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
+        message = f"the engine holds column {shorten(roles.value)} as {value_type}, not as numbers"
+        remedy = (
+            "Convert it to numbers in a view, durations to a unit such as seconds, or choose another column"
+        )
+        raise refuse(message, remedy=remedy)
+    has_nan = _has_nan(table)
+    rows = query.events(table, roles, has_nan=has_nan)
+
+    def run(expression: Table) -> Columns:
+        check_stop(should_stop)
+        answer = expression.to_pyarrow()
+        steps.finish()
+        return {name: _to_floats(answer.column(name).to_numpy()) for name in answer.column_names}
+
+    def run_number(expression: Table) -> int:
+        steps.total += 1
+        (column,) = run(expression).values()
+        return int(np.nan_to_num(column)[0])
+
+    try:
+        reduction = Reduction(
+            rows, roles, tuple(table.columns), run, None, notes=notes, max_pairs=max_pairs or 0
+        )
+        facets = reduction.reduce()
+        if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
+            note_placeholders(run_number(query.placeholders(rows, PLACEHOLDERS)), notes)
+        if copies and len(table.columns) > 2:
+            note_copies(run_number(query.copies(table, table.columns, roles, has_nan)), notes)
+        elif len(table.columns) > 2:
+            notes.append(NO_COPIES)
+    except StoppedError:
+        return CountResult.since(start, None)
+    except InvalidInput:
+        raise
+    except Exception as error:  # every driver has its own
+        message = f"the engine could not answer: {first_line(error)}"
+        raise refuse(message, remedy="Check the connection and your rights to read the table") from error
+    return CountResult.since(start, dataset_of(facets, name, f"Table {name}.", roles, disclosure, notes))
+
+
+def _has_nan(table: Table) -> bool:
+    import ibis.expr.operations as operations
+
+    return bool(table.get_backend().has_operation(operations.IsNan))
+
+
+def _to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    # Some engines return sums of integers as decimals.
+    return column.astype(np.float64) if column.dtype.kind == "O" else column
 
 
 @dataclass(frozen=True)
@@ -231,15 +315,12 @@ def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
     for column in roles.groups:
         words += ["--task", column]
     words += ["--value", roles.value] if roles.value is not None else []
-    words += (
-        ["--count", COUNT_OPTIONS[roles.contribution]] if roles.contribution is not Contribution.ROWS else []
-    )
+    if roles.contribution is not Contribution.ROWS:
+        words += ["--count", COUNT_OPTIONS[roles.contribution]]
     words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
-    words += ["--to", "histogram.csv"]
-    return Recipe(
-        " ".join(shlex.quote(word) for word in words), _python(engine, roles, table, unit),
-        histogram_sql(engine, roles, table),
-    )  # fmt: skip
+    command = shlex.join([*words, "--to", "histogram.csv"])
+    python = _write_python(engine, roles, table, unit)
+    return Recipe(command, python, histogram_sql(engine, roles, table))
 
 
 COUNT_OPTIONS = {
@@ -250,35 +331,33 @@ COUNT_OPTIONS = {
 """The value of ``--count`` for each kind of contribution."""
 
 
-def _python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
+def _write_python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
     arguments = [f"user={unit[0]!r}"]
     arguments += [f"further_user={unit[1:]!r}"] if unit[1:] else []
-    arguments += [
-        f"{role}={column!r}" for role in ("task", "value") if (column := getattr(roles, role)) is not None
-    ]
-    arguments += [f"further_task={roles.further_task!r}"] if roles.groups[1:] else []
-    imports = [
-        "from dpcore.common.privacy import Disclosure",
-        "from dpcore.data.column_roles import Roles, TableKind",
-    ]
+    columns = {
+        "task": roles.task,
+        "value": roles.value,
+        "further_task": roles.groups[1:] and roles.further_task,
+    }
+    arguments += [f"{role}={column!r}" for role, column in columns.items() if column]
+    classes, imports = "Roles, TableKind", ["from dpcore.common.privacy import Disclosure"]
+    if roles.missing_users is MissingUsers.ONE_USER:
+        classes = "MissingUsers, Roles, TableKind"
+    imports.append(f"from dpcore.data.column_roles import {classes}")
     if roles.contribution is not Contribution.ROWS:
         imports.append("from dpcore.dataset import Contribution")
         arguments.append(f"contribution=Contribution.{roles.contribution.name}")
     if roles.missing_users is MissingUsers.ONE_USER:
-        imports = [line.replace("import Roles", "import MissingUsers, Roles") for line in imports]
         arguments.append("missing_users=MissingUsers.ONE_USER")
-    return "\n".join(
-        [
-            "from dpcore import counting",
-            *imports,
-            "",
-            f"backend = counting.connect({engine.address!r})",
-            f"table = counting.open_table(backend, {table!r})",
-            f"roles = Roles(TableKind.EVENTS, {', '.join(arguments)})",
-            f"counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table!r})",
-            "print(counted.dataset.histogram)",
-        ]
-    )
+    import_lines = "\n".join(imports)
+    return f"""from dpcore import counting
+{import_lines}
+
+backend = counting.connect({engine.address!r})
+table = counting.open_table(backend, {table!r})
+roles = Roles(TableKind.EVENTS, {", ".join(arguments)})
+counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table!r})
+print(counted.dataset.histogram)"""
 
 
 def histogram_sql(engine: Engine, roles: Roles, table: str) -> str:

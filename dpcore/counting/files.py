@@ -1,63 +1,30 @@
-"""Opening files of any size: small ones become a table in memory, large ones a description for DuckDB."""
+"""Opening files of any size: small ones become a table in memory, large ones a relation for DuckDB."""
 
 from __future__ import annotations
 
-import codecs
 import glob
 import os
-import re
 from collections.abc import Sequence
-from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, convert_system_errors, refuse
-from dpcore.common.privacy import LABEL_COLUMN, ReleaseFacts
+from dpcore.common.privacy import LABEL_COLUMN, Disclosure, ReleaseFacts
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
-from dpcore.counting import formats, small
-from dpcore.counting.duck import Duck
-from dpcore.counting.formats import (
-    DetectedFormat,
-    File,
-    Format,
-    MemoryFile,
-    Packing,
-    name_of,
-    same_bytes,
-    same_file,
-)
-from dpcore.counting.reading import (
-    InputFile,
-    Reading,
-    file_of_table,
-    parquet_scan,
-    read_cells,
-    safe_path,
-    stamp_of,
-)
+from dpcore.counting import formats, heads
+from dpcore.counting.formats import File, MemoryFile, describe_file
+from dpcore.counting.json_lines import read_json
+from dpcore.counting.relation import Relation, stamp_of
 from dpcore.counting.text import TooManyCells, read_table
-from dpcore.counting.times import arrow_times, duckdb_times
-from dpcore.data.column_names import and_more, refuse_many_columns, shorten
+from dpcore.counting.workbooks import read_workbook
+from dpcore.data import group_pairs
+from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import Roles, guess_roles
-from dpcore.data.delimited_text import (
-    MAX_LINE_BYTES,
-    QUOTES,
-    SPACED,
-    describe_long_line,
-    detect_encoding,
-    is_blank,
-)
-from dpcore.data.tables import (
-    FileKind,
-    FileLayout,
-    Table,
-    build_table,
-    join_tables,
-    join_times,
-    refuse_other_columns,
-)
+from dpcore.data.tables import FileKind, Table, join_tables, join_times, refuse_other_columns
+from dpcore.dataset import Dataset
 
 HELD_BYTES = 20_000_000
 """Largest size of uploads that stay in memory unchanged."""
@@ -67,10 +34,7 @@ ARRAY_BYTES = 20_000_000
 """Largest number of uncompressed bytes of a JSON array, which has no lines and is read at once."""
 SMALL_CELLS = 1_000_000
 """Largest number of cells of a Parquet file whose rows are kept."""
-HEAD_ROWS = 1_000
-"""Rows of a large file that are inspected before it is counted."""
 _COMPARED_BYTES = 4_096
-_COMMENTS = re.compile(rb"(?:#[^\n]*\n|[ \t\r]*\n)*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +45,7 @@ class Source:
         name: Display name.
         head: The first rows, as text; all rows if ``complete``.
         complete: True if the head has every row.
-        input_files: The files to count; the table of the head if ``complete``.
+        relations: The files to count; the table of the head if ``complete``.
         num_bytes: Size on disk.
         owned_folder: Temporary folder with the files, which is removed with the source.
     """
@@ -89,9 +53,14 @@ class Source:
     name: str
     head: Table
     complete: bool
-    input_files: tuple[InputFile, ...]
+    relations: tuple[Relation, ...]
     num_bytes: int = 0
     owned_folder: Workspace | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_table(cls, table: Table, num_bytes: int = 0, owned_folder: Workspace | None = None) -> Source:
+        """Return the source of a table in memory."""
+        return cls(table.name, table, True, (Relation.of_table(table),), num_bytes, owned_folder)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,25 +98,22 @@ class Source:
         Raises:
             InvalidInput: The files name their columns; or these are too few, too many, empty or not distinct.
         """
+        new_names = tuple(" ".join(name.split()) for name in names)
         with Problems() as problems:
-            clean_names = [" ".join(name.split()) for name in names]
             if not self.unnamed:
                 problems.add("the files name their columns themselves")
-            if len(clean_names) != len(self.columns):
+            if len(new_names) != len(self.columns):
                 columns = wording.counted(len(self.columns), "column")
-                problems.add(f"there are {columns}, and {wording.counted(len(clean_names), 'name')}")
-            if not all(clean_names) or len(set(clean_names)) < len(clean_names):
+                problems.add(f"there are {columns}, and {wording.counted(len(new_names), 'name')}")
+            if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
-        frame = self.head.frame.set_axis(clean_names, axis=1)
-        layouts = tuple(
-            replace(its, names=tuple(clean_names)) if its.names else its for its in self.head.layouts
+        layouts = tuple(replace(its, names=new_names) if its.names else its for its in self.head.layouts)
+        head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=layouts)
+        relations = tuple(
+            replace(relation, columns=new_names, table=None if relation.table is None else head)
+            for relation in self.relations
         )
-        head = replace(self.head, frame=frame, layouts=layouts)
-        input_files = tuple(
-            replace(input_file, columns=tuple(clean_names), table=None if input_file.table is None else head)
-            for input_file in self.input_files
-        )
-        return replace(self, head=head, input_files=input_files)
+        return replace(self, head=head, relations=relations)
 
     def close(self) -> None:
         """Remove the temporary folder of the source, if any; the user's own files stay."""
@@ -175,6 +141,63 @@ def expand_patterns(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     return files
 
 
+def is_table(data: Any) -> bool:
+    """Return True if the data are a table in memory."""
+    # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
+    # so only the existence of attributes is checked.
+    is_like_one = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
+    return is_like_one and not isinstance(data, type)
+
+
+def list_paths(data: Any) -> list[str] | None:
+    """Return the files that data name as a path, a pattern, or several of them; None if they are something else."""
+    paths = [data] if isinstance(data, str | os.PathLike) else data
+    is_list = isinstance(paths, list | tuple) and len(paths) > 0
+    if is_list and all(isinstance(path, str | os.PathLike) for path in paths):
+        return expand_patterns(paths)
+    return None
+
+
+def as_files(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
+    """Return paths as `pathlib.Path`; files in memory stay."""
+    return [path if isinstance(path, MemoryFile) else Path(path) for path in paths]
+
+
+def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> list[File]:
+    """Return the files that state that they hold a distribution of pairs (`dpcore.data.group_pairs`)."""
+    distributions = []
+    for path in as_files(paths):
+        if isinstance(path, MemoryFile) or os.path.isfile(path):
+            try:
+                with path.open("rb") as file:
+                    beginning = file.read(_COMPARED_BYTES)
+            except OSError:  # The function that reads the file reports the error.
+                continue
+            if b"{" in beginning and group_pairs.has_schema(beginning):
+                distributions.append(path)
+    return distributions
+
+
+def read_distribution(
+    paths: Sequence[str | os.PathLike[str] | MemoryFile],
+    names: Sequence[str] | None = None,
+    provenance: Disclosure | ReleaseFacts = Disclosure.PRIVATE,
+) -> Dataset:
+    """Read the distribution of pairs in a file, whose columns need not be named.
+
+    Raises:
+        InvalidInput: There are several files, it cannot be a release, or the numbers in it fit no data.
+    """
+    if len(paths) > 1:
+        raise refuse("a distribution of pairs is one file, and is brought alone")
+    if not isinstance(provenance, Disclosure):
+        raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
+    (path,) = as_files(paths)
+    with path.open("rb") as file:
+        content = file.read(group_pairs.MAX_BYTES + 1)
+    return group_pairs.read_distribution(content, path.name if names is None else names[0], provenance)
+
+
 @convert_system_errors()
 def open_files(
     paths: Sequence[str | Path | MemoryFile],
@@ -198,258 +221,106 @@ def open_files(
     Raises:
         InvalidInput: They cannot be read, or do not belong together; all problems at once.
     """
-    files: list[File] = [path if isinstance(path, MemoryFile) else Path(path) for path in paths]
-    file_names = list(names) if names is not None else [name_of(path) for path in files]
+    files = as_files(paths)
+    file_names = [path.name for path in files] if names is None else list(names)
     if not files:
         raise refuse("no file is chosen", remedy="Choose at least one")
-    problems = Problems()
-    inspected: list[tuple[InputFile, Table]] = []
+    relations: list[Relation] = []
+    tables: list[Table] = []
     budget = small_bytes
-    for path, name in zip(files, file_names, strict=True):
-        try:
-            entry, num_bytes = _inspect(path, name, budget, should_stop)
-            inspected.append(entry)
+    with Problems() as problems:
+        for path, name in zip(files, file_names, strict=True):
+            try:
+                relation, table, num_bytes = _inspect(path, name, budget, should_stop)
+            except InvalidInput as refused:
+                problems.extend(
+                    _add_file_name(refused.problems, name) if len(files) > 1 else refused.problems
+                )
+                continue
+            relations.append(relation)
+            tables.append(table)
             budget -= num_bytes
-        except InvalidInput as refused:
-            problems.extend(_add_file_name(refused.problems, name) if len(files) > 1 else refused.problems)
-    problems.raise_if_any()
     size = sum(path.stat().st_size for path in files)
     copy_notes = _note_copies(files, file_names)
-    input_files, heads = [input_file for input_file, _ in inspected], [table for _, table in inspected]
-    if all(part.table is not None for part in input_files):
-        table = _add_notes(join_tables(heads), copy_notes)
-        return Source(table.name, table, True, (file_of_table(table),), size, owned)
-    refuse_other_columns([(part.name, part.columns) for part in input_files])
-    further = f" and {len(input_files) - 1} more" if len(input_files) > 1 else ""
-    layouts = tuple(layout for table in heads for layout in table.layouts)
-    head = replace(heads[0], layouts=layouts, times=join_times(heads))
-    return Source(
-        f"{input_files[0].name}{further}",
-        _add_notes(head, copy_notes),
-        False,
-        tuple(input_files),
-        size,
-        owned,
+    if all(relation.table is not None for relation in relations):
+        table = join_tables(tables)
+        return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), size, owned)
+    refuse_other_columns([(relation.name, relation.columns) for relation in relations])
+    head = replace(
+        tables[0],
+        layouts=tuple(layout for table in tables for layout in table.layouts),
+        times=join_times(tables),
+        notes=(*copy_notes, *tables[0].notes),
     )
-
-
-def _add_notes(table: Table, notes: Sequence[str]) -> Table:
-    return replace(table, notes=(*notes, *table.notes)) if notes else table
-
-
-def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
-    """Write notes on files with the same content as an earlier one; raise InvalidInput if a file is named twice."""
-    problems, notes = Problems(), []
-    first: dict[tuple[int, bytes], int] = {}
-    for index, (path, name) in enumerate(zip(files, names, strict=True)):
-        with path.open("rb") as file:
-            earlier = first.setdefault((path.stat().st_size, file.read(_COMPARED_BYTES)), index)
-        if earlier == index:
-            continue
-        if same_file(path, files[earlier]):
-            remedy = "Name it once, or its rows count twice"
-            problems.add("this file is named twice", f"file {shorten(name)}", remedy)
-        elif same_bytes(path, files[earlier]):
-            copy = f"{shorten(name)} is an exact copy of {shorten(names[earlier])}"
-            notes.append(f"{copy}; its rows count once more.")
-    problems.raise_if_any()
-    return notes
-
-
-def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
-    file = f"file {shorten(name)}"
-    return [
-        p if file in p.location else replace(p, location=f"{file}, {p.location}" if p.location else file)
-        for p in problems
-    ]
+    further = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
+    return Source(relations[0].name + further, head, False, tuple(relations), size, owned)
 
 
 def _inspect(
     path: File, name: str, budget: int, should_stop: ShouldStop | None
-) -> tuple[tuple[InputFile, Table], int]:
+) -> tuple[Relation, Table, int]:
     """Return a file with its first rows, or all of them, and the uncompressed bytes taken from the budget."""
-    detected = formats.detect_format(path, name)
+    start = formats.read_start(path, name)
     stamp = stamp_of(path)  # Before anything is read, so that later writes are detected.
-    if detected.format is Format.WORKBOOK:
-        table = small.read_workbook(path, name, should_stop)
-        return (file_of_table(table), table), 0
-    if detected.format is Format.PARQUET:
-        input_file, table = _inspect_parquet(path, name, SMALL_CELLS if budget > 0 else 0)
-        return (replace(input_file, stamp=stamp), table), 0
-    max_bytes = max(budget, ARRAY_BYTES) if detected.is_json_array else budget
-    content = formats.read_small(path, detected, max_bytes, name) if max_bytes > 0 else None
+    if start.kind is FileKind.WORKBOOK:
+        table = read_workbook(path, name, should_stop)
+        return Relation.of_table(table), table, 0
+    if start.kind is FileKind.PARQUET:
+        relation, table = heads.describe_parquet(path, name, SMALL_CELLS if budget > 0 else 0)
+        return replace(relation, stamp=stamp), table, 0
+    is_json = start.kind is FileKind.JSON
+    max_bytes = max(budget, ARRAY_BYTES) if start.is_json_array else budget
+    content = formats.read_small(path, start, max_bytes, name) if max_bytes > 0 else None
     if content is not None:
-        is_json = detected.format is Format.JSON
         try:
-            table = small.read_json(content, name)[0] if is_json else read_table(content, name)
-            table = _add_packing(table, detected)
-            return (file_of_table(table), table), len(content)
+            table = read_json(content, name)[0] if is_json else read_table(content, name)
+            table = _add_packing(table, start.packing)
+            return Relation.of_table(table), table, len(content)
         except TooManyCells:  # DuckDB reads it like a large file, with little memory
-            if detected.is_json_array:
+            if start.is_json_array:
                 raise
-    if detected.is_json_array:
+    if start.is_json_array:
         message = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
         raise refuse(message, remedy="Write one JSON object per line instead of an array")
-    input_file, table = _describe_large(path, name, detected)
-    return (replace(input_file, stamp=stamp), _add_packing(table, detected)), 0
+    relation, table = (heads.describe_json if is_json else heads.describe_text)(path, name, start)
+    return replace(relation, stamp=stamp), _add_packing(table, start.packing), 0
 
 
-def _add_packing(table: Table, detected: DetectedFormat) -> Table:
+def _add_packing(table: Table, packing: str) -> Table:
     """Return the table with the compression of its file in its layout."""
-    packing = "" if detected.packing is Packing.NONE else detected.packing.value
     return replace(table, layouts=tuple(replace(layout, packing=packing) for layout in table.layouts))
 
 
-def _describe_large(path: File, name: str, detected: DetectedFormat) -> tuple[InputFile, Table]:
-    if detected.format is Format.JSON:
-        head = detected.head if detected.is_complete else detected.head[: detected.head.rfind(b"\n") + 1]
-        if not head:
-            message = f"the line is longer than the {formats.HEAD_BYTES:,} bytes that are looked at first"
-            raise refuse(message, "line 1", "Write one JSON object per line, without long texts")
-        table, keys = small.read_json(head, name, HEAD_ROWS)
-        if not detected.is_complete:
-            objects = sum(1 for line in head.split(b"\n") if line.strip())
-            first = f"Columns are the keys of the first {objects:,} objects"
-            table = replace(table, notes=(*table.notes, f"{first}; keys that come later are not offered."))
-        encoding = "utf-8-sig" if head.startswith(codecs.BOM_UTF8) else "utf-8"
-        return InputFile(path, name, Format.JSON, detected.packing, table.columns, encoding, keys=keys), table
-    table = _text_head(detected, name)
-    encoding = detect_encoding(detected.head) or table.encoding  # which recognises UTF-16 without a mark
-    (layout,) = table.layouts
-    split = layout.separator if layout.separator in SPACED or layout.names else ""
-    text_options = encoding, table.delimiter, layout.skip, split, not layout.names
-    return InputFile(path, name, Format.TEXT, detected.packing, table.columns, *text_options), table
+def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
+    """Write notes on files with the same content as an earlier one; raise InvalidInput if a file is named twice."""
+    notes: list[str] = []
+    first_indices: dict[tuple[int, bytes], int] = {}
+    with Problems() as problems:
+        for index, (path, name) in enumerate(zip(files, names, strict=True)):
+            with path.open("rb") as file:
+                beginning = (path.stat().st_size, file.read(_COMPARED_BYTES))
+            first_index = first_indices.setdefault(beginning, index)
+            if first_index == index:
+                continue
+            first = files[first_index]
+            if first is path or (isinstance(path, Path) and isinstance(first, Path) and first.samefile(path)):
+                remedy = "Name it once, or its rows count twice"
+                problems.add("this file is named twice", describe_file(name), remedy)
+            elif _have_equal_content(path, first):
+                copy = f"{shorten(name)} is an exact copy of {shorten(names[first_index])}"
+                notes.append(f"{copy}; its rows count once more.")
+    return notes
 
 
-def _text_head(detected: DetectedFormat, name: str) -> Table:
-    """Read the rows in the first bytes; these may end inside a character, a line, or a quoted line break."""
-    head = detected.head
-    if detected.is_complete:
-        with suppress(TooManyCells):
-            return _cut_head(read_table(head, name))
-    elif is_blank(head):
-        message = f"the first {len(head):,} bytes are blank"
-        raise refuse(message, remedy="Remove the blank lines above the column names, or choose another file")
-    # For most files the first rows are enough, which takes a third of the time.
-    with suppress(InvalidInput):
-        if cut := _line_end(head, HEAD_ROWS):
-            return _cut_head(read_table(head[:cut], name))
-    first: InvalidInput | None = None
-    for _ in range(30):
-        _refuse_long_line(head)
-        cut = _line_end(head[: -_width(head)])
-        if not cut:
-            break
-        head = head[:cut]
-        try:
-            return _cut_head(read_table(head, name))
-        except InvalidInput as refused:
-            first, text = first or refused, str(refused)
-            if "a header and no rows" in text:  # under it stands a row that does not end in what was read
-                message = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
-                line = head.count(b"\n") + 1
-                raise refuse(message, f"line {line:,}", QUOTES) from None
-            if "quotation mark" not in text:
-                raise
-    message = "the first line is longer than a row of a table may be"
-    raise first or refuse(message, "line 1", "Is this a table in text form?")
+def _have_equal_content(first_file: File, second_file: File) -> bool:
+    """Return True if two files of the same size have equal content."""
+    with first_file.open("rb") as first, second_file.open("rb") as second:
+        return all(block == second.read(len(block)) for block in iter(lambda: first.read(1 << 20), b""))
 
 
-def _refuse_long_line(head: bytes) -> None:
-    """Raise InvalidInput if the last line of the head, though cut off, is longer than a row may be."""
-    ends = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1
-    if (len(head) - ends) // _width(head) > MAX_LINE_BYTES:
-        line = head.count(b"\n", 0, ends) or head.count(b"\r", 0, ends)
-        raise InvalidInput([describe_long_line(line + 1)])
-
-
-def _line_end(head: bytes, max_lines: int | None = None) -> int:
-    """Return the position after the last line end outside quotation marks, within the given lines; 0 if there is none.
-
-    A line end is outside if an even number of quotation marks precedes it.
-    """
-    import numpy as np
-
-    comment_bytes = len(_COMMENTS.match(head).group())  # type: ignore[union-attr]  # marks in comments open nothing
-    codes = np.frombuffer(head, np.uint8)
-    ends = np.flatnonzero(codes == ord("\n"))
-    if not ends.size:
-        ends = np.flatnonzero(codes == ord("\r"))  # lines may end in carriage returns alone
-    marks = codes == ord('"')
-    marks[:comment_bytes] = False
-    outside = ends[np.cumsum(marks)[ends] % 2 == 0]
-    if max_lines is not None:
-        outside = outside[outside >= comment_bytes][: max_lines + 1]
-    return (int(outside[-1]) // _width(head) + 1) * _width(head) if outside.any() else 0
-
-
-def _cut_head(table: Table) -> Table:
-    """Return the first rows without notes on rows, which are written when all rows have been read."""
-    of_rows = ("blank row", "fewer fields", "several lines")
-    notes = tuple(note for note in table.notes if not any(words in note for words in of_rows))
-    return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
-
-
-def _width(head: bytes) -> int:
-    """Return the number of bytes of a character, and so of a line end, in the encoding of the head."""
-    if head[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
-        return 4
-    return 2 if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:64] else 1
-
-
-_GROUP_BYTES = 1_000_000
-"""Bytes that a row group of a Parquet file may have besides its rows: page headers and dictionaries."""
-
-
-def _inspect_parquet(path: File, name: str, small_cells: int) -> tuple[InputFile, Table]:
-    """Return a Parquet file with its first rows, or all rows if they are few."""
-    import duckdb
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    remedy = "Export it again; a Parquet file must be copied whole"
-    damaged = refuse("the Parquet file is damaged or cut off", remedy=remedy)
-    try:
-        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
-            columns = tuple(str(field.name) for field in file.schema_arrow)
-            rows = file.metadata.num_rows
-            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-            times = arrow_times(file.schema_arrow)
-            # DuckDB reads these as floating-point numbers.
-            wide = [field for field in file.schema_arrow if pa.types.is_decimal256(field.type)]
-            rounded = [str(field.name) for field in wide if field.type.precision > 38]
-    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
-        raise damaged from None
-    if not columns:
-        raise refuse("the Parquet file has no columns", remedy="Choose another file")
-    refuse_many_columns(len(columns))
-    # A kilobyte can hold hundreds of megabytes of one cell; lines of text are held to the same size.
-    if any(group.total_byte_size > MAX_LINE_BYTES * group.num_rows + _GROUP_BYTES for group in groups):
-        message = f"rows of the Parquet file have more than {MAX_LINE_BYTES:,} bytes"
-        raise refuse(message, remedy="Leave out columns of long texts or pictures")
-    complete = rows * len(columns) <= small_cells
-    with nullcontext(None) if isinstance(path, MemoryFile) else closing(Workspace()) as workspace:
-        safe = path if workspace is None else safe_path(path, workspace)
-        try:
-            with closing(Duck([safe], None if workspace is None else workspace.folder)) as duck:
-                described = duck.rows(f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(columns))}")
-                types = tuple(str(row[1]) for row in described)
-                input_file = InputFile(safe, name, Format.PARQUET, Packing.NONE, columns, types=types)
-                # DuckDB writes the cells as text, so that they look as they will be counted.
-                as_texts = Reading(input_file, texts=frozenset(columns))
-                frame = read_cells(duck, as_texts, rows if complete else HEAD_ROWS)
-        except duckdb.Error as error:
-            if "encrypted" in str(error):  # its columns, under a footer that is not
-                message = "the Parquet file is encrypted"
-                raise refuse(message, remedy=formats.NOT_ENCRYPTED) from None
-            raise damaged from None
-    table = build_table(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
-    times |= duckdb_times(dict(zip(columns, types, strict=True)))
-    table_names = dict(zip(columns, table.columns, strict=True))
-    times = {table_names[column]: time_type for column, time_type in times.items()}
-    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=times)
-    if rounded:
-        message = f"Column {shorten(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
-        table = replace(table, notes=(f"{message}: only the first 15 of a number count.", *table.notes))
-    return file_of_table(table) if complete else replace(input_file, path=path, columns=table.columns), table
+def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
+    file = describe_file(name)
+    return [
+        p if file in p.location else replace(p, location=f"{file}, {p.location}" if p.location else file)
+        for p in problems
+    ]

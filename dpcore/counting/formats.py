@@ -1,18 +1,17 @@
-"""The kind of a file, told by its first bytes, and its plain bytes, in memory or in a folder."""
+"""The bytes of files: in memory or in a folder, packed or not, what their beginning says, and the text in them."""
 
 from __future__ import annotations
 
 import codecs
 import datetime
-import enum
 import functools
 import gzip
 import io
 import itertools
-import os
 import re
 import stat
 import weakref
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +20,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, cast
 
+import numpy as np
+
 from dpcore.common.checks import FULL_DISK, InputProblem, InvalidInput, is_full_disk, refuse
-from dpcore.common.progress import ShouldStop
-from dpcore.counting.running import Steps, check_stop
 from dpcore.data.column_names import shorten
-from dpcore.data.delimited_text import SEPARATOR_NAMES, mark_fields
+from dpcore.data.tables import FileKind
 
 SCHEME = "held"
 _numbers = itertools.count()
@@ -38,13 +37,15 @@ class MemoryFile:
         content: The bytes of the file.
     """
 
+    name = "file"
+
     def __init__(self, content: bytes) -> None:
         self.content = content
-        self._name = f"{SCHEME}://{next(_numbers)}"
-        _memory_files[self._name] = self
+        self._address = f"{SCHEME}://{next(_numbers)}"
+        _memory_files[self._address] = self
 
     def __str__(self) -> str:
-        return self._name
+        return self._address
 
     def open(self, _mode: str = "rb") -> IO[bytes]:
         """Return the content as a file."""
@@ -56,8 +57,6 @@ class MemoryFile:
 
 
 File = Path | MemoryFile
-
-
 _memory_files: weakref.WeakValueDictionary[str, MemoryFile] = weakref.WeakValueDictionary()
 
 
@@ -87,165 +86,133 @@ def file_system() -> Any:
     return _InMemory()
 
 
-def same_file(first: File, second: File) -> bool:
-    """Return True if two paths refer to one file; two files in memory with equal content are different files."""
-    if isinstance(first, MemoryFile) or isinstance(second, MemoryFile):
-        return first is second
-    return first.samefile(second)
+def describe_file(name: str) -> str:
+    """Return the location of a problem of a whole file."""
+    return f"file {shorten(name)}"
 
 
-def same_bytes(first_file: File, second_file: File) -> bool:
-    """Return True if two files of the same size have equal content."""
-    with first_file.open("rb") as first_stream, second_file.open("rb") as second_stream:
-        return all(
-            block == second_stream.read(len(block)) for block in iter(lambda: first_stream.read(1 << 20), b"")
-        )
-
-
-def name_of(file: str | os.PathLike[str] | MemoryFile) -> str:
-    """Return the name of a file; a file in memory is called "file"."""
-    return "file" if isinstance(file, MemoryFile) else Path(file).name
-
+# --- the format ---------------------------------------------------------------------------------------------
 
 NOT_ENCRYPTED = "Write it without encryption, or decrypt it first"
 HEAD_BYTES = 262_144
 """Bytes of a file that are read to detect its format."""
-_CHUNK = 1 << 20
 # A Zstandard file may begin with a skippable frame, as pzstd writes it.
 _SKIPPED_FRAME = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 
 
-class Format(enum.Enum):
-    """The format of an uncompressed file."""
-
-    TEXT = "text table"
-    JSON = "JSON"
-    PARQUET = "Parquet file"
-    WORKBOOK = "Excel workbook"
-    TABLE = "table in memory"
-
-
-class Packing(enum.Enum):
-    """The compression of a file, by DuckDB's name."""
-
-    NONE = "none"
-    GZIP = "gzip"
-    ZSTD = "zstd"
-
-
 @dataclass(frozen=True)
-class DetectedFormat:
-    """The detected format of a file, with its first uncompressed bytes.
+class FileStart:
+    """The beginning of a file, and the format that it shows.
 
     Attributes:
-        format: Format of the content.
-        packing: Compression.
-        head: The first uncompressed bytes, at most `HEAD_BYTES`.
-        is_complete: True if the head is the complete file.
+        kind: Format of the uncompressed content.
+        packing: ``gzip`` or ``zstd`` if it is compressed, else empty.
+        content: The first uncompressed bytes, at most `HEAD_BYTES`.
+        is_complete: True if these are all bytes.
     """
 
-    format: Format
-    packing: Packing
-    head: bytes
+    kind: FileKind
+    packing: str
+    content: bytes
     is_complete: bool
 
     @property
     def is_json_array(self) -> bool:
         """Return True if the file is one JSON array, not an object per line."""
-        return self.format is Format.JSON and _beginning(self.head).startswith(b"[")
+        return self.kind is FileKind.JSON and _skip_blanks(self.content).startswith(b"[")
 
 
-def _beginning(head: bytes) -> bytes:
-    return head.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
+def _skip_blanks(content: bytes) -> bytes:
+    return content.removeprefix(codecs.BOM_UTF8).lstrip(b" \t\r\n")
 
 
-def detect_format(path: File, name: str) -> DetectedFormat:
-    """Detect the format of a file from its first bytes.
+def read_start(path: File, name: str) -> FileStart:
+    """Read the beginning of a file, and detect its format.
 
     Raises:
         InvalidInput: It cannot be read or unpacked.
     """
-    with _readable(name):
+    with _refusing_unreadable(name):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             message = "this is a pipe or a device, which cannot be read twice"
-            raise refuse(message, _describe_file(name), "Write it into a file first")
+            raise refuse(message, describe_file(name), "Write it into a file first")
         with path.open("rb") as file:
-            start = file.read(8)
-    packing = Packing.GZIP if start.startswith(b"\x1f\x8b") else Packing.NONE
-    if start.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(start):
-        packing = Packing.ZSTD
-    if start.startswith(b"PARE"):
-        raise refuse("the Parquet file is encrypted", _describe_file(name), NOT_ENCRYPTED)
-    if start.startswith(b"PAR1"):
-        return DetectedFormat(Format.PARQUET, packing, start, False)
+            magic = file.read(8)
+    packing = "gzip" if magic.startswith(b"\x1f\x8b") else ""
+    if magic.startswith(b"\x28\xb5\x2f\xfd") or _SKIPPED_FRAME.match(magic):
+        packing = "zstd"
+    if magic.startswith(b"PARE"):
+        raise refuse("the Parquet file is encrypted", describe_file(name), NOT_ENCRYPTED)
+    if magic.startswith(b"PAR1"):
+        return FileStart(FileKind.PARQUET, packing, magic, False)
     with plain_bytes(path, packing, name) as stream:
-        head = _read_up_to(stream, HEAD_BYTES + 1)
-    is_complete = len(head) <= HEAD_BYTES
-    head = head[:HEAD_BYTES]
-    if head.startswith(b"PAR1") and packing is not Packing.NONE:
+        content = _read_up_to(stream, HEAD_BYTES + 1)
+    is_complete, content = len(content) <= HEAD_BYTES, content[:HEAD_BYTES]
+    if content.startswith(b"PAR1") and packing:
         message = "this is a compressed Parquet file"
-        raise refuse(message, _describe_file(name), "Unpack it; Parquet compresses by itself")
-    if head.startswith(b"PK\x03\x04") and packing is Packing.NONE and _is_workbook(path, head):
-        return DetectedFormat(Format.WORKBOOK, packing, head, is_complete)
-    is_json = re.match(rb"\{|\[\s*[{\]]", _beginning(head))
-    return DetectedFormat(Format.JSON if is_json else Format.TEXT, packing, head, is_complete)
+        raise refuse(message, describe_file(name), "Unpack it; Parquet compresses by itself")
+    if content.startswith(b"PK\x03\x04") and not packing and _is_workbook(path, content):
+        return FileStart(FileKind.WORKBOOK, packing, content, is_complete)
+    is_json = re.match(rb"\{|\[\s*[{\]]", _skip_blanks(content))
+    return FileStart(FileKind.JSON if is_json else FileKind.TEXT, packing, content, is_complete)
 
 
-def _describe_file(name: str) -> str:
-    return f"file {shorten(name)}"
+def read_small(path: File, start: FileStart, max_bytes: int, name: str) -> bytes | None:
+    """Return all uncompressed bytes, or None if they are more than ``max_bytes``."""
+    if start.is_complete:
+        return start.content
+    with plain_bytes(path, start.packing, name) as stream:
+        content = _read_up_to(stream, max_bytes + 1)
+    return content if len(content) <= max_bytes else None
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def _refusing_unreadable(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         why = {FileNotFoundError: "there is no such file", IsADirectoryError: "this is a folder, not a file"}
         message = why.get(type(error), "the file cannot be opened")
-        raise refuse(message, _describe_file(name), "Check the path and your rights to read it") from None
+        raise refuse(message, describe_file(name), "Check the path and your rights to read it") from None
 
 
-def _is_workbook(path: File, head: bytes) -> bool:
-    import zipfile
-
+def _is_workbook(path: File, content: bytes) -> bool:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             return any(member.startswith("xl/") for member in archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        return b"xl/" in head  # a damaged workbook, which is reported as such
+        return b"xl/" in content  # a damaged workbook, which is reported as such
 
 
 @contextmanager
-def plain_bytes(path: File, packing: Packing, name: str) -> Iterator[IO[bytes]]:
+def plain_bytes(path: File, packing: str, name: str) -> Iterator[IO[bytes]]:
     """Yield the uncompressed bytes of a file as a stream; raise InvalidInput if it turns out to be damaged."""
     import pyarrow as pa
 
-    with _readable(name):
+    with _refusing_unreadable(name):
         file = path.open("rb")
     with file:
         try:
-            if packing is Packing.GZIP:
+            if packing == "gzip":
                 yield cast(IO[bytes], gzip.GzipFile(fileobj=file))
-            elif packing is Packing.ZSTD:
-                yield io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd"))
+            elif packing:
+                yield io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, mode="r"), packing))
             else:
                 yield file
         except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
             if is_full_disk(error):  # raised by code that writes inside this context
                 raise InvalidInput([FULL_DISK]) from None
-            if packing is not Packing.NONE:
+            if packing:
                 raise InvalidInput([damaged_archive(packing, name)]) from None
             message = "the file cannot be read to its end"
-            raise refuse(message, _describe_file(name), "Copy or export it again") from None
+            raise refuse(message, describe_file(name), "Copy or export it again") from None
 
 
-def damaged_archive(packing: Packing, name: str) -> InputProblem:
+def damaged_archive(packing: str, name: str) -> InputProblem:
     """Describe a compressed file that cannot be unpacked to its end, as a problem."""
-    which = "Zstandard" if packing is Packing.ZSTD else packing.value
-    return InputProblem(
-        f"the {which} file is damaged or cut off", _describe_file(name), "Copy or export it again"
-    )
+    message = f"the {'Zstandard' if packing == 'zstd' else packing} file is damaged or cut off"
+    return InputProblem(message, describe_file(name), "Copy or export it again")
 
 
 def _read_up_to(stream: IO[bytes], size: int) -> bytes:
@@ -257,96 +224,121 @@ def _read_up_to(stream: IO[bytes], size: int) -> bytes:
     return b"".join(blocks)
 
 
-def read_small(path: File, detected: DetectedFormat, max_bytes: int, name: str) -> bytes | None:
-    """Return all uncompressed bytes, or None if they are more than ``max_bytes``."""
-    if detected.is_complete:
-        return detected.head
-    with plain_bytes(path, detected.packing, name) as stream:
-        content = _read_up_to(stream, max_bytes + 1)
-    return content if len(content) <= max_bytes else None
-
-
-def recode(
-    path: File, packing: Packing, encoding: str, target: Path, name: str,
-    should_stop: ShouldStop | None = None, steps: Steps | None = None, split: str = "",
-) -> None:  # fmt: skip
-    """Write a text file as uncompressed UTF-8 with newlines between lines, block by block.
-
-    Args:
-        path: The file.
-        packing: Its compression.
-        encoding: Python's name; bytes that Windows-1252 leaves undefined are read as Latin-1.
-        target: Output file.
-        name: File name, for messages.
-        should_stop: Called after every block.
-        steps: Receives the progress.
-        split: Separator of `BETWEEN` between fields, which is replaced by a mark; empty for none.
-
-    Raises:
-        InvalidInput: The bytes do not fit the encoding; or text with such a separator contains quotation marks.
-    """
-    size = max(path.stat().st_size, 1)
-    # The five undefined bytes are control characters in Latin-1, as in every browser.
-    errors = "windows-1252-rest" if encoding == "cp1252" else "strict"
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors), translate=True)
-    with plain_bytes(path, packing, name) as stream, target.open("w", encoding="utf-8", newline="") as out:
-        num_read, remainder = 0, ""
-        while True:
-            block = stream.read(_CHUNK)
-            try:
-                text = decoder.decode(block, final=not block)
-            except UnicodeError:
-                message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
-                remedy = "It may have been cut off or damaged; save it as UTF-8"
-                raise refuse(message, _describe_file(name), remedy) from None
-            if split:
-                if '"' in text:
-                    message = f"there is a quotation mark, and fields stand between {SEPARATOR_NAMES[split]}"
-                    raise refuse(message, _describe_file(name), "Save the file with commas between fields")
-                *lines, remainder = (remainder + text).split("\n")
-                text = "".join(mark_fields(line, split) + "\n" for line in lines)
-                text += mark_fields(remainder, split) if not block else ""
-            out.write(text)
-            if not block:
-                break
-            num_read += len(block)
-            check_stop(should_stop)
-            if steps is not None:
-                steps.inside(num_read / size if packing is Packing.NONE else 0.5)
-    if steps is not None:
-        steps.finish()
-
-
-def has_mixed_line_ends(
-    path: File, packing: Packing, name: str, should_stop: ShouldStop | None = None
-) -> bool:
-    """Return True if the file has several kinds of line ends, for example after files of two systems were joined."""
-    breaks = {b"\r\n": 0, b"\n": 0, b"\r": 0}
-    with plain_bytes(path, packing, name) as stream:
-        last_byte = b""
-        while block := stream.read(_CHUNK):
-            check_stop(should_stop)
-            for end in breaks:
-                breaks[end] += block.count(end)
-            breaks[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
-            last_byte = block[-1:]
-    crlf_count = breaks[b"\r\n"]
-    return (
-        sum(count > 0 for count in (crlf_count, breaks[b"\n"] - crlf_count, breaks[b"\r"] - crlf_count)) > 1
-    )
-
-
-def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    return error.object[error.start : error.end].decode("latin-1"), error.end
-
-
-codecs.register_error("windows-1252-rest", _as_latin_1)
-
-
 def open_lines(stream: IO[bytes], skip: int = 0, newline: str | None = "\n") -> io.TextIOWrapper:
     """Return a stream of UTF-8 as lines of text, after the skipped ones."""
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=newline)
     for _ in range(skip):
         lines.readline()
     return lines
+
+
+# --- text ---------------------------------------------------------------------------------------------------
+
+MAX_BYTES = 200_000_000
+"""Largest text that is read into memory, which takes up to about nine times its size (measured)."""
+MAX_LINE_BYTES = 120_000
+"""Longest line, below the limit of 131,072 characters of a field in Python's csv module."""
+CONTROL_DELIMITERS = "\x01\x1c\x1d\x1e\x1f"
+"""Control characters that may separate fields; Hive writes the first."""
+_MAGIC = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF document",
+    b"\x1f\x8b": "a gzip archive",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow (Feather) file",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"7z\xbc\xaf": "a 7-Zip archive",
+    b"\x28\xb5\x2f\xfd": "a Zstandard archive",
+    b"SQLite format 3": "an SQLite database",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook or another Office document",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x80\x04\x95": "a Python pickle",
+    b"\x7fELF": "a program",
+}
+_SAVE_AS = "Save it as CSV (UTF-8) and choose that file"
+
+
+def is_blank(content: bytes) -> bool:
+    """Return True if the bytes are only blanks and byte-order marks, in any encoding."""
+    return not content.strip(b" \t\r\n\x00\xef\xbb\xbf\xff\xfe")
+
+
+def check_text(content: bytes) -> None:
+    """Raise InvalidInput if the content is empty, too large, or by its first bytes not a text table."""
+    if is_blank(content):
+        message = "the file is empty" if not content else "the file holds nothing but blanks"
+        raise refuse(message, remedy="Choose a file with a line of column names and rows under it")
+    if len(content) > MAX_BYTES:
+        raise refuse(
+            f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
+            remedy="Reduce it first to one row per user with their count, or to a histogram (size, users)",
+        )
+    format_name = next((name for magic, name in _MAGIC.items() if content.startswith(magic)), "")
+    if content.startswith(b"PK\x03\x04"):
+        format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
+    if format_name:
+        remedy = _SAVE_AS
+        if format_name.endswith("archive"):
+            remedy = "Unpack it and choose the CSV file inside"
+        elif format_name.endswith(("picture", "document", "program")):
+            remedy = "Choose the CSV file itself"
+        raise refuse(f"this is {format_name}, not a table in text form", remedy=remedy)
+    head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if head.startswith((b"<!doctype", b"<html", b"<?xml")):
+        raise refuse("this is a web page or XML, not a table in text form", remedy=_SAVE_AS)
+    if head.startswith((b"{", b"[{", b"[[")):
+        raise refuse("this looks like JSON, not like a table", remedy=_SAVE_AS)
+
+
+def detect_encoding(content: bytes) -> str:
+    """Detect the encoding from a byte-order mark, or from zeros in every other byte; empty if neither helps."""
+    for encoding, *marks in (  # UTF-32 first, as its mark begins with that of UTF-16
+        ("utf-8-sig", codecs.BOM_UTF8),
+        ("utf-32", codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+        ("utf-16", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    ):
+        if content.startswith(tuple(marks)):
+            return encoding
+    head = np.frombuffer(content[:4096], np.uint8)
+    even, odd = (float(np.mean(head[offset::2] == 0)) if head[offset::2].size else 0.0 for offset in (0, 1))
+    if odd > 0.3 and even < 0.02:
+        return "utf-16-le"
+    return "utf-16-be" if even > 0.3 and odd < 0.02 else ""
+
+
+def decode(content: bytes) -> tuple[str, str, list[str]]:
+    """Decode the content; return the text with newlines as line ends, the encoding, and notes."""
+    notes: list[str] = []
+    encoding = detect_encoding(content) or "utf-8"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        if not encoding.startswith("utf-8"):
+            message = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
+            raise refuse(message, remedy="It may have been cut off or damaged; save it as UTF-8") from None
+        line_number = content.count(b"\n", 0, error.start) + 1
+        encoding, encoding_name = "cp1252", "Windows-1252"
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            encoding, encoding_name = "latin-1", "Latin-1"
+            text = content.decode(encoding)
+        sentence = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
+        notes.append(f"{sentence}; if letters look wrong, save it as UTF-8.")
+    text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
+    head = text[:65536]
+    header = next((line for line in head.split("\n") if line.strip() and not line.startswith("#")), "")
+    controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - {ord(c) for c in CONTROL_DELIMITERS if c in header}
+    num_controls = sum(head.count(chr(code)) for code in controls)
+    if num_controls > 0.01 * len(head) and num_controls > 1:
+        raise refuse("the file holds binary data, not a table in text form", remedy=_SAVE_AS)
+    if "\0" in text:
+        location = f"line {text.count(chr(10), 0, text.index(chr(0))) + 1:,}"
+        message = "there is a NUL byte, which no text has"
+        raise refuse(message, location, "The file is damaged; export it again")
+    return text, "utf-16" if encoding.startswith("utf-16") else encoding, notes

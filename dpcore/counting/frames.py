@@ -1,48 +1,42 @@
-"""Whatever a person has in hand as a data set: a table in memory, a file, counts, or a histogram."""
+"""Tables in memory: their columns, their rows as Parquet, and tables with a label and features."""
 
 from __future__ import annotations
 
 import io
-import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dpcore.common.checks import InputProblem, Problems, refuse
-from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify
-from dpcore.contributions import ContributionHistogram
+from dpcore.common.checks import Problems, refuse
+from dpcore.common.privacy import Disclosure, Provenance, check_provenance
 from dpcore.counting.duck import identifier
-from dpcore.counting.files import Source, expand_patterns, open_files
-from dpcore.counting.formats import MemoryFile
-from dpcore.counting.run import count, take_pairs
-from dpcore.counting.times import arrow_times, refuse_times
-from dpcore.data import group_pairs
-from dpcore.data.column_names import and_more, shorten
-from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM, Roles, TableKind
-from dpcore.dataset import Contribution, Dataset
+from dpcore.counting.files import is_table, list_paths
+from dpcore.counting.relation import find_times, refuse_times
+from dpcore.counting.text import read_table
+from dpcore.data import design_matrix
+from dpcore.data.column_names import (
+    Columns,
+    add_lacking,
+    list_columns,
+    list_names,
+    refuse_missing,
+    refuse_no_names,
+    shorten,
+)
+from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM
+from dpcore.data.design_matrix import Design
+from dpcore.data.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-
-MAX_LISTED = 20
-"""Largest number of columns that a sentence lists."""
+FRAME, LABELLED_FRAME = "data.parquet", "data.csv"
+"""File names for a table in memory; generated programs read this file."""
 LOCAL_BACKENDS = ("duckdb", "polars", "datafusion", "pandas")
 """Engines of Ibis that run in this process."""
 INTO_PANDAS = "Convert it first: pandas, Polars, Arrow and DuckDB tables are read"
-
-
-def is_table(data: Any) -> bool:
-    """Return True if the data are a table in memory."""
-    # A pandas or Polars series also supports Arrow, but is a list of counts. A LazyFrame warns if its columns are read,
-    # so only the existence of attributes is checked.
-    is_like_one = any(hasattr(data, name) for name in ("collect_schema", "columns", "column_names"))
-    return is_like_one and not isinstance(data, type)
 
 
 def column_names(table: Any) -> list[str]:
@@ -71,16 +65,13 @@ def to_frame(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Return these columns and index levels of a pandas table, with their names as text."""
     import pandas as pd
 
-    levels = len(_levels(frame))
-    cells = {}
+    num_levels, columns = len(_levels(frame)), {}
     for index, name in enumerate(column_names(frame)):
-        if name in names:
-            cells[name] = (
-                pd.Series(frame.index.get_level_values(index))
-                if index < levels
-                else frame.iloc[:, index - levels]
-            ).reset_index(drop=True)
-    return pd.DataFrame(cells, copy=False)
+        if name in names and index < num_levels:
+            columns[name] = pd.Series(frame.index.get_level_values(index)).reset_index(drop=True)
+        elif name in names:
+            columns[name] = frame.iloc[:, index - num_levels].reset_index(drop=True)
+    return pd.DataFrame(columns, copy=False)
 
 
 def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
@@ -139,228 +130,12 @@ def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
     return pa.table(columns)
 
 
-def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
-    """Add a problem for every name that is not a column."""
-    for name in names:
-        if name not in columns:
-            problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
-
-
 def refuse_twice(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
     """Add a problem for each of these names that several columns have."""
     for name, times in Counter(columns).items():
         if times > 1 and name in names:
             message = f"{times} columns are called {shorten(name)}"
             problems.add(message, remedy="Rename or drop all but one of them")
-
-
-def list_names(columns: Sequence[str]) -> str:
-    """List the names of columns for a sentence."""
-    names = ", ".join(shorten(name) for name in columns[:MAX_LISTED]) + and_more(len(columns) - MAX_LISTED)
-    return names or "none"
-
-
-FRAME = "data.parquet"
-"""File name for a table in memory; generated programs read this file."""
-Columns = str | Sequence[str] | None
-
-
-def to_dataset(
-    data: Any,
-    user: Columns = None,
-    value: str | None = None,
-    group: Columns = None,
-    disclosure: str | Provenance = Disclosure.PRIVATE,
-    contribution: Contribution = Contribution.ROWS,
-    needs: Sequence[str] = (),
-) -> Dataset:
-    """Convert data of any accepted kind to a `Dataset`, as *Your data* does for an upload.
-
-    Args:
-        data: A table in memory (pandas, Polars, Arrow, DuckDB), one row per contribution; the path of a file, a
-            pattern such as ``logs/*.csv``, or several of them; rows per user as a list or an array; a
-            `ContributionHistogram`; or a `Dataset`, which stays as it is.
-        user: The column, or columns together, that identify the user of a row. A file of counts or of a histogram needs
-            none.
-        value: The column of numbers that is released; None for none.
-        group: The column, or columns together, that name the group; None for none.
-        disclosure: ``"public"`` or ``"private"``, or the facts of a DP release.
-        contribution: The unit of a contribution.
-        needs: Those of ``value`` and ``group`` that the question requires.
-
-    Returns:
-        The dataset.
-
-    Raises:
-        InvalidInput: The table cannot be counted with these columns; all problems at once.
-    """
-    if isinstance(data, Dataset):
-        _refuse_without(data, needs)
-        return data
-    lacking = [name for name, column in (("value", value), ("group", group)) if name in needs and not column]
-    problems = Problems()
-    provenance: Provenance = Disclosure.PRIVATE
-    with problems.collecting():
-        provenance = check_provenance(disclosure)
-    dataset: Dataset | None = None
-    with problems.collecting():
-        refuse_no_names(user=user, value=value, group=group)
-        user_columns, groups = list_columns(user), list_columns(group)
-        if isinstance(data, str | os.PathLike):
-            data = [data]
-        if (
-            isinstance(data, list | tuple)
-            and data
-            and all(isinstance(path, str | os.PathLike) for path in data)
-        ):
-            files = expand_patterns(data)
-            if any(map(group_pairs.is_distribution_file, files)):
-                dataset = _read_distribution(files, provenance)
-            else:
-                source = open_files(files)
-                dataset = _read_source(
-                    source, user_columns, value, groups, provenance, contribution, lacking, problems.entries
-                )
-        elif is_table(data):
-            named_columns = [*user_columns, *groups, *([value] if value is not None else [])]
-            source = open_files(
-                [MemoryFile(as_parquet(data, named_columns, lacking if user_columns else ()))], [FRAME]
-            )
-            dataset = _read_source(
-                source, user_columns, value, groups, provenance, contribution, lacking, problems.entries
-            )
-        else:
-            dataset = _dataset_of_histogram(*_histogram_of(data), provenance)
-    problems.raise_if_any()
-    assert dataset is not None
-    _refuse_without(dataset, lacking)
-    return dataset
-
-
-def _histogram_of(data: Any) -> tuple[ContributionHistogram, str]:
-    """Return the histogram of the data, and a sentence on its source."""
-    if isinstance(data, ContributionHistogram):
-        return data, "A histogram."
-    if data is None:
-        raise refuse("there are no data", remedy="Name a table, the path of a file, or rows per user first")
-    try:
-        counts = np.asarray(data)
-    except ValueError:  # lists of several lengths
-        counts = np.empty((0, 0))
-    if counts.ndim == 1 and counts.size == 0:
-        raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
-    if counts.ndim != 1 or counts.dtype.kind not in "iuf":
-        raise refuse(
-            "data must be a table, the path of a file, rows per user as a list of numbers, or a histogram; got "
-            f"{type(data).__name__}"
-        )
-    return ContributionHistogram.from_counts(counts), "Rows per user."
-
-
-def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
-    """Raise InvalidInput if the data lack a value or a group that the question needs."""
-    totals = (
-        dataset.totals is not None and dataset.totals.column
-    )  # without a column, totals are numbers of rows
-    facets = {
-        "value": dataset.values or totals,
-        "group": dataset.pairs or dataset.pair_sizes or dataset.tasks,
-    }
-    with Problems() as problems:
-        for name in needs:
-            if not facets[name]:
-                problems.add(
-                    f"this question needs the {name} of each row, which these data do not hold",
-                    remedy=f"Take a table with one row per contribution, and name its column: {name}=…",
-                )
-
-
-def _add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
-    for name in lacking:
-        problems.add(f"this question needs the column of the {name}s: {name}=…")
-
-
-def check_provenance(disclosure: str | Provenance) -> Provenance:
-    """Return the provenance that was given by name or as the facts of a release; raise InvalidInput for others."""
-    is_named = isinstance(disclosure, str) and disclosure in (
-        Disclosure.PUBLIC.value,
-        Disclosure.PRIVATE.value,
-    )
-    if not is_named and not isinstance(disclosure, Disclosure | ReleaseFacts):
-        raise refuse(
-            f"disclosure must be 'private', 'public' or the facts of a DP release; got {str(disclosure)[:40]!r}"
-        )
-    return Disclosure(disclosure) if isinstance(disclosure, str) else disclosure
-
-
-def _dataset_of_histogram(histogram: ContributionHistogram, source: str, provenance: Provenance) -> Dataset:
-    release = None if isinstance(provenance, Disclosure) else provenance
-    return Dataset("your counts", source, classify(provenance), histogram, release=release)
-
-
-def refuse_no_names(**columns: object) -> None:
-    """Raise InvalidInput for entries that are not column names; a settings file can contain anything."""
-    with Problems() as problems:
-        for name, entry in columns.items():
-            is_single = (
-                isinstance(entry, str) or name in ("value", "label") or not isinstance(entry, Iterable)
-            )
-            each = [entry] if is_single else list(entry)  # type: ignore[call-overload]
-            if entry is not None and not all(isinstance(column, str) for column in each):
-                problems.add(f"{name} must be the name of a column; got {str(entry)[:40]!r}")
-
-
-def list_columns(columns: Columns) -> list[str]:
-    """Return the columns as a list; None means none."""
-    if columns is None:
-        return []
-    return [columns] if isinstance(columns, str) else list(columns)
-
-
-def _read_distribution(paths: Sequence[str | os.PathLike[str]], provenance: Provenance) -> Dataset:
-    """Read a distribution of pairs, whose columns need not be named."""
-    if len(paths) > 1:
-        raise refuse("a distribution of pairs is one file, and is brought alone")
-    if not isinstance(provenance, Disclosure):
-        raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
-    path = Path(paths[0])
-    with path.open("rb") as file:
-        return group_pairs.read_distribution(file.read(group_pairs.MAX_BYTES + 1), path.name, provenance)
-
-
-def _read_source(
-    source: Source,
-    user: list[str],
-    value: str | None,
-    group: list[str],
-    provenance: Provenance,
-    contribution: Contribution,
-    lacking: Sequence[str],
-    earlier: Sequence[InputProblem],
-) -> Dataset:
-    with Problems([*earlier]) as problems:
-        refuse_missing(problems, source.columns, [*user, *group, *([value] if value is not None else [])])
-        guessed = source.roles
-        if not user and guessed.kind is TableKind.EVENTS:
-            problems.add(f"say which column names the user: user=…, one of {list_names(source.columns)}")
-        if guessed.kind is TableKind.EVENTS or (user and guessed.kind is not TableKind.PAIRS):
-            _add_lacking(problems, lacking)
-    roles = guessed
-    if user:
-        roles = Roles(
-            TableKind.EVENTS,
-            user=user[0],
-            value=value,
-            task=group[0] if group else None,
-            further_user=tuple(user[1:]),
-            further_task=tuple(group[1:]),
-            contribution=contribution,
-        )
-    if guessed.kind is TableKind.PAIRS:
-        roles = take_pairs(guessed, roles if user else replace(guessed, value=value))
-    dataset = count(source, roles, provenance).dataset
-    assert dataset is not None  # There is no Stop here.
-    return dataset
 
 
 def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:
@@ -376,13 +151,145 @@ def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()
         refuse_missing(problems, names, named_columns)
         refuse_twice(problems, names, selected)
         if problems.entries and not is_pairs:
-            _add_lacking(problems, lacking)
+            add_lacking(problems, lacking)
     arrow = to_arrow(table, selected)
     with Problems() as problems:
         for index, field in enumerate(arrow.schema):
             if pa.types.is_interval(field.type):  # a type that Parquet does not support
-                refuse_times(problems, arrow_times(arrow.schema), field.name)
+                refuse_times(problems, find_times(arrow.schema.names, arrow.schema.types), field.name)
                 arrow = arrow.set_column(index, field.name, pa.nulls(len(arrow)))
     content = io.BytesIO()
     pq.write_table(arrow, content)
     return content.getvalue()
+
+
+# --- tables with a label -------------------------------------------------------------------------------------
+
+
+def read_labelled(
+    build: Callable[..., Any],
+    data: Any,
+    user: Columns = None,
+    label: str | None = None,
+    features: Columns = None,
+    levels: Mapping[str, Sequence[str]] | None = None,
+    intercept: bool = True,
+    disclosure: str | Provenance = Disclosure.PRIVATE,
+    **further: Any,
+) -> Any:
+    """Read a table with a label, as its page reads an upload, and return what ``build`` makes of it.
+
+    Args:
+        build: Function of table, design and disclosure; its result is returned.
+        data: A table in memory, or the path of a text file.
+        user: The one column that identifies the user of a row.
+        label: The column that is predicted: numbers, or words if the question maps one of them to 1.
+        features: The columns that it is predicted from: numbers unchanged, others one-hot. By default all other usable
+            columns.
+        levels: The public list of levels by column, the reference level first.
+        intercept: True to begin with a column of ones.
+        disclosure: ``"public"`` or ``"private"``.
+        further: Further arguments of ``build``.
+
+    Raises:
+        InvalidInput: The table cannot be read with these columns; all problems at once.
+    """
+    problems = Problems()
+    provenance: Provenance = Disclosure.PRIVATE
+    with problems.collecting():
+        provenance = check_provenance(disclosure)
+    if not isinstance(provenance, Disclosure):
+        problems.add("a table with labels cannot be a DP release")
+        provenance = Disclosure.PRIVATE
+    if not isinstance(intercept, bool):
+        problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
+    with problems.collecting():
+        refuse_no_names(user=user, label=label, features=features)
+        _refuse_no_lists("levels", "['DE', 'FR']", levels)
+        _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
+        table = _read_table(data, list_columns(user), label, list_columns(features))
+        columns = list_columns(user), label, list_columns(features)
+        design = _build_design(table, *columns, levels or {}, intercept)
+    problems.raise_if_any()
+    return build(table, design, provenance, **further)
+
+
+def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) -> None:
+    """Raise InvalidInput if entries are not lists by column, of the given length unless it is 0."""
+    if entries is None:
+        return
+    lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
+    if not all(isinstance(each, list | tuple) and (not length or len(each) == length) for each in lists):
+        such_as = f"such as {name}={{'column': {example}}}"
+        raise refuse(f"{name} must hold entries by column, {such_as}; got {str(entries)[:40]}")
+
+
+def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+    """Read one table, in memory or in a text file."""
+    if files := list_paths(data):
+        if len(files) > 1:
+            raise refuse(f"a table with labels is one file; there are {len(files)} here")
+        path = Path(files[0])
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise refuse(f"{path} cannot be read: {error.strerror}") from None
+        return read_table(content, path.name)
+    if is_table(data):
+        return _convert_table(data, users, label, features)
+    raise refuse(f"data must be a table or the path of a text file; got {type(data).__name__}")
+
+
+def _convert_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
+    """Convert a table in memory as if its text file were read: the named columns, or all."""
+    import pandas as pd
+    import pyarrow as pa
+
+    names = column_names(data)
+    named_columns = [*users, *([] if label is None else [label]), *features]
+    is_named = bool(users and features) and label is not None and set(named_columns) <= set(names)
+    selected = [name for name in names if name in named_columns or not is_named]
+    with Problems() as problems:
+        refuse_twice(problems, names, selected)
+    is_frame = isinstance(data, pd.DataFrame)
+    frame = to_frame(data, selected) if is_frame else to_arrow(data, selected).to_pandas()
+    schema = pa.Schema.from_pandas(frame.select_dtypes(["datetime", "datetimetz", "timedelta"]))
+    times = find_times(schema.names, schema.types)
+    durations = {name: time_kind for name, time_kind in times.items() if time_kind == "durations"}
+    with Problems() as problems:
+        refuse_times(problems, times, label)
+        for name in features:
+            refuse_times(problems, durations, name)
+    return read_table(frame.to_csv(index=False).encode(), LABELLED_FRAME)
+
+
+def _build_design(
+    table: Table,
+    users: list[str],
+    label: str | None,
+    features: list[str],
+    levels: Mapping[str, Sequence[str]],
+    intercept: bool,
+) -> Design:
+    with Problems() as problems:
+        if len(users) > 1:
+            problems.add("a table with labels needs one column that says who: join them into one")
+        user = users[0] if users else None
+        for role, column in (("user", user), ("label", label)):
+            if column is None:
+                columns_text = f"one of {list_names(table.columns)}"
+                problems.add(f"say which column names the {role}: {role}=…, {columns_text}")
+            else:
+                refuse_missing(problems, table.columns, [column])
+        refuse_missing(problems, table.columns, features)
+        category_features = {}
+        for column, names in levels.items():
+            with problems.collecting():
+                category_features[column] = design_matrix.read_levels(column, "\n".join(map(str, names)))
+        feature_names = features or [name for name in table.columns if name not in (user, label)]
+        if unknown := [column for column in levels if column not in feature_names]:
+            problems.add(f"levels names {', '.join(map(shorten, unknown))}, which is no feature")
+    design_features = design_matrix.guess_features(table, feature_names, category_features, bool(features))
+    assert user is not None
+    assert label is not None
+    return Design(label, user, design_features, intercept)

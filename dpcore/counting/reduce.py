@@ -14,6 +14,7 @@ from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
 from dpcore.counting import query
 from dpcore.counting.duck import (
+    Columns,
     Duck,
     count_twins_sql,
     flag_sql,
@@ -23,9 +24,7 @@ from dpcore.counting.duck import (
     sql_of,
     without_point,
 )
-from dpcore.counting.reduced import Reduced, RowPlaces, describe_first, note_units
 from dpcore.counting.rejects import MAX_PLACES
-from dpcore.counting.running import Columns, Runner
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
 from dpcore.dataset import (
@@ -49,66 +48,91 @@ MAX_SIZES = 5_000_000
 """Largest number of distinct sizes of a histogram: 16 bytes each, 80 MB."""
 MAX_TASKS = 20_000_000
 """Largest number of tasks whose numbers of users are kept: 8 bytes each, 160 MB."""
-_WRITE_ALIKE = "Write all in one way first."
-_NONE: FloatArray = np.zeros(0)
-_VALUE_BYTES, _PAIR_BYTES = 16, 32
-"""Bytes outside DuckDB of a value, and of a pair with its sums."""
 MAX_PAIRS_BACK = 2_000_000
 """Largest number of pairs that are fetched from an engine on request: codes and sums, 80 MB, never a name."""
+_VALUE_BYTES, _PAIR_BYTES = 16, 32
+"""Bytes outside DuckDB of a value, and of a pair with its sums."""
+_NONE: FloatArray = np.zeros(0)
 
+NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
 COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
 _NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
 _SEVERAL_ROWS_REMEDY = (
     "A table of counts has one row per user; if every row is one contribution, read it as events, "
     "else add up the counts of each user first"
 )
+RowPlaces = list[tuple[str, str]]
+"""Locations of rows as text, each with a detail for the message."""
+
+
+def describe_first(row_places: RowPlaces, count: int) -> str:
+    """Return the location of the first row, as the end of a note; empty if it is unknown."""
+    return f" ({'first: ' if count > 1 else ''}{row_places[0][0]})" if row_places else ""
+
+
+def note_copies(number: int, notes: list[str], row_places: RowPlaces | None = None) -> None:
+    """Add a note on the number of copies and the location of the first one."""
+    if number:
+        rows = wording.counted(number, "row is an exact copy", "rows are exact copies")
+        notes.append(f"{rows} of an earlier one{describe_first(row_places or [], 2)}.")
+
+
+@dataclass
+class Facets:
+    """The histogram and further facets of a dataset, by the names that they have there."""
+
+    histogram: ContributionHistogram
+    values: Values | None = None
+    totals: Totals | None = None
+    pairs: Pairs | None = None
+    tasks: TaskSizes | None = None
+    pair_sizes: PairSizes | None = None
+    task_names: tuple[str, ...] = ()
 
 
 @dataclass
 class Reduction:
-    """The reduction of one table to a `Reduced`.
+    """The reduction of one table to `Facets`.
 
     Attributes:
         rows: Result of `query.events`.
         roles: Roles of the columns.
         columns: All columns, for hints.
-        run: Function that runs a query.
+        run: Function that runs a query and returns its columns.
         duck: DuckDB in this process, from which facets with an entry per row or per user may be fetched. None for a
             remote engine, from which only counts are fetched.
         find_places: Function that returns the locations of the first cells of a kind, for messages, given the name in
-            `query.odd_cells` (or ``again``, rows of users who have one already) and the largest number of them. None
-            for a remote engine, where rows have no order.
+            `query.odd_cells` (or ``again``, rows of users who have one already) and the largest number of them. A
+            remote engine has none, as rows have no order there.
         counts: True if the value is the number of contributions of a user, who has no other row.
         passes: Number of parts in which users (or tasks) are counted, one after another, to save memory.
         notes: List to which notes for the user are added.
         histogram: The result of `query.histogram`, if it is known already.
         order: Name of the column that numbers the rows, if there is one; users and tasks are then numbered in order.
         remedy: Remedy for cells that are not counts.
-        max_pairs: Largest number of pairs that may be fetched from a remote engine, at most `MAX_PAIRS_BACK`; None to
-            fetch none, with a note on their number.
+        max_pairs: Largest number of pairs that may be fetched from a remote engine, at most `MAX_PAIRS_BACK`; with 0
+            there is a note on their number instead.
     """
 
     rows: Table
     roles: Roles
     columns: tuple[str, ...]
-    run: Runner
+    run: Callable[[Table], Columns]
     duck: Duck | None
-    find_places: Callable[[str, int], RowPlaces] | None = None
+    find_places: Callable[[str, int], RowPlaces] = lambda cell_kind, max_rows: []
     notes: list[str] = field(default_factory=list)
     histogram: Columns | None = None
     counts: bool = False
     passes: int = 1
     order: str = ""
     remedy: str = COUNT_REMEDY
-    max_pairs: int | None = None
-    _named_rows: int = 0
+    max_pairs: int = 0
     _num_counted: int = 0
     _num_unnamed: int = 0
     _without_task: int = 0
-    _users: Table | None = None
-    _coded: Table | None = None
+    _codes: dict[str, Table] = field(default_factory=dict)
 
-    def reduce(self) -> Reduced:
+    def reduce(self) -> Facets:
         """Run the queries and return their results.
 
         Raises:
@@ -116,17 +140,17 @@ class Reduction:
             StoppedError: Stop was pressed.
         """
         rows = query.select_counted(self.rows, self.roles.missing_users)
-        negative = self._survey()
+        has_negative = self._survey()
         histogram = self._histogram()
         hint = write_user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
         self.notes += [hint] if hint else []
-        reduced = Reduced(histogram)
+        facets = Facets(histogram)
         if self.roles.contribution is Contribution.ROWS and self.roles.value and self.duck is not None:
-            reduced.values = self._values(rows, histogram)
-        reduced.totals = self._totals(rows, histogram, negative)
+            facets.values = self._values(rows, histogram, self.duck)
+        facets.totals = self._totals(rows, histogram, has_negative)
         if self.roles.task is not None:
-            self._tasks(rows, reduced)
-        return reduced
+            self._tasks(rows, facets)
+        return facets
 
     def _run_in_parts(
         self, make: Callable[[Table], Table], rows: Table, group_columns: Sequence[str] | None = None
@@ -137,8 +161,8 @@ class Reduction:
         assert self.duck is not None
         cells = ", ".join(group_columns or query.who_columns(rows))
         conditions = [in_part(cells, part_number, self.passes) for part_number in range(self.passes)]
-        answers = [self.run(make(self.duck.view("part", rows, condition))) for condition in conditions]
-        return {name: np.concatenate([columns[name] for columns in answers]) for name in answers[0]}
+        parts = [self.run(make(self.duck.view("part", rows, condition))) for condition in conditions]
+        return {name: np.concatenate([columns[name] for columns in parts]) for name in parts[0]}
 
     def count_users(self, **masks: str) -> Columns:
         """Run `query.histogram`; in DuckDB also count the users who fit each mask, and odd spellings of users."""
@@ -159,30 +183,27 @@ class Reduction:
         """Raise InvalidInput if the cells cannot be counted; return True if any value is negative."""
         if self.roles.value is None and self.roles.task is None:
             return False
-        problems = Problems()
-        refused = self.refuse_cells(problems)
-        column = " and ".join(map(shorten, self.roles.groups))
-        columns = "columns" if len(self.roles.groups) > 1 else "column"
-        counts_tasks = self.roles.contribution is Contribution.DISTINCT_TASKS
-        if no_task := refused.get("no_task", 0):
-            rows = f"{wording.counted(no_task, 'row')} without a task ({columns} {column})"
-            was = f"{wording.agreeing(no_task, 'was', 'were')} left out"
-            pairs = "" if counts_tasks else " of the pairs of user and task"
-            self.notes.append(f"{rows} {was}{pairs}{self._describe_first('no_task', no_task)}.")
-        leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
-        num_counted = refused["rows"] - refused["nobody"] * leave_out
-        if not num_counted:
-            raise self._nobody_named()
-        self._num_counted, self._num_unnamed, self._without_task = num_counted, refused["nobody"], no_task
-        if self.roles.contribution is not Contribution.ROWS:
-            self._note_unnamed(refused["nobody"])
-        if counts_tasks:
-            if no_task == num_counted:
-                message = "no row names a task"
-                problems.add(message, f"{columns} {column}", "Choose another column, or count rows")
-            self._named_rows = num_counted - no_task
-        problems.raise_if_any()
-        return refused.get("negative", 0) > 0
+        with Problems() as problems:
+            cells = self.refuse_cells(problems)
+            columns = "columns" if len(self.roles.groups) > 1 else "column"
+            group_columns = f"{columns} {' and '.join(map(shorten, self.roles.groups))}"
+            counts_tasks = self.roles.contribution is Contribution.DISTINCT_TASKS
+            if no_task := cells.get("no_task", 0):
+                rows = f"{wording.counted(no_task, 'row')} without a task ({group_columns})"
+                was = f"{wording.agreeing(no_task, 'was', 'were')} left out"
+                pairs = "" if counts_tasks else " of the pairs of user and task"
+                self.notes.append(f"{rows} {was}{pairs}{self._describe_first('no_task', no_task)}.")
+            leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
+            self._num_counted = cells["rows"] - cells["nobody"] * leave_out
+            if not self._num_counted:
+                raise self._nobody_named()  # before problems of tasks or values
+            self._num_unnamed, self._without_task = cells["nobody"], no_task
+            if self.roles.contribution is not Contribution.ROWS:
+                self._note_unnamed(cells["nobody"])
+            if counts_tasks and no_task == self._num_counted:
+                remedy = "Choose another column, or count rows"
+                problems.add("no row names a task", group_columns, remedy)
+        return cells.get("negative", 0) > 0
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
         """Add problems for cells of the value that cannot be counted; return the number of cells of each kind."""
@@ -194,15 +215,18 @@ class Reduction:
         if self.roles.value is None:
             return numbers
         remedy = "Correct these cells, or choose another value column or none"
-        refused = [("blank", "the cell is blank"), ("not_finite", "not a finite number"),
-                   ("text", "text where a number must stand")]  # fmt: skip
+        messages = {
+            "blank": "the cell is blank",
+            "not_finite": "not a finite number",
+            "text": "text where a number must stand",
+        }
         if self.counts:
             remedy = self.remedy
-            refused += [("negative", "a negative number"), ("broken", "not a whole number"),
-                        ("large", f"more than {MAX_SIZE:,}")]  # fmt: skip
+            messages |= {"negative": "a negative number", "broken": "not a whole number"}
+            messages |= {"large": f"more than {MAX_SIZE:,}"}
         elif self.roles.contribution is Contribution.TOTAL:
-            refused.append(("negative", "a negative number, where contributions are added up"))
-        for cell_kind, message in refused:
+            messages["negative"] = "a negative number, where contributions are added up"
+        for cell_kind, message in messages.items():
             if count := numbers[cell_kind]:
                 cure = _NEGATIVE_REMEDY if cell_kind == "negative" and not self.counts else remedy
                 self._refuse(cell_kind, message, count, f"column {shorten(self.roles.value)}", cure, problems)
@@ -212,68 +236,95 @@ class Reduction:
         self, cell_kind: str, message: str, count: int, column: str, remedy: str, problems: Problems
     ) -> None:
         """Add a problem with the locations and contents of the first cells, and their number."""
-        row_places = self.find_places(cell_kind, MAX_PLACES) if self.find_places is not None else []
+        row_places = self.find_places(cell_kind, MAX_PLACES)
         if not row_places:
             problems.add(f"{message}; {wording.counted(count, 'row')} in all", column, remedy)
             return
-        place_texts = [f"{location} ({cell})" if cell else location for location, cell in row_places]
-        text = message + place_texts[0].removeprefix(row_places[0][0])
-        text += f"; also {' and '.join(place_texts[1:])}" if place_texts[1:] else ""
+        (_, first_cell), *others = row_places
+        other_texts = [f"{location} ({cell})" if cell else location for location, cell in others]
+        text = f"{message} ({first_cell})" if first_cell else message
+        text += f"; also {' and '.join(other_texts)}" if other_texts else ""
         text += f"; {count:,} in all" if count > MAX_PLACES else ""
         problems.add(text, f"{row_places[0][0]}, {column}", remedy)
 
+    def _refuse_now(self, cell_kind: str, message: str, count: int, remedy: str) -> None:
+        """Raise InvalidInput for rows of users."""
+        with Problems() as problems:
+            self._refuse(cell_kind, message, count, self._unit, remedy, problems)
+
     def _note_unnamed(self, count: int) -> None:
-        if not count:
-            return
-        if self.roles.missing_users is MissingUsers.ONE_USER:
-            action = f"{wording.agreeing(count, 'counts', 'count')} as one user"
-        else:
+        if count:
             action = f"{wording.agreeing(count, 'was', 'were')} left out"
-        rows = f"{wording.counted(count, 'row')} without a user"
-        self.notes.append(f"{rows} {action}{self._describe_first('nobody', count)}.")
+            if self.roles.missing_users is MissingUsers.ONE_USER:
+                action = f"{wording.agreeing(count, 'counts', 'count')} as one user"
+            rows = f"{wording.counted(count, 'row')} without a user"
+            self.notes.append(f"{rows} {action}{self._describe_first('nobody', count)}.")
 
     def _describe_first(self, cell_kind: str, count: int) -> str:
         """Return the location of the first cell of a kind, as the end of a note."""
-        return describe_first(self.find_places(cell_kind, 1), count) if self.find_places is not None else ""
+        return describe_first(self.find_places(cell_kind, 1), count)
+
+    @property
+    def _unit(self) -> str:
+        """Return the user columns, for messages."""
+        return "column " + " and ".join(map(shorten, self.roles.privacy_unit))
+
+    def _nobody_named(self) -> InvalidInput:
+        remedy = "Choose the column that says who, or count rows without a user as one user"
+        return refuse("no row names a user", self._unit, remedy)
 
     def _histogram(self) -> ContributionHistogram:
-        roles = self.roles
         # Rows that name no user are one group here, so that the same pass over the table counts them.
         histogram = _to_floats(self.histogram or self.count_users())
         if "nul" in histogram and (count := int(histogram["nul"].sum())):
-            problems = Problems()
             remedy = "The file is damaged; export it again"
-            message = "there is a NUL byte, which no text has"
-            self._refuse("nul", message, count, self._unit, remedy, problems)
-            problems.raise_if_any()
+            self._refuse_now("nul", "there is a NUL byte, which no text has", count, remedy)
         self._note_spelling(histogram)
         sizes, users, nobody = histogram["size"], histogram["users"], histogram["nobody"].astype(bool)
-        if roles.contribution is Contribution.ROWS and nobody.any():
+        if self.roles.contribution is Contribution.ROWS and nobody.any():
             self._note_unnamed(int(sizes[nobody].sum()))
-        if roles.missing_users is MissingUsers.LEAVE_OUT:
+        is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
+        if not is_one_user:
             if nobody.all() and nobody.size:
                 raise self._nobody_named()
             sizes, users = sizes[~nobody], users[~nobody]
         if self.counts:
-            self._refuse_users_with_several_rows(int(users.sum()))
+            # Rows that name no user form one user, who may have several rows, or are left out.
+            num_repeats = self._num_counted - max(self._num_unnamed - 1, 0) * is_one_user - int(users.sum())
+            if num_repeats:
+                self._refuse_now("again", "the user has a row already", num_repeats, _SEVERAL_ROWS_REMEDY)
         if not sizes.size:
             raise refuse("there are no rows", remedy="Choose a table or a file with rows")
         if (distinct := np.unique(sizes).size) > MAX_SIZES:
             message = f"users have {distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
             raise refuse(message, remedy="Count rows, or write the column in a larger unit")
-        if roles.contribution is Contribution.TOTAL:
-            problems = Problems()
-            without = int(users[sizes == 0].sum())
-            broken = bool(histogram["broken"][~nobody | (roles.missing_users is MissingUsers.ONE_USER)].any())
-            if self.counts:
-                self._note_counts(sizes, without, problems)
-            else:
-                note_units(roles.value or "", float(sizes.max()), without, broken, problems, self.notes)
-            problems.raise_if_any()
+        if self.roles.contribution is Contribution.TOTAL:
+            self._check_totals(sizes, int(users[sizes == 0].sum()))
+            if not self.counts and histogram["broken"][~nobody | is_one_user].any():
+                column = f"column {shorten(self.roles.value or '')}"
+                self.notes.append(f"Totals of {column} that are not whole count as the next whole number.")
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
             raise refuse(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
         return ContributionHistogram.from_table(sizes, users)
+
+    def _check_totals(self, sizes: FloatArray, without: int) -> None:
+        """Raise InvalidInput for totals that are no sizes, or add a note on users with a total of 0."""
+        location, things = f"column {shorten(self.roles.value or '')}", "counts" if self.counts else "totals"
+        if not sizes.max() > 0:
+            remedy = "Choose another column" if self.counts else "Choose another column, or count rows"
+            raise refuse(f"all {things} are 0", location, remedy)
+        if not sizes.max() <= MAX_SIZE:
+            message = f"the total of one user is above {MAX_SIZE:,}"
+            raise refuse(message, location, "Write the column in a larger unit, or count rows")
+        if without and self.counts:
+            users = wording.counted(without, "user with a count of 0 was", "users with a count of 0 were")
+            self.notes.append(f"{users} left out{self._describe_first('zero', without)}.")
+        elif without:
+            users = wording.counted(
+                without, "user has a total of 0 and is", "users have a total of 0 and are"
+            )
+            self.notes.append(f"{users} among the totals, not in the histogram.")
 
     def _note_spelling(self, histogram: Mapping[str, FloatArray]) -> None:
         """Add notes on users whose spelling suggests that two of them are the same."""
@@ -282,10 +333,10 @@ class Reduction:
         who, texts = query.who_columns(self.rows), query.text_columns(self.rows)
         if not self.counts:
             note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
-        with_point = not self.counts and histogram.get("with_point", _NONE).any()
-        if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
-            reason = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
-            self.notes.append(f"{reason} {_WRITE_ALIKE}")
+            with_point = histogram.get("with_point", _NONE).any()
+            if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
+                both = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
+                self.notes.append(both + " Write all in one way first.")
         if histogram.get("beyond_ascii", _NONE).any():
             conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
             queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
@@ -293,118 +344,76 @@ class Reduction:
                 differ = wording.counted(twins, "user differs", "users differ")
                 reason = "by a no-break, wide or zero-width space or by the Unicode form of a letter"
                 consequence = "who is written in both ways counts as two"
-                self.notes.append(f"{differ} from another one only {reason}: {consequence}. {_WRITE_ALIKE}")
+                self.notes.append(
+                    f"{differ} from another one only {reason}: {consequence}. Write all in one way first."
+                )
 
-    @property
-    def _unit(self) -> str:
-        """Return the user columns, for messages."""
-        return "column " + " and ".join(map(shorten, self.roles.privacy_unit))
-
-    def _nobody_named(self) -> InvalidInput:
-        """Return the error that no row names a user; it comes before problems of tasks or values."""
-        remedy = "Choose the column that says who, or count rows without a user as one user"
-        return refuse("no row names a user", self._unit, remedy)
-
-    def _note_counts(self, sizes: FloatArray, without: int, problems: Problems) -> None:
-        if not sizes.any():
-            location = f"column {shorten(self.roles.value or '')}"
-            problems.add("all counts are 0", location, "Choose another column")
-        elif without:
-            users = wording.counted(without, "user with a count of 0 was", "users with a count of 0 were")
-            self.notes.append(f"{users} left out{self._describe_first('zero', without)}.")
-
-    def _refuse_users_with_several_rows(self, num_users: int) -> None:
-        is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
-        # Rows that name no user then form one user, who may have several rows.
-        num_repeats = self._num_counted - max(self._num_unnamed - 1, 0) * is_one_user - num_users
-        if num_repeats:
-            problems = Problems()
-            message = "the user has a row already"
-            self._refuse("again", message, num_repeats, self._unit, _SEVERAL_ROWS_REMEDY, problems)
-            problems.raise_if_any()
-
-    def _values(self, rows: Table, histogram: ContributionHistogram) -> Values | None:
+    def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> Values | None:
         too_many = histogram.num_rows > MAX_VALUES
         if too_many or self.passes > 1:
             self._note_dropped(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
             return None
-        assert self.duck is not None
-        self.duck.reserve(_VALUE_BYTES * histogram.num_rows)
-        tasks = self._keep_task_codes(rows) if self.roles.task is not None else None
+        duck.reserve(_VALUE_BYTES * histogram.num_rows)
+        tasks = self._keep_codes(duck, rows, "tasks") if self.roles.task is not None else None
+        users_table = self._keep_codes(duck, rows, "users")
         # The arrays are sorted one after another, as each of them is large.
-        coded = dict(self.run(query.coded_values(rows, self._keep_user_codes(rows), tasks, self.order)))
+        coded = dict(self.run(query.coded_values(rows, users_table, tasks, self.order)))
         users, values = coded.pop("user"), coded.pop("value")
         # Rows of a pair of user and task are adjacent, so that its values can be clamped later.
         order = np.lexsort([*(coded.pop(name) for name in ("order", "task") if name in coded), users])
         values = read_only(values[order])
         users = _to_integers(users[order])
         del order
-        users -= self._lowest
+        users -= _lowest_code(self.roles)
         return Values(read_only(users), values, self.roles.value or "")
-
-    @property
-    def _lowest(self) -> int:
-        """Return the smallest user code: 0 if rows without a user count, else 1."""
-        return int(self.roles.missing_users is MissingUsers.LEAVE_OUT)
 
     def _note_dropped(self, subject: str, limit: int | None = None) -> None:
         """Add a note that something was not kept, because of its limit or of the memory limit."""
         why = ": for them the memory limit is too small" if limit is None else f"; at most {limit:,} fit"
         self.notes.append(f"{subject} were not kept{why}.")
 
-    def _keep_user_codes(self, rows: Table) -> Table:
-        """Store and return the codes of users, the same for every facet."""
-        assert self.duck is not None
-        if self._users is None:
-            self._users = self.duck.keep("users", query.numbered(rows, query.who_columns(rows), self.order))
-        return self._users
+    def _keep_codes(self, duck: Duck, rows: Table, name: str) -> Table:
+        """Store and return the codes of ``users`` or ``tasks``, the same for every facet."""
+        if name not in self._codes:
+            columns = query.who_columns(rows) if name == "users" else query.task_columns(rows)
+            self._codes[name] = duck.keep(name, query.numbered(rows, columns, self.order))
+        return self._codes[name]
 
-    def _keep_task_codes(self, rows: Table) -> Table:
-        """Store and return the codes of tasks, the same for every facet."""
-        assert self.duck is not None
-        if self._coded is None:
-            self._coded = self.duck.keep("tasks", query.numbered(rows, query.task_columns(rows), self.order))
-        return self._coded
-
-    def _totals(self, rows: Table, histogram: ContributionHistogram, negative: bool) -> Totals | None:
+    def _totals(self, rows: Table, histogram: ContributionHistogram, has_negative: bool) -> Totals:
         column = self.roles.value
-        if column is None or negative or self.counts:
-            if negative:
-                self.notes.append(
-                    f"Column {shorten(column or '')} has negative values, so the totals per user count rows."
-                )
+        if column is None or self.counts:
+            return Totals.of_contributions(histogram)
+        if has_negative:
+            column_text = f"Column {shorten(column)} has negative values"
+            self.notes.append(f"{column_text}, so the totals per user count rows.")
             return Totals.of_contributions(histogram)
         # Users with a total of 0 are not in the histogram, but they are few if it is large.
         if self.duck is not None and histogram.num_users <= MAX_TOTALS:
-            totals = self._run_in_parts(
-                lambda rows_part: query.totals_per_user(rows_part).select("total"), rows
-            )["total"]
-            if totals.size <= MAX_TOTALS and np.isfinite(totals).all():
-                return Totals(totals, column)
+            totals = self._run_in_parts(lambda part: query.totals_per_user(part).select("total"), rows)
+            if totals["total"].size <= MAX_TOTALS and np.isfinite(totals["total"]).all():
+                return Totals(totals["total"], column)
         binned = self._run_in_parts(query.binned_totals, rows)
-        means = binned["mean"]
-        if not np.isfinite(means).all():
+        if not np.isfinite(binned["mean"]).all():
             message = f"Column {shorten(column)} adds up to more than a number can hold"
             self.notes.append(f"{message}, so the totals per user count rows.")
             return Totals.of_contributions(histogram)
         width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
-        return Totals(means, column, _to_integers(binned["users"]))
+        return Totals(binned["mean"], column, _to_integers(binned["users"]))
 
-    def _tasks(self, rows: Table, reduced: Reduced) -> None:
+    def _tasks(self, rows: Table, facets: Facets) -> None:
         sizes = self._run_in_parts(query.task_sizes, rows, query.task_columns(rows))
         users, tasks = _to_integers(sizes["users"]), _to_integers(sizes["tasks"])
         if not users.size:
             return
         num_pairs, num_tasks = int((users * tasks).sum()), int(tasks.sum())
-        if self.roles.contribution is Contribution.DISTINCT_TASKS and (
-            num_repeats := self._named_rows - num_pairs
-        ):
+        num_repeats = self._num_counted - self._without_task - num_pairs
+        if self.roles.contribution is Contribution.DISTINCT_TASKS and num_repeats:
             repeat = wording.counted(num_repeats, "row repeats", "rows repeat")
             self.notes.append(f"{repeat} a user and task that stood before; each pair counts once.")
         if self.duck is None:
-            if num_pairs <= min(self.max_pairs or 0, MAX_PAIRS_BACK):
-                reduced.pairs = self._pairs(rows, dict(self.run(query.ranked_pairs(rows))), num_tasks)
+            if num_pairs <= min(self.max_pairs, MAX_PAIRS_BACK):
+                facets.pairs = self._pairs(rows, dict(self.run(query.ranked_pairs(rows))), num_tasks)
                 return
             self.notes.append(
                 f"There are {num_pairs:,} pairs of user and group. With --pairs-to and --max-pairs {num_pairs} they "
@@ -414,33 +423,23 @@ class Reduction:
                 "an engine. --distribution-to writes how they are distributed, from which bounds per group are about "
                 "right; for exact ones count a sample of users, or coarser groups."
             )
-        elif self.passes > 1:
-            self._note_dropped(f"The {num_pairs:,} pairs of user and task")
-        elif num_pairs > MAX_PAIRS:
-            self._note_dropped(f"The {num_pairs:,} pairs of user and task", MAX_PAIRS)
+        elif self.passes > 1 or num_pairs > MAX_PAIRS:
+            limit = MAX_PAIRS if self.passes == 1 else None
+            self._note_dropped(f"The {num_pairs:,} pairs of user and task", limit)
         else:
-            values = 0 if reduced.values is None else reduced.values.values.size
-            self.duck.reserve(_VALUE_BYTES * values + _PAIR_BYTES * num_pairs)
-            codes = self._keep_task_codes(rows)
-            coded = dict(self.run(query.coded_pairs(rows, self._keep_user_codes(rows), codes)))
-            reduced.pairs = self._pairs(rows, coded, num_tasks)
+            num_values = 0 if facets.values is None else facets.values.values.size
+            self.duck.reserve(_VALUE_BYTES * num_values + _PAIR_BYTES * num_pairs)
+            codes = self._keep_codes(self.duck, rows, "tasks")
+            pairs = query.coded_pairs(rows, self._keep_codes(self.duck, rows, "users"), codes)
+            facets.pairs = self._pairs(rows, dict(self.run(pairs)), num_tasks)
             if num_tasks <= MAX_TASK_NAMES:
-                reduced.task_names = self._task_names(codes)
+                facets.task_names = _list_task_names(self.duck, codes)
             return
         if num_tasks > MAX_TASKS:
             self._note_dropped(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
             return
-        reduced.pair_sizes = self._pair_sizes(rows)
-        reduced.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)
-
-    def _task_names(self, codes: Table) -> tuple[str, ...]:
-        """Return the name of each task, in the order of codes."""
-        assert self.duck is not None
-        cells = [
-            f"substr(CAST({name} AS VARCHAR), 1, {LONGEST_TASK_NAME})" for name in query.task_columns(codes)
-        ]
-        names = self.duck.rows(f"SELECT {', '.join(cells)} FROM ({sql_of(codes)}) ORDER BY code")
-        return tuple(" × ".join(str(cell) for cell in row) for row in names)
+        facets.pair_sizes = self._pair_sizes(rows)
+        facets.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)
 
     def _pair_sizes(self, rows: Table) -> PairSizes | None:
         """Return the distribution of pairs and the totals per group."""
@@ -464,7 +463,7 @@ class Reduction:
         del order
         # Codes of `ranked_pairs` begin at 1 for every treatment of rows that name no user.
         users = _to_integers(coded.pop("user"))
-        users -= 1 if self.duck is None else self._lowest
+        users -= 1 if self.duck is None else _lowest_code(self.roles)
         tasks = _to_integers(coded.pop("task"))
         tasks -= 1
         amounts: dict[str, Any] = {}
@@ -479,6 +478,17 @@ class Reduction:
             read_only(users), read_only(tasks), num_tasks, self.roles.task or "", rows=coded["rows"],
             rows_without_group=self._without_task, further_columns=self.roles.further_task, **amounts,
         )  # fmt: skip
+
+
+def _lowest_code(roles: Roles) -> int:
+    return 0 if roles.missing_users is MissingUsers.ONE_USER else 1
+
+
+def _list_task_names(duck: Duck, codes: Table) -> tuple[str, ...]:
+    """Return the name of each task, in the order of codes."""
+    cells = [f"substr(CAST({name} AS VARCHAR), 1, {LONGEST_TASK_NAME})" for name in query.task_columns(codes)]
+    names = duck.rows(f"SELECT {', '.join(cells)} FROM ({sql_of(codes)}) ORDER BY code")
+    return tuple(" × ".join(str(cell) for cell in row) for row in names)
 
 
 def _to_integers(column: npt.NDArray[Any]) -> IntArray:

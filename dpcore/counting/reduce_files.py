@@ -1,4 +1,4 @@
-"""Counting files through DuckDB: first with the guessed options, then with corrected ones, in parts if needed."""
+"""The reduction of files through DuckDB: first with guessed options, then with corrected ones, in parts if needed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from dpcore.common.checks import FULL_DISK, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import diagnose, query, reading
-from dpcore.counting.cells import clean_sql, comparable_sql, keep_text, number_column, strip_padded
-from dpcore.counting.duck import Duck, in_part, literal, release_memory, sql_of
-from dpcore.counting.formats import Format
-from dpcore.counting.reading import InputFile, Reading, safe_path
-from dpcore.counting.reduce import MAX_SIZES, Reduction
-from dpcore.counting.reduced import NO_COPIES, Reduced, RowPlaces, describe_first, note_copies
-from dpcore.counting.running import Steps, StoppedError
+from dpcore.counting import diagnose, query, relation
+from dpcore.counting.duck import Duck, Steps, StoppedError, in_part, literal, release_memory, sql_of
+from dpcore.counting.reduce import (
+    MAX_SIZES,
+    NO_COPIES,
+    Facets,
+    Reduction,
+    RowPlaces,
+    describe_first,
+    note_copies,
+)
+from dpcore.counting.relation import ROW, Relation, clean_sql, comparable_sql, is_padded_sql, strip_padded
 from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.delimited_text import BLANKS
-from dpcore.data.tables import Marks, settle_marks
+from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
 from dpcore.dataset import Contribution
 
 if TYPE_CHECKING:
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 
 PASSES = (1, 7, 61)
 """Numbers of parts in which users are counted, one after another, if fewer parts exceed the memory limit."""
-
 SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
 HELD_CELLS = 1_000_000
 """Largest number of cells for the shared DuckDB in memory, which keeps the memory it took, 100 bytes a cell."""
@@ -43,11 +45,11 @@ _ROOM = 1_000_000
 """Free bytes below which a disk counts as full."""
 
 
-class Files:
-    """The reduction of files, or of a table in memory, to a `Reduced`.
+class FileReduction:
+    """The reduction of files, or of a table in memory, to `Facets`.
 
     Args:
-        parts: The files, with the same columns in any order.
+        relations: The files, with the same columns in any order.
         roles: Roles of the columns of events or of a histogram.
         memory_limit: Bytes that DuckDB may use.
         should_stop: Called often.
@@ -59,84 +61,77 @@ class Files:
     Attributes:
         decimals: Columns of numbers, with their decimal mark if it had to be determined.
         encodings: Encodings that differ from the guess by the beginning of a file, by the index of the file.
+        sizes_repeat: True if a histogram states a size twice.
     """
 
     def __init__(
-        self,
-        input_files: tuple[InputFile, ...],
-        roles: Roles,
-        memory_limit: int,
-        should_stop: ShouldStop | None,
-        steps: Steps,
-        notes: list[str],
-        *,
-        counts: bool = False,
-        copies: bool = False,
-    ) -> None:
-        self.columns = input_files[0].columns
-        self.roles, self.notes, self._steps, self._stop = roles, notes, steps, should_stop
+        self, relations: Sequence[Relation], roles: Roles, memory_limit: int, should_stop: ShouldStop | None,
+        steps: Steps, notes: list[str], *, counts: bool = False, copies: bool = False,
+    ) -> None:  # fmt: skip
+        self.columns, self.roles, self.notes = relations[0].columns, roles, notes
+        self._steps, self._stop, self._queries = steps, should_stop, steps.total
         self._counts, self._copies = counts or roles.kind is TableKind.HISTOGRAM, copies
         self._memory_limit, self._threads, self._passes = memory_limit, 0, 1
-        self._queries = steps.total
-        table_sizes = [
-            input_file.table.frame.size for input_file in input_files if input_file.table is not None
-        ]
-        self._in_memory = len(table_sizes) == len(input_files)
-        small = self._in_memory and sum(table_sizes) <= HELD_CELLS
-        self._workspace = None if small else Workspace()
+        table_sizes = [each.table.frame.size for each in relations if each.table is not None]
+        self._in_memory = len(table_sizes) == len(relations)
+        is_small = self._in_memory and sum(table_sizes) <= HELD_CELLS
+        self._workspace = None if is_small else Workspace()
         if self._in_memory:
             self._threads = 1  # Sums of a table are then the same each time.
             self._memory_limit = min(memory_limit, TABLE_LIMIT)  # The table itself takes as much.
         self._numbers: dict[str, str] = {}
         self.decimals: dict[str, str] = {}
         self.encodings: dict[int, str] = {}
-        self._kinds: Mapping[str, Any] = {}
+        self.sizes_repeat = False
+        self._types: Mapping[str, Any] = {}
         self._has_blanks = True
         self._opened: Duck | None = None
         # 32 MB where 1 GB may be used, which is the fastest.
-        buffer = min(max(memory_limit // 31 // 16 * 16, reading.SMALL_BUFFER), reading.LARGE_BUFFER)
-        texts = reading.find_mixed_columns(input_files)
-        self._readings = [Reading(p, buffer=buffer, texts=texts) for p in input_files]
+        buffer = min(max(memory_limit // 31 // 16 * 16, relation.SMALL_BUFFER), relation.LARGE_BUFFER)
+        texts = relation.find_mixed_columns(relations)
+        self._relations = [replace(each, buffer=buffer, text_columns=texts) for each in relations]
         if self._workspace is not None:
-            for index, its in enumerate(self._readings):
-                if its.file.table is None:
-                    path = safe_path(its.file.path, self._workspace)
-                    self._readings[index] = replace(its, file=replace(its.file, path=path))
+            for index, each in enumerate(self._relations):
+                if each.table is None:
+                    path = relation.safe_path(each.path, self._workspace)
+                    self._relations[index] = replace(each, path=path)
 
-    def reduce(self) -> Reduced:
+    def reduce(self) -> Facets:
         """Count; a file that turns out not to be UTF-8, or to have short rows, is read again with other options.
 
         Raises:
             InvalidInput: The files cannot be counted; all problems at once.
             StoppedError: Stop was pressed.
         """
-        with closing(self._workspace) if self._workspace is not None else nullcontext():
-            for index, its in enumerate(self._readings):
-                foreign = not its.file.encoding.startswith("utf-8") and its.file.format is Format.TEXT
-                if its.file.split and not foreign:
-                    self._readings[index] = self._recode(index, its.file.encoding)
-                if foreign:
-                    if not its.file.encoding.startswith("utf"):
-                        self.notes.append(diagnose.describe_windows_1252(its.file))
-                    self._readings[index] = self._recode(index, its.file.encoding)
-            with closing(diagnose.TruncationCheck(self._input_files, self._stop)) as truncation:
-                self._stop = truncation.should_stop
-                try:
-                    reduced = self._mend_and_reduce()
-                except (InvalidInput, StoppedError):
-                    truncation.verdict()  # A truncated file is the likely cause of other problems.
-                    raise
-                finally:
-                    if self._workspace is not None:
-                        release_memory()
-                truncation.verdict()
-                return reduced
+        with nullcontext() if self._workspace is None else closing(self._workspace):
+            try:
+                return self._mend_and_reduce() if self._in_memory else self._reduce_checked_files()
+            finally:
+                if self._workspace is not None:
+                    release_memory()
 
-    def _mend_and_reduce(self) -> Reduced:
+    def _reduce_checked_files(self) -> Facets:
+        """Count files as UTF-8, while their ends are checked."""
+        for index, each in enumerate(self._relations):
+            if each.is_text and (each.marked_separator or not each.encoding.startswith("utf-8")):
+                if not each.encoding.startswith("utf"):
+                    self.notes.append(diagnose.describe_windows_1252(each))
+                self._relations[index] = self._recode(index, each.encoding)
+        with closing(diagnose.TruncationCheck(self._relations, self._stop)) as truncation:
+            self._stop = truncation.should_stop
+            try:
+                facets = self._mend_and_reduce()
+            except (InvalidInput, StoppedError):
+                truncation.verdict()  # A truncated file is the likely cause of other problems.
+                raise
+            truncation.verdict()
+            return facets
+
+    def _mend_and_reduce(self) -> Facets:
         import duckdb
 
         attempts = 0
-        while attempts < 3 + len(self._readings):
+        while attempts < 3 + len(self._relations):
             num_notes = len(self.notes)
             try:
                 return self._reduce()
@@ -146,42 +141,37 @@ class Files:
             except duckdb.NotImplementedException:
                 # Its threads disagreed on the file: https://github.com/duckdb/duckdb/issues/24237.
                 del self.notes[num_notes:]
-                self._readings = [replace(its, is_single_threaded=True) for its in self._readings]
+                self._relations = [replace(each, is_single_threaded=True) for each in self._relations]
                 attempts += 1
             except duckdb.Error as error:
                 del self.notes[num_notes:]
                 if self._is_disk_full(error):
                     raise InvalidInput([FULL_DISK]) from None
-                diagnosis = diagnose.Diagnosis(
-                    self._readings, self._duck, self._recode, self.notes, self._stop
-                )
-                self._readings = diagnosis.recover()
+                self._relations = diagnose.Diagnosis(
+                    self._relations, self._duck, self._recode, self.notes, self._stop
+                ).recover()
                 attempts += 1
-        raise InvalidInput([diagnose.describe_damage(self._readings[0].file)])
+        raise InvalidInput([diagnose.describe_damage(self._relations[0])])
 
-    @property
-    def _input_files(self) -> list[InputFile]:
-        return [its.file for its in self._readings]
-
-    def _recode(self, index: int, encoding: str) -> Reading:
+    def _recode(self, index: int, encoding: str) -> Relation:
         assert self._workspace is not None
         target = self._workspace.folder / f"utf8-{index}"
         self.encodings[index] = encoding
-        return reading.recode_file(self._readings[index], encoding, target, self._stop, self._steps)
+        return diagnose.recode_file(self._relations[index], encoding, target, self._stop, self._steps)
 
     @contextmanager
     def _duck(self) -> Iterator[Duck]:
         """Open DuckDB, or another connection to it if it is open already."""
         outer = self._opened
-        files = [input_file.path for input_file in self._input_files if input_file.table is None]
+        files = [each.path for each in self._relations if each.table is None]
         folder = None if self._workspace is None else self._workspace.folder
         fresh = outer or Duck(files, folder, self._memory_limit, self._stop, self._steps)
         with closing(fresh if outer is None else fresh.connect()) as duck:
             if self._threads:
                 duck.connection.execute(f"SET threads = {self._threads}")
-            for input_file in self._input_files:
-                if input_file.table is not None:
-                    duck.connection.register(str(input_file.path), reading.to_arrow_table(input_file))
+            for each in self._relations:
+                if each.table is not None:
+                    duck.connection.register(str(each.path), relation.to_arrow_table(each.table))
             self._opened = duck
             try:
                 yield duck
@@ -190,18 +180,16 @@ class Files:
 
     def _is_disk_full(self, error: Exception) -> bool:
         """Return True if DuckDB failed because the disk is full, by its message or by the free space."""
-        text = str(error)
         words = ("max_temp_directory_size", "No space left", "not enough space")
-        return any(word in text for word in words) or not (
-            self._workspace is None or self._workspace.has_room(_ROOM)
-        )
+        has_room = self._workspace is None or self._workspace.has_room(_ROOM)
+        return any(word in str(error) for word in words) or not has_room
 
     def _reduce_memory(self, error: Exception) -> None:
         """Reduce the memory of the next attempt: first one thread and small buffers, then fewer users at a time."""
         self._steps.total = self._steps.done + self._queries
         if not self._threads:
             self._threads = 1
-            self._readings = [replace(its, buffer=reading.SMALL_BUFFER) for its in self._readings]
+            self._relations = [replace(each, buffer=relation.SMALL_BUFFER) for each in self._relations]
             return
         further = [passes for passes in PASSES if passes > self._passes]
         if not further:
@@ -211,80 +199,98 @@ class Files:
             raise refuse(message, remedy="Raise the limit")
         self._passes = further[0]
 
-    # --- counting -----------------------------------------------------------------------------------------
+    # --- rows and numbers -----------------------------------------------------------------------------------
 
-    def _reduce(self) -> Reduced:
-        for index, its in enumerate(self._readings):
-            if its.file.format is Format.JSON and its.file.encoding != "utf-8":  # a mark that DuckDB refuses
-                self._readings[index] = self._recode(index, its.file.encoding)
-        single_threaded = [
-            its.file for its in self._readings if its.is_single_threaded and its.file.format is Format.TEXT
-        ]
-        diagnose.refuse_open_quotes(single_threaded, self._stop)
+    def _reduce(self) -> Facets:
+        for index, each in enumerate(self._relations):
+            if each.kind is FileKind.JSON and each.encoding != "utf-8":  # a mark that DuckDB refuses
+                self._relations[index] = self._recode(index, each.encoding)
+        texts = [each for each in self._relations if each.is_text]
+        if single_threaded := [each for each in texts if each.is_single_threaded]:
+            diagnose.refuse_open_quotes(single_threaded, self._stop)
         with self._duck() as duck:
             self._open_source(duck)
-            roles = reading.rename_roles(self.roles, self.columns)
+            roles = relation.rename_roles(self.roles, self.columns)
             if self.roles.kind is TableKind.HISTOGRAM:
-                return self._sizes(duck, roles)
-            reduced = self._reduce_events(duck, duck.table("source"), roles)
+                return self._reduce_sizes(duck, roles)
+            facets = self._reduce_events(duck, duck.table("source"), roles)
             if len(self.columns) > 2 and not self._counts:
                 self._note_copies(duck, roles)
         # Reading all of a file once more takes 4 % of the time; it is not needed if no id contains a blank between
         # marks.
-        diagnose.refuse_reopened_marks(self._input_files, self._stop, self._has_blanks)
-        return reduced
+        if texts:
+            diagnose.refuse_reopened_marks(texts, self._stop, self._has_blanks)
+        return facets
 
     def _open_source(self, duck: Duck) -> None:
         """Create the view ``source``: all rows as text, and the number columns as numbers."""
-        self._numbers = {}
-        view = "CREATE OR REPLACE TEMP VIEW source AS"
-        duck.connection.execute(f"{view} {self._view(self._readings, self._in_memory)}")
-        self._kinds = kinds = duck.table("source").schema()
-        histogram = self.roles.kind is TableKind.HISTOGRAM
-        number_columns = [self.roles.size, self.roles.users] if histogram else [self.roles.value]
-        problems = Problems()
-        for name in filter(None, number_columns):
+        self._create_view(duck, {}, self._in_memory)
+        is_histogram = self.roles.kind is TableKind.HISTOGRAM
+        problems, numbers = Problems(), dict[str, str]()
+        for name in [self.roles.size, self.roles.users] if is_histogram else [self.roles.value]:
+            if name is None:
+                continue
             column = f"c{self.columns.index(name)}"
-            if kinds[column].is_string():
-                marks = self._marks(duck, column, name)
-                self._numbers[column], self.decimals[name] = marks.sql, marks.decimal
+            if self._types[column].is_string():
+                marks = self._settle_marks(duck, column, name)
+                numbers[column], self.decimals[name] = marks.sql, marks.decimal
                 self.notes += [marks.note] if marks.note else []
                 problems.extend([marks.problem] if marks.problem is not None else [])
-            elif kinds[column].is_numeric():
-                self._numbers[column], self.decimals[name] = column, ""
+            elif self._types[column].is_numeric():
+                numbers[column], self.decimals[name] = column, ""
             else:
                 message = "the column does not hold numbers"
                 problems.add(message, f"column {shorten(name)}", "Choose another column")
         problems.raise_if_any()
-        duck.connection.execute(f"{view} {self._view(self._readings, self._in_memory)}")
+        self._create_view(duck, numbers, self._in_memory)
 
-    def _view(self, readings: Sequence[Reading], numbered: bool) -> str:
-        union = reading.union(readings, self.columns, self.roles.missing_users, numbered)
-        numbers = "".join(f", {sql} AS {number_column(column)}" for column, sql in self._numbers.items())
+    def _create_view(self, duck: Duck, numbers: dict[str, str], numbered: bool) -> None:
+        """Create the view ``source`` with columns of numbers, each ``n`` and the column that it is read from."""
+        self._numbers = numbers
+        view = self._write_view(self._relations, numbered)
+        duck.connection.execute(f"CREATE OR REPLACE TEMP VIEW source AS {view}")
+        self._types = duck.table("source").schema()
+
+    def _write_view(self, relations: Sequence[Relation], numbered: bool) -> str:
+        union = relation.union(relations, self.columns, self.roles.missing_users, numbered)
+        numbers = "".join(f", {sql} AS n{column}" for column, sql in self._numbers.items())
         return f"SELECT *{numbers} FROM ({union})" if numbers else union
 
-    def _marks(self, duck: Duck, column: str, name: str) -> Marks:
+    def _settle_marks(self, duck: Duck, column: str, name: str) -> Marks:
         def ask(masks: Mapping[str, str]) -> dict[str, bool]:
             self._steps.total += 1
             anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
             return dict(zip(masks, map(bool, duck.rows(f"SELECT {anywhere} FROM source")[0]), strict=True))
 
-        def find_place(mask: str) -> str:
-            return self._find_marked(mask, 1)[0][0]
-
-        delimiters = {input_file.delimiter for input_file in self._input_files}
+        delimiters = {each.delimiter for each in self._relations}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
+        cells = f"trim({column}, {literal(BLANKS)})"
         return settle_marks(
-            f"trim({column}, {literal(BLANKS)})", ask, find_place, name, delimiter, self._counts
+            cells, ask, lambda mask: self._find_marked(mask, 1)[0][0], name, delimiter, self._counts
         )
+
+    def _find_rows(self, write_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
+        def view(each: Relation) -> str:
+            return self._write_view([each], True)
+
+        return diagnose.find_rows(self._relations, view, self._duck, write_sql, max_rows, self._stop)
+
+    def _find_marked(self, mask: str, max_rows: int) -> RowPlaces:
+        """Return the locations of the first rows for which a mask is true."""
+        return self._find_rows(lambda _: f"SELECT {ROW}, '' AS detail, {mask} AS bad FROM source", max_rows)
+
+    def _describe_first(self, mask: str, count: int) -> str:
+        return describe_first(self._find_marked(mask, 1), count)
+
+    # --- copies ---------------------------------------------------------------------------------------------
 
     def _note_copies(self, duck: Duck, roles: Roles) -> None:
         if not (self._in_memory or self._copies):
             self.notes.append(NO_COPIES)
             return
-        columns = [f"c{part_number}" for part_number in range(len(self.columns))]
-        cells = ", ".join(f"{comparable_sql(column, self._kinds[column])} AS {column}" for column in columns)
-        rows = f"SELECT {cells} FROM source WHERE {self._counts_sql(columns, roles)}"
+        columns = [f"c{index}" for index in range(len(self.columns))]
+        cells = ", ".join(f"{comparable_sql(column, self._types[column])} AS {column}" for column in columns)
+        rows = f"SELECT {cells} FROM source WHERE {self._counted_sql(columns, roles)}"
         number = 0
         self._steps.total += self._passes
         for pass_index in range(self._passes):
@@ -295,38 +301,36 @@ class Files:
         note_copies(number, self.notes, row_places)
 
     def _find_repeats(self, columns: Sequence[str], roles: Roles, max_rows: int) -> RowPlaces:
-        """Find the first rows that repeat the cells of an earlier row, with the location of that row."""
-        return self._row_locator().find(lambda _: self._repeats_sql(columns, roles), max_rows)
+        """Find the first counted rows that repeat the cells of an earlier row, with the location of that row."""
+        cells = ", ".join(comparable_sql(column, self._types[column]) for column in columns)
+        first = f"min({ROW}) OVER (PARTITION BY {cells})"
+        rows = f"SELECT {ROW}, {first} AS detail FROM source WHERE {self._counted_sql(columns, roles)}"
+        return self._find_rows(lambda _: f"SELECT *, detail < {ROW} AS bad FROM ({rows})", max_rows)
 
-    def _counts_sql(self, columns: Sequence[str], roles: Roles) -> str:
+    def _counted_sql(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
-        who = [f"{comparable_sql(column, self._kinds[column])} IS NOT NULL" for column in roles.privacy_unit]
+        who = [f"{comparable_sql(column, self._types[column])} IS NOT NULL" for column in roles.privacy_unit]
         as_one = roles.missing_users is MissingUsers.ONE_USER and len(columns) > len(who)
         return "true" if as_one or not who else " AND ".join(who)
 
-    def _repeats_sql(self, columns: Sequence[str], roles: Roles) -> str:
-        """Return the SQL of the counted rows, each with the first row that has the same cells (``detail``)."""
-        cells = ", ".join(comparable_sql(column, self._kinds[column]) for column in columns)
-        first = f"min({reading.ROW}) OVER (PARTITION BY {cells})"
-        rows = f"SELECT {reading.ROW}, {first} AS detail FROM source WHERE {self._counts_sql(columns, roles)}"
-        return f"SELECT *, detail < {reading.ROW} AS bad FROM ({rows})"
+    # --- events ---------------------------------------------------------------------------------------------
 
-    def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Reduced:
+    def _reduce_events(self, duck: Duck, table: Table, roles: Roles) -> Facets:
         who_alone = self.roles.value is None and self.roles.task is None
-        if who_alone and self._passes == 1 and (reduced := self._reduce_in_one_pass(duck, table, roles)):
-            return reduced
+        if who_alone and self._passes == 1 and (facets := self._reduce_in_one_pass(duck, table, roles)):
+            return facets
         value = self._value_column(table, roles.value)
-        rows = self._events(table, roles, value)
+        rows = self._events(table, roles, value, strip_padded)
         # The few columns are stored if reading them again would cost more.
         read_again = not who_alone or self._passes > 1
-        if read_again and any(input_file.format is not Format.PARQUET for input_file in self._input_files):
+        if read_again and any(each.kind is not FileKind.PARQUET for each in self._relations):
             rows = duck.keep("rows", rows)
         header_condition = self._header_condition(rows)
         if header_condition and duck.rows(f"SELECT bool_or({header_condition}) FROM ({sql_of(rows)})")[0][0]:
             self._refuse_second_headers(duck)
         return self._reduction(duck, rows, roles, value).reduce()
 
-    def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Reduced | None:
+    def _reduce_in_one_pass(self, duck: Duck, table: Table, roles: Roles) -> Facets | None:
         """Count users in one pass if there is only a user column; return None if some cells need cleaning.
 
         Cells are grouped unchanged and checked afterwards, once per user: stripping 10 million cells before grouping
@@ -334,11 +338,11 @@ class Files:
         of them takes 14 % longer than grouping numbers; a cast with a proof that no two texts are one number takes
         about 30 %.
         """
-        rows = self._events(table, roles, None, keep_text)
+        rows = self._events(table, roles, None, relation.keep_text)
         if not (texts := query.text_columns(rows)):
             return None
         reduction = self._reduction(duck, rows, roles, None)
-        strange = [*filter(None, [self._header_condition(rows)]), *map(reading.is_padded_sql, texts)]
+        strange = [*filter(None, [self._header_condition(rows)]), *map(is_padded_sql, texts)]
         blanks = [f"contains({text}, ' ')" for text in texts]
         counts = reduction.count_users(odd=" OR ".join(strange), blanks=" OR ".join(blanks))
         odd, spaced = (bool(np.nansum(np.asarray(counts[name], np.float64))) for name in ("odd", "blanks"))
@@ -350,10 +354,7 @@ class Files:
 
     def _header_condition(self, rows: Table) -> str:
         """Return the SQL condition that a user has the name of the column, as in files joined with their headers."""
-        may_be_joined = any(
-            input_file.format is Format.TEXT and len(input_file.columns) > 1
-            for input_file in self._input_files
-        )
+        may_be_joined = any(each.is_text and len(each.columns) > 1 for each in self._relations)
         if not (may_be_joined and query.text_columns(rows)):
             return ""
         who, name = f"{query.WHO}0", self.roles.user or ""
@@ -363,39 +364,28 @@ class Files:
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.total += 1
-        cells = [clean_sql(f"c{index}") for index in range(len(self.columns))]
         condition = " AND ".join(
-            f"{c} = {literal(name)}" for c, name in zip(cells, self.columns, strict=True)
+            f"{clean_sql(f'c{index}')} = {literal(name)}" for index, name in enumerate(self.columns)
         )
         if number := duck.rows(f"SELECT count(*) FROM source WHERE {condition}")[0][0]:
             message = f"the header row stands among the data again{and_more(number - 1)}"
             location = self._find_marked(condition, 1)[0][0]
             raise refuse(message, location, "Remove it (were several files joined?)")
 
-    def _events(
-        self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any] | None = None
-    ) -> Table:
-        also = (reading.ROW,) if self._in_memory else ()
-        return query.events(
-            table, roles, value, has_nan=True, strip=strip or strip_padded, further_columns=also
-        )
+    def _events(self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any]) -> Table:
+        also = (ROW,) if self._in_memory else ()
+        return query.events(table, roles, value, has_nan=True, strip=strip, further_columns=also)
 
     def _value_column(self, table: Table, column: str | None) -> Value | None:
         """Return the numeric column of the view for a column."""
         if column is None:
             return None
-        number = table[number_column(column)]
+        number = table[f"n{column}"]
         return query.finite_or_beyond(number, has_nan=True) if self._numbers[column] == column else number
 
-    def _row_locator(self) -> diagnose.RowLocator:
-        return diagnose.RowLocator(
-            lambda file_reading: self._view([file_reading], True), self._readings, self._duck, self._stop
-        )
-
     def _reduction(
-        self, duck: Duck, rows: Table, roles: Roles, value: Value | None,
-        message_roles: Roles | None = None,
-    ) -> Reduction:  # fmt: skip
+        self, duck: Duck, rows: Table, roles: Roles, value: Value | None, message_roles: Roles | None = None
+    ) -> Reduction:
         import ibis
 
         in_parts = 1 + (self.roles.value is not None) + (self.roles.task is not None)
@@ -406,93 +396,72 @@ class Files:
             if cell_kind == "again":
                 return self._find_repeats(roles.privacy_unit, roles, max_rows)
             if cell_kind == "nul":
-                condition = " OR ".join(
-                    f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit
-                )
-                return self._find_marked(condition, max_rows)
+                cells = [f"contains({column}::VARCHAR, chr(0))" for column in roles.privacy_unit]
+                return self._find_marked(" OR ".join(cells), max_rows)
 
-            def ask(duck_connection: Duck) -> str:
-                table = duck_connection.table("source")
+            def write_sql(connection: Duck) -> str:
+                table = connection.table("source")
                 number = None if value is None else self._value_column(table, roles.value)
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
-                table_with_cells = table.mutate(cell=cell)
+                further = (ROW, "cell")
                 events = query.events(
-                    table_with_cells,
-                    roles,
-                    number,
-                    has_nan=True,
-                    strip=strip_padded,
-                    further_columns=(reading.ROW, "cell"),
-                )
-                # These cells are from a short list of words or numbers like 1e999, so they may be shown.
-                quoted = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
-                shown_column = quoted.get(cell_kind)
-                selected = events.select(
-                    reading.ROW, bad=query.odd_cells(events, roles.missing_users, self._counts)[cell_kind],
-                    detail=events[shown_column] if shown_column else ibis.literal(""),
+                    table.mutate(cell=cell), roles, number,
+                    has_nan=True, strip=strip_padded, further_columns=further,
                 )  # fmt: skip
-                return sql_of(selected)
+                # These cells are from a short list of words or numbers like 1e999, so they may be shown.
+                shown = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
+                detail = events[shown[cell_kind]] if cell_kind in shown else ibis.literal("")
+                bad = query.odd_cells(events, roles.missing_users, self._counts)[cell_kind]
+                return sql_of(events.select(ROW, bad=bad, detail=detail))
 
-            return self._row_locator().find(ask, max_rows)
+            return self._find_rows(write_sql, max_rows)
 
         return Reduction(
             rows, message_roles or self.roles, self.columns, duck.run, duck, find_places,
-            notes=self.notes, counts=self._counts, passes=self._passes,
-            order=reading.ROW if self._in_memory else "",
+            notes=self.notes, counts=self._counts, passes=self._passes, order=ROW if self._in_memory else "",
         )  # fmt: skip
 
     # --- a histogram, which is counted already ------------------------------------------------------------
 
-    def _sizes(self, duck: Duck, roles: Roles) -> Reduced:
-        size, users = number_column(roles.size or ""), number_column(roles.users or "")
+    def _reduce_sizes(self, duck: Duck, roles: Roles) -> Facets:
+        size, users = f"n{roles.size}", f"n{roles.users}"
+        size_name, users_name = shorten(self.roles.size or ""), shorten(self.roles.users or "")
         # Stored, as every other query would read the numbers again, which takes most of the time.
-        order = [reading.ROW] if self._in_memory else []
+        order = [ROW] if self._in_memory else []
         table = duck.keep("sizes", duck.table("source").select(size, users, *order))
-        problems = Problems()
-        for role in ("size", "users"):
-            its = Roles(TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL)
-            value = self._value_column(table, its.value)
-            message_roles = replace(its, value=getattr(self.roles, role))
-            reduction = self._reduction(
-                duck, self._events(table, its, value), its, value, message_roles=message_roles
-            )
-            reduction.remedy = SIZE_REMEDY
-            reduction.refuse_cells(problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            for role in ("size", "users"):
+                its = Roles(TableKind.EVENTS, value=getattr(roles, role), contribution=Contribution.TOTAL)
+                value = self._value_column(table, its.value)
+                events = self._events(table, its, value, strip_padded)
+                message_roles = replace(its, value=getattr(self.roles, role))
+                reduction = self._reduction(duck, events, its, value, message_roles)
+                reduction.remedy = SIZE_REMEDY
+                reduction.refuse_cells(problems)
         columns = duck.columns(
             f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes "
             f"WHERE {size} > 0 AND {users} > 0 GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
         )
         if columns["size"].size > MAX_SIZES:
-            location = f"column {shorten(self.roles.size or '')}"
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
-            raise refuse(message, location, "Choose another column, or write sizes in a larger unit")
+            remedy = "Choose another column, or write sizes in a larger unit"
+            raise refuse(message, f"column {size_name}", remedy)
         masks = {
             f"{size} = 0": ("row of size 0 was", "rows of size 0 were"),
             f"{size} > 0 AND {users} = 0": ("size that nobody has was", "sizes that nobody has were"),
         }
         for mask, words in masks.items():
             if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {mask}")[0][0]:
-                self.notes.append(
-                    f"{wording.counted(count, *words)} left out{self._describe_first(mask, count)}."
-                )
+                first = self._describe_first(mask, count)
+                self.notes.append(f"{wording.counted(count, *words)} left out{first}.")
         if not columns["size"].size:
-            location = f"columns {shorten(self.roles.size or '')} and {shorten(self.roles.users or '')}"
+            location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", location, "Choose other columns")
         if num_repeats := int(columns["rows"].sum()) - columns["rows"].size:
+            self.sizes_repeat = True
             repeat = wording.counted(num_repeats, "row repeats", "rows repeat")
             fits = f"{size} > 0 AND {users} > 0"
-            earlier = f"min({reading.ROW}) FILTER ({fits}) OVER (PARTITION BY {size})"
-            first = self._describe_first(f"{fits} AND {reading.ROW} > {earlier}", 2)
+            earlier = f"min({ROW}) FILTER ({fits}) OVER (PARTITION BY {size})"
+            first = self._describe_first(f"{fits} AND {ROW} > {earlier}", 2)
             self.notes.append(f"{repeat} a size that stood before{first}; their users were added up.")
-        histogram = ContributionHistogram.from_table(columns["size"], columns["users"].astype(np.float64))
-        return Reduced(histogram, sizes_repeat=bool(num_repeats))
-
-    def _describe_first(self, mask: str, count: int) -> str:
-        return describe_first(self._find_marked(mask, 1), count)
-
-    def _find_marked(self, mask: str, max_rows: int) -> RowPlaces:
-        """Return the locations of the first rows for which a mask is true."""
-        return self._row_locator().find(
-            lambda _: f"SELECT {reading.ROW}, '' AS detail, {mask} AS bad FROM source", max_rows
-        )
+        return Facets(ContributionHistogram.from_table(columns["size"], columns["users"].astype(np.float64)))

@@ -1,22 +1,33 @@
-"""Lines of text that DuckDB refuses, with sentences that name them; DuckDB's messages on cells are not passed on."""
+"""Lines of text and JSON that DuckDB refuses or misreads, with sentences that name them.
+
+DuckDB's own messages are not passed on, as they quote cells.
+"""
 
 from __future__ import annotations
 
 import csv
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import IO, Any
 
 from dpcore.common.checks import Problems
 from dpcore.common.progress import ShouldStop
-from dpcore.counting import formats
-from dpcore.counting.duck import Duck
-from dpcore.counting.reading import InputFile, Reading, scan
-from dpcore.counting.running import check_stop
-from dpcore.data.delimited_text import DELIMITER_NAMES, LONG_LINE, QUOTES
+from dpcore.counting.duck import Duck, check_stop
+from dpcore.counting.formats import MAX_LINE_BYTES, open_lines
+from dpcore.counting.relation import Relation, scan
+
+LONG_LINE = (
+    f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
+    "Leave out columns of long text; user, value and task columns are enough",
+)
+QUOTES = "Check that every quotation mark that opens a field is closed, and doubled inside a field"
+NOT_JSON = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
+DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
 MAX_PLACES = 3
 """Largest number of locations that a message names for one reason."""
@@ -60,7 +71,7 @@ class Rejected:
     fields: int
 
 
-def list_rejected(duck: Duck, reading: Reading, should_stop: ShouldStop | None = None) -> list[Rejected]:
+def list_rejected(duck: Duck, relation: Relation, should_stop: ShouldStop | None = None) -> list[Rejected]:
     """Return the lines that cannot be read, by reason.
 
     DuckDB is used only for lines with the right number of fields: it stores 1 kB for every cell that is missing or
@@ -68,44 +79,44 @@ def list_rejected(duck: Duck, reading: Reading, should_stop: ShouldStop | None =
 
     Args:
         duck: The connection that refused the file.
-        reading: The file with its reading options.
+        relation: The file.
         should_stop: Called while the fields of its lines are counted.
 
     Raises:
         duckdb.Error: The file cannot be read at all.
     """
-    by_fields = _lines_by_fields(reading.file, should_stop)
+    by_fields = _lines_by_fields(relation, should_stop)
     if any(reason.reason != SHORT for reason in by_fields):
         return by_fields
     if by_fields:  # with missing cells filled in, DuckDB rejects none of these lines
-        reading = replace(reading, short_rows=True, is_single_threaded=True)
-    duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(reading, rejects=True)}")
+        relation = replace(relation, short_rows=True, is_single_threaded=True)
+    duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(relation, rejects=True)}")
     rejected = duck.connection.execute(
         f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], "
         "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
     ).fetchall()
-    return by_fields + [
-        Rejected(reason, count, lines, _fields(message)) for reason, count, lines, message in rejected
-    ]
+    for reason, count, lines, message in rejected:
+        found_fields = re.search(r"Found: ([0-9]+)", message)
+        by_fields.append(Rejected(reason, count, lines, int(found_fields[1]) if found_fields else 0))
+    return by_fields
 
 
-def _lines_by_fields(input_file: InputFile, should_stop: ShouldStop | None) -> list[Rejected]:
+def _lines_by_fields(relation: Relation, should_stop: ShouldStop | None) -> list[Rejected]:
     """Return the lines with too few or too many fields or with unmatched quotation marks, or the first not in UTF-8."""
-    columns, last_line = len(input_file.columns), 0
+    columns, last_line = len(relation.columns), 0
     counts, lines_by_reason = Counter[str](), dict[str, list[tuple[int, int]]]()
 
     def note(reason: str, fields: int = 0) -> None:
         counts[reason] += 1
         if counts[reason] <= MAX_PLACES:
-            lines_by_reason.setdefault(reason, []).append((input_file.skip + last_line + 1, fields))
+            lines_by_reason.setdefault(reason, []).append((relation.skip + last_line + 1, fields))
 
-    behind = re.compile(
-        rf'" +(?=[{re.escape(input_file.separator)}\n])'
-    )  # DuckDB ignores blanks after a closing mark
-    with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
-        lines = formats.open_lines(file, input_file.skip, newline=None)
+    # DuckDB ignores blanks after a closing mark.
+    behind = re.compile(rf'" +(?=[{re.escape(relation.separator)}\n])')
+    with relation.open_bytes() as file:
+        lines = open_lines(file, relation.skip, newline=None)
         closed = (behind.sub('"', line) if '" ' in line else line for line in lines)
-        records = csv.reader(closed, delimiter=input_file.separator, skipinitialspace=True, strict=True)
+        records = csv.reader(closed, delimiter=relation.separator, skipinitialspace=True, strict=True)
         for index in itertools.count():
             try:
                 record = next(records)
@@ -135,14 +146,9 @@ def _lines_by_fields(input_file: InputFile, should_stop: ShouldStop | None) -> l
     ]
 
 
-def _fields(message: str) -> int:
-    match = re.search(r"Found: ([0-9]+)", message)
-    return int(match[1]) if match else 0
-
-
 def report_rejected(
     rejected: Sequence[Rejected],
-    input_file: InputFile,
+    relation: Relation,
     problems: Problems,
     notes: list[str],
     skipped: int,
@@ -152,7 +158,7 @@ def report_rejected(
 
     Args:
         rejected: Result of `list_rejected`.
-        input_file: The file.
+        relation: The file.
         problems: Collection to which problems are added.
         notes: List to which the note on short lines is added if there is no problem.
         skipped: Number of lines above the text that was read.
@@ -164,8 +170,8 @@ def report_rejected(
             continue
         message, remedy = _MESSAGES.get(entry.reason, ("the line cannot be read", QUOTES))
         if entry.reason == "TOO MANY COLUMNS":
-            message = f"{entry.fields:,} fields, but the header names {len(input_file.columns)}"
-            name = DELIMITER_NAMES.get(input_file.delimiter, "the delimiter")
+            message = f"{entry.fields:,} fields, but the header names {len(relation.columns)}"
+            name = DELIMITER_NAMES.get(relation.delimiter, "the delimiter")
             text = f"text (or numbers with decimal commas) that contains {name}"
             remedy = f"Put quotation marks around {text}, or add the missing column names"
         lines = [line + skipped for line in entry.lines]
@@ -181,19 +187,19 @@ def report_rejected(
 
 
 def find_reopened_mark(
-    input_file: InputFile, should_stop: ShouldStop | None = None, *, reads_all: bool = True
+    relation: Relation, should_stop: ShouldStop | None = None, *, reads_all: bool = True
 ) -> int:
     """Return the first line with a field like ``"a" "b"``, which DuckDB silently reads as ``a b``.
 
     Args:
-        input_file: A text file in UTF-8.
+        relation: A text file in UTF-8.
         should_stop: Called while it is read.
         reads_all: True to read the whole file even if the first 8 MB have no quotation mark.
 
     Returns:
         The line, counted from 1; 0 if there is none.
     """
-    with formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file:
+    with relation.open_bytes() as file:
         while block := file.read(_CHUNK):
             check_stop(should_stop)
             if b'"' in block and _SECOND_QUOTATION.search(block + file.readline()):
@@ -204,7 +210,7 @@ def find_reopened_mark(
         else:
             return 0
     # The same text may occur inside a quotation, where marks are doubled, so every field is checked.
-    delimiter, raw, last_line = input_file.separator, list[str](), input_file.skip
+    delimiter, raw, last_line = relation.separator, list[str](), relation.skip
 
     def noted(lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
@@ -212,11 +218,8 @@ def find_reopened_mark(
             yield line
 
     # The csv module fails on a field that is also too long for DuckDB, which reports it.
-    with (
-        formats.plain_bytes(input_file.path, input_file.packing, input_file.name) as file,
-        suppress(csv.Error),
-    ):
-        lines = formats.open_lines(file, input_file.skip)
+    with relation.open_bytes() as file, suppress(csv.Error):
+        lines = open_lines(file, relation.skip)
         for _ in csv.reader(noted(lines), delimiter=delimiter):
             if _is_reopened("".join(raw), delimiter):
                 return last_line + 1
@@ -233,3 +236,39 @@ def _is_reopened(record: str, delimiter: str) -> bool:
             return True
         position = record.find(delimiter, field.end() if field else position) + 1 or -1
     return False
+
+
+def refuse_bad_lines(stream: IO[bytes], suffix: str, should_stop: ShouldStop | None = None) -> None:
+    """Raise InvalidInput for lines that are not a JSON object or repeat a key; called after DuckDB has refused some.
+
+    Args:
+        stream: Lines of UTF-8.
+        suffix: Text after a line number in messages: `` of file.jsonl``, or empty.
+        should_stop: Called while it is read.
+
+    Raises:
+        InvalidInput: There are such lines; names the first ones and their number.
+    """
+    lines_by_message: dict[str, list[int]] = {}
+    for number, line in enumerate(stream, 1):
+        if number % 10_000 == 0:
+            check_stop(should_stop)
+        if line.strip(b" \t\r\n\xef\xbb\xbf") and (message := _describe_bad_line(line)):
+            lines_by_message.setdefault(message, []).append(number)
+    with Problems() as problems:
+        for message, lines in lines_by_message.items():
+            problems.add(describe_lines(message, lines, len(lines)), f"line {lines[0]:,}{suffix}", NOT_JSON)
+
+
+def _describe_bad_line(line: bytes) -> str:
+    def build_distinct(pairs: list[tuple[str, Any]]) -> Any:
+        return dict(pairs) if len(dict(pairs)) == len(pairs) else None
+
+    try:
+        text = line.decode("utf-8-sig")
+        if not isinstance(json.loads(text), dict):
+            return "this is not a JSON object"
+        twice = json.loads(text, object_pairs_hook=build_distinct) is None
+        return "a key stands twice in one object" if twice else ""
+    except (ValueError, RecursionError):
+        return "this is not a JSON object"

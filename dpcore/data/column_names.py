@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,9 +79,8 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
         if line:
             problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
         else:  # The names of Parquet, and of a table in memory, stand in no line.
-            problems.add(
-                "the names of the columns look like data", "", "Name the columns, such as user and value"
-            )
+            message = "the names of the columns look like data"
+            problems.add(message, "", "Name the columns, such as user and value")
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
         positions = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
         which = " and ".join(positions[:3]) + and_more(len(positions) - 3)
@@ -91,15 +91,13 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
     unnamed = [index for index, cell in enumerate(names) if not cell]
     used_names = set(names)
     for index in unnamed:
-        names[index] = next(
-            c for c in (f"column {index + 1}" + "'" * k for k in range(99)) if c not in used_names
-        )
+        names[index] = f"column {index + 1}"
+        while names[index] in used_names:
+            names[index] += "'"
     if unnamed and len(unnamed) < len(names):
-        first = names[unnamed[0]]
-        notes.append(
-            f'A column without a name is called "{first}".' if len(unnamed) == 1 else
-            f'{len(unnamed)} columns without a name are called "{first}" and so on.'
-        )  # fmt: skip
+        called, more = f'called "{names[unnamed[0]]}"', len(unnamed) > 1
+        subject = f"{len(unnamed)} columns without a name are" if more else "A column without a name is"
+        notes.append(f"{subject} {called}{' and so on' if more else ''}.")
     return names
 
 
@@ -133,12 +131,14 @@ def check_header_row(
     names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
 ) -> None:
     """Add problems or notes if the header is repeated among the rows, or looks like a row itself."""
+    import pandas as pd
+
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
+        head = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
         first = [names[0], *[""] * (len(names) - 1)]
-        num_titles = count_titles(_prepend_row(first, frame))
-        if num_titles:
+        if num_titles := count_titles(pd.DataFrame([first, *head], dtype=str)):
             problems.extend(refuse_title(int(starts[num_titles - 1]), line).problems)
             return
     matches = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
@@ -157,18 +157,8 @@ def check_header_row(
     if all(s or n for s, n in zip(is_repeated, numbered, strict=True)) or any(numbered):
         problems.add(f"{_NO_HEADER}, as the same cells stand below it", f"line {line}", _ADD_HEADER)
     elif any(is_repeated):
-        notes.append(
-            f"The name of column {is_repeated.index(True) + 1} also stands among its rows: "
-            "check that the first line holds column names."
-        )
-
-
-def _prepend_row(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the first rows of a table with one more row in front."""
-    import pandas as pd
-
-    head = frame.head(MOST_TITLES + _INSPECTED_ROWS)
-    return pd.DataFrame([first, *head.to_numpy(object).tolist()], dtype=str)
+        name = f"The name of column {is_repeated.index(True) + 1} also stands among its rows"
+        notes.append(f"{name}: check that the first line holds column names.")
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:
@@ -204,3 +194,47 @@ def looks_like_data(cell: str) -> bool:
 def is_header_word(cell: str) -> bool:
     """Return True if a cell contains a common word of column names, and no digits."""
     return not re.search(r"[0-9]", cell) and any(word in _HEADER_WORDS for word in name_words(cell))
+
+
+# --- columns that a person names ----------------------------------------------------------------------------
+
+Columns = str | Sequence[str] | None
+"""A column, or columns that together name something; None for none."""
+MAX_LISTED = 20
+"""Largest number of columns that a sentence lists."""
+
+
+def list_columns(columns: Columns) -> list[str]:
+    """Return the columns as a list; None means none."""
+    if columns is None:
+        return []
+    return [columns] if isinstance(columns, str) else list(columns)
+
+
+def list_names(columns: Sequence[str]) -> str:
+    """List the names of columns for a sentence."""
+    names = ", ".join(shorten(name) for name in columns[:MAX_LISTED]) + and_more(len(columns) - MAX_LISTED)
+    return names or "none"
+
+
+def refuse_no_names(**columns: object) -> None:
+    """Raise InvalidInput for entries that are not column names; a settings file can contain anything."""
+    with Problems() as problems:
+        for name, entry in columns.items():
+            may_be_list = name not in ("value", "label") and not isinstance(entry, str)
+            each = entry if may_be_list and isinstance(entry, Iterable) else [entry]
+            if entry is not None and not all(isinstance(column, str) for column in each):
+                problems.add(f"{name} must be the name of a column; got {str(entry)[:40]!r}")
+
+
+def refuse_missing(problems: Problems, columns: Sequence[str], names: Sequence[str]) -> None:
+    """Add a problem for every name that is not a column."""
+    for name in names:
+        if name not in columns:
+            problems.add(f"there is no column {shorten(str(name))}; there are {list_names(columns)}")
+
+
+def add_lacking(problems: Problems, lacking: Sequence[str]) -> None:
+    """Add a problem for each column that a question needs and nobody named."""
+    for name in lacking:
+        problems.add(f"this question needs the column of the {name}s: {name}=…")

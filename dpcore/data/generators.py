@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,20 +32,74 @@ MAX_DISTINCT_SIZES = 1_000_000
 """Largest expected number of distinct sizes of `LogNormalSizes`, as for `ZipfSizes`: the cost of everything else
 grows with it (10 million took 1.1 GB and 10 s)."""
 _CHUNK = 1_000_000
+_PARTICIPATION = "A row comes from user $j$ with probability $\\propto j^{-(1+\\alpha)}$."
 _FEW = 1 << 20
 """Numbers below this one are counted in a table, which takes a tenth of the time of sorting."""
 
 
+@dataclass(frozen=True)
+class GeneratorField:
+    """One parameter of a generator.
+
+    Attributes:
+        label: Label on the page.
+        default: What the page begins with; an integer if the parameter is one.
+        limits: Smallest and largest value.
+        help: Text at the label.
+        excludes_zero: True if the value must be above 0.
+    """
+
+    label: str
+    default: float | int
+    limits: tuple[float, float]
+    help: str = ""
+    excludes_zero: bool = False
+
+
+def _declare(label: str, default: float | int, low: float, high: float, help: str = "", **more: Any) -> Any:
+    return field(metadata={"declared": GeneratorField(label, default, (low, high), help, **more)})
+
+
+def _declare_seed() -> Any:
+    return _declare("Seed", 1, 0, MAX_SEED, "The same seed gives the same distribution.")
+
+
+@dataclass(frozen=True)
 class Generator(ABC):
     """A generator of a contribution histogram.
 
     Attributes:
         key: Short name, used in links.
         title: Display name.
+
+    Raises:
+        InvalidInput: A parameter is out of its range; all problems at once.
     """
 
     key: ClassVar[str]
     title: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        wrong: list[str] = []
+        with Problems() as problems:
+            for name, declared in self.declared_fields().items():
+                value, (low, high) = {name: getattr(self, name)}, declared.limits
+                if isinstance(declared.default, int):
+                    is_valid = problems.whole(int(low), int(high), **value)
+                else:
+                    is_valid = (
+                        not declared.excludes_zero or problems.positive(**value)
+                    ) and problems.between(low, high, **value)
+                wrong += [] if is_valid else [name]
+            self._check_together(problems, wrong)
+
+    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:  # noqa: B027
+        """Record what is wrong with several parameters, but not with those that are wrong by themselves."""
+
+    @classmethod
+    def declared_fields(cls) -> dict[str, GeneratorField]:
+        """Return the parameters by name."""
+        return {f.name: f.metadata["declared"] for f in fields(cls)}
 
     @abstractmethod
     def histogram(self) -> ContributionHistogram:
@@ -79,19 +133,12 @@ class ZipfSizes(Generator):
     key: ClassVar[str] = "zipf"
     title: ClassVar[str] = "Zipf law over sizes"
 
-    alpha: float
-    num_users: int
-    max_contributions: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        problems = Problems()
-        if problems.positive(alpha=self.alpha):
-            problems.between(0, 5, alpha=self.alpha)
-        problems.whole(1, MAX_USERS, num_users=self.num_users)
-        problems.whole(1, MAX_ZIPF_SIZE, max_contributions=self.max_contributions)
-        problems.whole(0, MAX_SEED, seed=self.seed)
-        problems.raise_if_any()
+    alpha: float = _declare(
+        "Exponent α", 1.5, 0, 5, "Smaller is heavier-tailed; the paper uses 1 < α ≤ 2.", excludes_zero=True
+    )
+    num_users: int = _declare("Users", 10_000, 1, MAX_USERS)
+    max_contributions: int = _declare("Largest number of rows per user", 1_000, 1, MAX_ZIPF_SIZE)
+    seed: int = _declare_seed()
 
     def histogram(self) -> ContributionHistogram:
         """Draw the users of all sizes in one multinomial; cost depends on ``max_contributions`` only."""
@@ -138,16 +185,9 @@ class PowerLawParticipation(Generator):
     key: ClassVar[str] = "participation"
     title: ClassVar[str] = "Power-law participation"
 
-    alpha: float
-    num_rows: int
-    seed: int
-
-    def __post_init__(self) -> None:
-        problems = Problems()
-        problems.between(0.25, 10, alpha=self.alpha)
-        problems.whole(1, MAX_DRAWN_ROWS, num_rows=self.num_rows)
-        problems.whole(0, MAX_SEED, seed=self.seed)
-        problems.raise_if_any()
+    alpha: float = _declare("Exponent α", 1.0, 0.25, 10, _PARTICIPATION)
+    num_rows: int = _declare("Rows drawn", 100_000, 1, MAX_DRAWN_ROWS)
+    seed: int = _declare_seed()
 
     def histogram(self) -> ContributionHistogram:
         """Draw every row's user, then count rows per user."""
@@ -186,30 +226,22 @@ class LogNormalSizes(Generator):
     key: ClassVar[str] = "lognormal"
     title: ClassVar[str] = "Log-normal sizes"
 
-    log_mean: float
-    log_sigma: float
-    num_users: int
-    seed: int
+    log_mean: float = _declare("Mean of log rows", 1.5, -10, 20, "The median user has about exp of this.")
+    log_sigma: float = _declare("Standard deviation of log rows", 1.2, 0, 5)
+    num_users: int = _declare("Users", 10_000, 1, MAX_DRAWN_USERS)
+    seed: int = _declare_seed()
 
-    def __post_init__(self) -> None:
-        problems = Problems()
-        shape_is_fine = problems.between(-10, 20, log_mean=self.log_mean)
-        shape_is_fine &= problems.between(0, 5, log_sigma=self.log_sigma)
-        if shape_is_fine and self.log_mean + 6 * self.log_sigma > math.log(MAX_SIZE):
-            problems.add(
-                f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}, the logarithm of 1e12; got "
-                f"{wording.entered(self.log_mean + 6 * self.log_sigma)}",
-                remedy="Lower one of the two",
-            )
-        problems.whole(1, MAX_DRAWN_USERS, num_users=self.num_users)
-        problems.whole(0, MAX_SEED, seed=self.seed)
-        if not problems.entries and (distinct := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
-            problems.add(
-                f"about {wording.number(distinct)} distinct numbers of rows per user would be drawn; at most "
-                f"{MAX_DISTINCT_SIZES:,} are",
-                remedy="Lower log_mean, log_sigma or num_users",
-            )
-        problems.raise_if_any()
+    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+        if "log_mean" in wrong or "log_sigma" in wrong:
+            return
+        if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
+            largest = f"at most {math.log(MAX_SIZE):.1f}, the logarithm of 1e12"
+            message = f"log_mean + 6 log_sigma must be {largest}; got {wording.entered(log_size)}"
+            problems.add(message, remedy="Lower one of the two")
+        elif not wrong and (distinct := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
+            message = f"about {wording.number(distinct)} distinct numbers of rows per user would be drawn"
+            remedy = "Lower log_mean, log_sigma or num_users"
+            problems.add(f"{message}; at most {MAX_DISTINCT_SIZES:,} are", remedy=remedy)
 
     def _expected_distinct_sizes(self) -> float:
         """Return the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
@@ -267,20 +299,16 @@ class TwoGroups(Generator):
     key: ClassVar[str] = "two-groups"
     title: ClassVar[str] = "Two groups"
 
-    light_users: int
-    light_rows: int
-    heavy_users: int
-    heavy_rows: int
+    light_users: int = _declare("Light users", 1_000, 1, MAX_USERS)
+    light_rows: int = _declare("Rows of a light user", 1, 1, MAX_SIZE)
+    heavy_users: int = _declare("Heavy users", 1_000, 1, MAX_USERS)
+    heavy_rows: int = _declare("Rows of a heavy user", 1_000, 1, MAX_SIZE)
 
-    def __post_init__(self) -> None:
-        problems = Problems()
-        problems.whole(1, MAX_USERS, light_users=self.light_users, heavy_users=self.heavy_users)
-        rows_are_fine = problems.whole(1, MAX_SIZE, light_rows=self.light_rows, heavy_rows=self.heavy_rows)
-        if rows_are_fine and self.heavy_rows <= self.light_rows:
-            problems.add(
-                f"heavy_rows must be above light_rows; got {int(self.heavy_rows):,} and {int(self.light_rows):,}"
-            )
-        problems.raise_if_any()
+    def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
+        are_valid = "light_rows" not in wrong and "heavy_rows" not in wrong
+        if are_valid and self.heavy_rows <= self.light_rows:
+            numbers = f"{int(self.heavy_rows):,} and {int(self.light_rows):,}"
+            problems.add(f"heavy_rows must be above light_rows; got {numbers}")
 
     def histogram(self) -> ContributionHistogram:
         """Return the two sizes and their users."""
@@ -292,13 +320,11 @@ class TwoGroups(Generator):
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
-        count_text = wording.counted
-        light_users, light_rows = int(self.light_users), int(self.light_rows)
-        heavy_users, heavy_rows = int(self.heavy_users), int(self.heavy_rows)
-        return (
-            f"Generated: {count_text(light_users, 'user')} with {count_text(light_rows, 'row')} each and "
-            f"{count_text(heavy_users, 'user')} with {count_text(heavy_rows, 'row')} each."
+        light, heavy = (
+            f"{wording.counted(int(users), 'user')} with {wording.counted(int(rows), 'row')} each"
+            for users, rows in ((self.light_users, self.light_rows), (self.heavy_users, self.heavy_rows))
         )
+        return f"Generated: {light} and {heavy}."
 
 
 def _tally(numbers: IntArray) -> tuple[IntArray, IntArray]:
@@ -325,9 +351,4 @@ def dataset(generator: Generator) -> Dataset:
     Returns:
         A `Dataset` whose source is the generator's sentence; it has a histogram and no other facet.
     """
-    return Dataset(
-        name=generator.title,
-        source=generator.sentence,
-        disclosure=Disclosure.PUBLIC,
-        histogram=generator.histogram(),
-    )
+    return Dataset(generator.title, generator.sentence, Disclosure.PUBLIC, generator.histogram())

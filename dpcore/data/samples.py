@@ -1,4 +1,4 @@
-"""The sample data that come with the app, made-up rows, and public lists of names.
+"""The sample data that come with the app, and made-up rows.
 
 Sample data are public datasets. Their files are in ``sample_data`` next to this package, or inside ``sweet_spot`` if
 that is installed. Its README has the origin, licence and columns of each file.
@@ -6,10 +6,7 @@ that is installed. Its README has the origin, licence and columns of each file.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,19 +17,12 @@ from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.delimited_text import decode
 from dpcore.data.group_pairs import build_pairs
-from dpcore.dataset import LONGEST_TASK_NAME, Dataset, Totals, Values
+from dpcore.dataset import Dataset, Totals, Values
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
-FOLDER = next(
-    (
-        folder
-        for subfolder in ("sweet_spot", "")
-        if (folder := _PACKAGE_PARENT / subfolder / "sample_data").is_dir()
-    ),
-    _PACKAGE_PARENT / "sample_data",
-)
+_INSTALLED = _PACKAGE_PARENT / "sweet_spot" / "sample_data"
+FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE_PARENT / "sample_data"
 
 _PER_USER = Roles(TableKind.HISTOGRAM, size="contributions", users="users")
 _ONLINE_RETAIL = "UCI Online Retail (D. Chen, 2015, CC BY 4.0), rows without a customer left out"
@@ -228,72 +218,3 @@ def simulate_news(seed: int) -> RegressionRows:
         counts = counts + rng.binomial((labels - counts).astype(np.int64), 0.12)
         features.append(counts)
     return RegressionRows(np.column_stack(features), labels, owners)
-
-
-MOST_LINES = 1_000_000
-_DELIMITERS = ("::", "\t", "|", ";", ",")
-
-
-def read_names(content: bytes) -> dict[str, str]:
-    """Read the name of each item.
-
-    Args:
-        content: Text with one item per line: its id as in the data, its name, and further fields, separated by ``::``
-            (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
-
-    Returns:
-        Names by id; a header line counts as a further item, which no row names.
-
-    Raises:
-        InvalidInput: It is not text, too long, or does not have two columns.
-    """
-    text, _, _ = decode(content)
-    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
-    if len(lines) > MOST_LINES:
-        raise refuse(
-            f"the list has more than {MOST_LINES:,} lines", remedy="Leave out items that nobody rated"
-        )
-    best = Counter(_first_mark(line) for line in lines[:50]).most_common(1)[0][0] if lines else ","
-    rows = [line.split(best) for line in lines] if len(best) > 1 or best == "|" else _quoted(lines, best)
-    names = {
-        row[0].strip(): row[1].strip()[:LONGEST_TASK_NAME] for row in rows if len(row) > 1 and row[1].strip()
-    }
-    if len(names) < len(lines) / 2 or not names:
-        raise refuse(
-            "the list has no two columns",
-            remedy="Bring one item a line, its id first and then its name, with a comma, a tab or :: between them",
-        )
-    return names
-
-
-def _first_mark(line: str) -> str:
-    """Return the separator after the id; later separators may be part of names, or between genres."""
-    marks = {line.index(mark): mark for mark in reversed(_DELIMITERS) if mark in line}
-    return marks[min(marks)] if marks else ","
-
-
-def _quoted(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
-    except csv.Error:
-        return []
-
-
-def choose_names(
-    ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
-) -> tuple[str, ...]:
-    """Return the names of items on a page.
-
-    Items of the list have their name. Other items have their id if the data are public. In private data an id may be
-    known to one user alone, so they have a number from 0.
-
-    Args:
-        ids: Ids of the items in the rows, `Dataset.task_names`.
-        names: The public list, by id; None if there is none.
-        is_private: True if the rows are private.
-        noun: Word before a number.
-    """
-    known_names = names or {}
-    return tuple(
-        known_names.get(each, f"{noun} {index}" if is_private else each) for index, each in enumerate(ids)
-    )

@@ -82,11 +82,6 @@ class Bucket:
         """Return bound / reference: below 1 if the allocation is better."""
         return self.bound / self.reference
 
-    @property
-    def gain(self) -> float:
-        """Return reference / bound: above 1 if the allocation is better."""
-        return self.reference / self.bound
-
 
 def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
     """Slice the tasks into equally many per bucket, from the tail (smallest) to the head.

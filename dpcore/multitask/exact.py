@@ -189,8 +189,7 @@ def _choose_next_set(
     loads = loads.copy()
     loads[users] = 0.0
     violated_users = np.flatnonzero(loads > point.total * (1.0 + tolerance / 4.0))
-    if violated_users.size > FIRST_USERS:
-        violated_users = violated_users[np.argpartition(-loads[violated_users], FIRST_USERS)[:FIRST_USERS]]
+    violated_users = violated_users[np.argsort(-loads[violated_users])[:FIRST_USERS]]
     kept_shares = point.shares[is_kept]
     # Not 0, from which a multiplicative step never gets away; a tenth of the average hardly disturbs the others.
     shares = np.concatenate((kept_shares, np.full(violated_users.size, 0.1 * kept_shares.mean())))
@@ -235,10 +234,8 @@ def find_best_task_weights(
         point = _ascend(subgraph, costs, shares, round_tolerance, watch)
         loads = graph.sum_by_user(point.ratios)
         gap = float(loads.max()) / point.total - 1.0
-        idle_rounds = (
-            idle_rounds + 1 if round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap else 0
-        )
-        smallest_gap = min(gap, smallest_gap)
+        is_idle = round_tolerance <= final_tolerance and gap > 0.99 * smallest_gap
+        idle_rounds, smallest_gap = idle_rounds + 1 if is_idle else 0, min(gap, smallest_gap)
         if gap <= tolerance or idle_rounds > MAX_IDLE_ROUNDS or not watch.take_step(gap):
             break
         users, shares = _choose_next_set(users, subgraph, point, loads, round_tolerance)
@@ -266,33 +263,17 @@ def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
     return float(np.sqrt(problem.unclipped_price * task_shares).sum() ** 2 / problem.budget)
 
 
-class _Step(NamedTuple):
-    """The prices after one step, and the value and lower bound before it."""
-
-    next_prices: FloatArray
-    value: float
-    lower_bound: float
-
-    @property
-    def gap(self) -> float:
-        """Return the relative gap."""
-        return (self.value - self.lower_bound) / self.value
-
-
-def _take_step(problem: TaskProblem, prices: FloatArray) -> _Step:
-    """Iterate the prices once, and evaluate value and lower bound at the old ones."""
+def _iterate_prices(problem: TaskProblem, prices: FloatArray) -> tuple[FloatArray, float]:
+    """Iterate the prices once; return the new ones, and the relative gap at the old ones."""
     graph = problem.require_graph()
     lengths = np.sqrt(graph.sum_by_user(prices**2))
     # A user without a task has length 0 and gives nothing.
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse)
-    noise_prices = problem.price_of_noise
-    return _Step(
-        next_prices=noise_prices**0.25 * totals_per_price**-0.75,
-        # The weights that these prices call for have W_i = pi_i D_i.
-        value=float(np.sum(noise_prices / (prices * totals_per_price) ** 2)),
-        lower_bound=_bound_below(problem, prices, float(lengths.sum())),
-    )
+    # The weights that these prices call for have W_i = pi_i D_i.
+    value = float(np.sum(problem.price_of_noise / (prices * totals_per_price) ** 2))
+    lower_bound = _bound_below(problem, prices, float(lengths.sum()))
+    return problem.price_of_noise**0.25 * totals_per_price**-0.75, (value - lower_bound) / value
 
 
 def _bound_below(problem: TaskProblem, prices: FloatArray, total_length: float) -> float:
@@ -339,8 +320,10 @@ def find_best_user_task_weights(
     graph = problem.require_graph()
     watch = Watch(tolerance, max_steps, progress, should_stop)
     prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
-    while (step := _take_step(problem, prices)).gap > tolerance and watch.take_step(step.gap):
-        prices = step.next_prices
+    next_prices, gap = _iterate_prices(problem, prices)
+    while gap > tolerance and watch.take_step(gap):
+        prices = next_prices
+        next_prices, gap = _iterate_prices(problem, prices)
     scales = scale_to_budget(graph, prices, problem.budget)
     allocation = Allocation(
         "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL

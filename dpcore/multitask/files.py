@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +11,7 @@ from dpcore.multitask.problem import Allocation
 from dpcore.multitask.sampling import count_tasks_per_user
 
 ROWS_PER_PIECE = 100_000
+"""Pairs of which the weights are in memory at a time, besides their text."""
 
 
 def tabulate_weights(allocation: Allocation) -> pd.DataFrame:
@@ -41,8 +41,8 @@ def write_task_weights(allocation: Allocation, label: str) -> str:
     return f"# {label}\n" + tabulate_weights(allocation).to_csv(lineterminator="\n")
 
 
-def write_pair_weights(allocation: Allocation, label: str) -> Iterator[str]:
-    """Yield the lines user,task,weight of every pair in pieces, by code, in the graph's order; never all in memory.
+def write_pair_weights(allocation: Allocation, label: str) -> str:
+    """Write the lines user,task,weight of every pair, by code, in the graph's order.
 
     Args:
         allocation: The weights, on a graph.
@@ -50,13 +50,14 @@ def write_pair_weights(allocation: Allocation, label: str) -> Iterator[str]:
     """
     graph, scales = allocation.problem.require_graph(), allocation.user_scales
     assert scales is not None
-    yield f"# {label}\nuser,task,weight\n"
+    pieces = [f"# {label}\nuser,task,weight\n"]
     for first in range(0, graph.num_pairs, ROWS_PER_PIECE):
         piece = slice(first, first + ROWS_PER_PIECE)
         users, tasks = graph.users[piece], graph.tasks[piece]
         weights = allocation.task_weights[tasks] * scales[users]
         rows = pd.DataFrame({"user": users, "task": tasks, "weight": weights})
-        yield rows.to_csv(header=False, index=False, lineterminator="\n")
+        pieces.append(rows.to_csv(header=False, index=False, lineterminator="\n"))
+    return "".join(pieces)
 
 
 def write_numpy_code(allocation: Allocation, file_name: str = "task_weights.csv") -> str:

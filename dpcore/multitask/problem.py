@@ -56,27 +56,20 @@ class BudgetComparison:
     Attributes:
         exact: Largest beta that keeps the target.
         sufficient: The paper's beta, or None where its condition epsilon <= log(1 / delta) fails.
-        noise_multiplier: 1 / sqrt(2 exact), the sigma of the one Gaussian mechanism.
     """
 
     exact: float
     sufficient: float | None
-    noise_multiplier: float
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Return 1 / sqrt(2 exact), the sigma of the one Gaussian mechanism."""
+        return 1.0 / math.sqrt(2.0 * self.exact)
 
     @property
     def weight_gain(self) -> float | None:
         """Return how many times larger all weights may be, sqrt(exact / sufficient); None without the latter."""
         return None if self.sufficient is None else math.sqrt(self.exact / self.sufficient)
-
-
-def compute_sufficient_budget(target: PrivacyTarget) -> float | None:
-    """Return the paper's beta = epsilon^2 / (8 log(1 / delta)), or None for epsilon > log(1 / delta).
-
-    Source: Krichene et al. 2023, after theorem 3.3. There beta + 2 sqrt(beta log(1 / delta)) is at most 0.84
-    epsilon, as the RDP conversion requires.
-    """
-    log_inverse = math.log(1.0 / target.delta)
-    return target.epsilon**2 / (8.0 * log_inverse) if target.epsilon <= log_inverse else None
 
 
 def compute_exact_budget(target: PrivacyTarget) -> float:
@@ -99,9 +92,14 @@ def compute_epsilon(budget: float, delta: float) -> float:
 
 
 def compare_budgets(target: PrivacyTarget) -> BudgetComparison:
-    """Compare both conversions, and how much the exact one raises the weights."""
-    exact = compute_exact_budget(target)
-    return BudgetComparison(exact, compute_sufficient_budget(target), 1.0 / math.sqrt(2.0 * exact))
+    """Compare the exact conversion with the paper's, beta = epsilon^2 / (8 log(1 / delta)).
+
+    Source: Krichene et al. 2023, after theorem 3.3. There beta + 2 sqrt(beta log(1 / delta)) is at most 0.84
+    epsilon, as the RDP conversion requires.
+    """
+    log_inverse = math.log(1.0 / target.delta)
+    sufficient = target.epsilon**2 / (8.0 * log_inverse) if target.epsilon <= log_inverse else None
+    return BudgetComparison(compute_exact_budget(target), sufficient)
 
 
 class Loss(Option):

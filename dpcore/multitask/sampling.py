@@ -33,13 +33,11 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     require.whole(1, 10**9, max_tasks=max_tasks)
     graph = problem.require_graph()
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
+    name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
+    weights = np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks))
+    clipped_share = float(np.mean(keep_probabilities < 1.0))
     return Allocation(
-        name=f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly",
-        problem=problem,
-        task_weights=np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks)),
-        user_scales=keep_probabilities,
-        rule=UserRule.SAMPLED,
-        share_clipped=float(np.mean(graph.tasks_per_user > max_tasks)),
+        name, problem, weights, keep_probabilities, rule=UserRule.SAMPLED, share_clipped=clipped_share
     )
 
 
@@ -173,8 +171,7 @@ def release_counts(
     estimates = counts + rng.normal(scale=noise_scale, size=graph.num_tasks)
     covers_truncation = truncation_share > 0.0
     # A union bound over all that can fail: either side of every count, and the maximum.
-    failure_share = failure_probability / (2 * graph.num_tasks + covers_truncation)
-    quantile = float(norm.isf(failure_share))
+    quantile = float(norm.isf(failure_probability / (2 * graph.num_tasks + covers_truncation)))
     truncation = 0.0
     if covers_truncation:
         truncation_scale = math.sqrt(1.0 / (2.0 * budget * truncation_share))
@@ -182,14 +179,8 @@ def release_counts(
         # Raised by its own quantile, so that its noise cannot leave the slack too small; that, and the floor at 0,
         # change only what is released already.
         truncation = max(largest_miss + rng.normal(scale=truncation_scale) + quantile * truncation_scale, 0.0)
-    return PrivateCounts(
-        estimates=estimates,
-        slack=quantile * noise_scale + truncation,
-        noise_scale=noise_scale,
-        truncation=truncation,
-        covers_truncation=covers_truncation,
-        max_tasks=max_tasks,
-    )
+    slack = quantile * noise_scale + truncation
+    return PrivateCounts(estimates, slack, noise_scale, truncation, covers_truncation, max_tasks)
 
 
 def compute_cost_factor(task_sizes: IntArray, usable: FloatArray) -> float:

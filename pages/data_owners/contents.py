@@ -24,6 +24,7 @@ from pages.data_owners import upload
 from pages.data_owners.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import inputs, layout, plots
 
@@ -128,7 +129,7 @@ def _show_training(parameters: OwnersParameters) -> None:
 def _results(result: StudyResult, running: bool, disclosure: Provenance, paper: bool) -> None:
     if not running and result.share_done < 1.0:
         st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)} of the fits.")
-    plots.draw(trained.plot_accuracy(result, disclosure, paper))
+    figures.draw(trained.plot_accuracy(result, disclosure, paper))
     if running:
         return
     st.markdown("\n".join(f"- {sentence}" for sentence in trained.write_directions(result, paper)))

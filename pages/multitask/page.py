@@ -10,8 +10,9 @@ from dpcore.answer.answer import Answer, without_numbers
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer import build_answer, solve_beside_page
+from dpcore.multitask.answer import build_answer
 from dpcore.multitask.answer.sections import STUDIES
+from dpcore.multitask.answer.solution import solve_beside_page
 from dpcore.multitask.answer.words import summarise_tasks
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.report.content import Line

@@ -12,6 +12,7 @@ from pages.papers.question import QUESTION
 from pages.shared.base import catalogue
 from pages.shared.card import cards
 from pages.shared.fields import fields
+from pages.shared.figures import figures
 from pages.shared.screen import layout, plots
 
 NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
@@ -28,7 +29,7 @@ def body(slots: layout.PageSlots) -> None:
         figure = find_figure(fields.pick("Figure", NAMES, figure_key, width=560))
     runs = plots.find_newest_runs(figure)
     with slots.figure:
-        plots.draw(build_plot(figure, runs))
+        figures.draw(build_plot(figure, runs))
     with slots.answer:
         show_answer(figure, runs)
     with slots.bottom:

@@ -21,7 +21,8 @@ from pages.private_choice import actions, tabs, work
 from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.base import keys
 from pages.shared.fields import fields, runner, setting
-from pages.shared.screen import inputs, layout, plots
+from pages.shared.figures import figures
+from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 from pages.total.question import QUESTION as TOTAL
 
@@ -117,7 +118,7 @@ def show_costs(parameters: PrivateParameters, areas: layout.PageSlots) -> None:
     if difference := difference or difference_from_total(parameters, solution.best):
         areas.bottom.caption(difference)
     with areas.figure:
-        plots.draw(answer.plots["private-cost-epsilon"]())
+        figures.draw(answer.plots["private-cost-epsilon"]())
         tabs.show_progress(run, copies)
     contents: dict[str, layout.Content] = {
         "Leak and size": {

@@ -29,8 +29,8 @@ from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
 from pages.shared.fields import fields, jobs, runner, setting
+from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import plots as screen
 from pages.shared.session import session
 
 PROGRESS_HEIGHT = 44
@@ -52,7 +52,7 @@ def leak(solution: PrivateSolution) -> None:
         f"{words.leak_sentence(solution, effect, data.release is not None)} The ε of the release does not cover that: "
         "there are two remedies, and each costs an ε of its own."
     )
-    screen.draw(plots.leak(effect, data))
+    figures.draw(plots.leak(effect, data))
     cards.label(data.provenance)
 
 
@@ -61,7 +61,7 @@ def over_users(solution: PrivateSolution) -> None:
     st.markdown("Every user is taken so many times: shares stay, noise matters less.")
     data, parameters = solution.data, solution.parameters
     copies, run = work.copies_over_users(data, parameters)
-    screen.draw(plots.over_users(solution, work.direct_over_users(data.digest, parameters, data), copies))
+    figures.draw(plots.over_users(solution, work.direct_over_users(data.digest, parameters, data), copies))
     show_progress(run, copies)
     cards.label(data.provenance)
 

@@ -20,9 +20,9 @@ from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
 from pages.shared.base import demo
 from pages.shared.fields import fields, jobs, runner
+from pages.shared.figures.figures import draw as draw_plot
 from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
-from pages.shared.screen.plots import draw as draw_plot
 from pages.training import release, upload
 from pages.training.question import MAX_DEMO_PAPER_USERS, MAX_DEMO_RUNS, QUESTION
 

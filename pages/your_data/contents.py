@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -48,83 +47,41 @@ def _load_sample() -> None:
         session.use(session.LoadedData(origin.load(), origin))
 
 
-@dataclass(frozen=True)
-class GeneratorField:
-    """One parameter of a generator: its name, label, default and help."""
-
-    name: str
-    label: str
-    default: float | int
-    help: str = ""
-
-
-SEED = GeneratorField("seed", "Seed", 1, "The same seed gives the same distribution.")
-FIELDS: dict[str, tuple[GeneratorField, ...]] = {
-    "zipf": (
-        GeneratorField("alpha", "Exponent α", 1.5, "Smaller is heavier-tailed; the paper uses 1 < α ≤ 2."),
-        GeneratorField("num_users", "Users", 10_000),
-        GeneratorField("max_contributions", "Largest number of rows per user", 1_000),
-        SEED,
-    ),
-    "participation": (
-        GeneratorField(
-            "alpha",
-            "Exponent α",
-            1.0,
-            "A row comes from user $j$ with probability $\\propto j^{-(1+\\alpha)}$.",
-        ),
-        GeneratorField("num_rows", "Rows drawn", 100_000),
-        SEED,
-    ),
-    "lognormal": (
-        GeneratorField("log_mean", "Mean of log rows", 1.5, "The median user has about exp of this."),
-        GeneratorField("log_sigma", "Standard deviation of log rows", 1.2),
-        GeneratorField("num_users", "Users", 10_000),
-        SEED,
-    ),
-    "two-groups": (
-        GeneratorField("light_users", "Light users", 1_000),
-        GeneratorField("light_rows", "Rows of a light user", 1),
-        GeneratorField("heavy_users", "Heavy users", 1_000),
-        GeneratorField("heavy_rows", "Rows of a heavy user", 1_000),
-    ),
-}
-
-
 def show_generators() -> None:
     """Draw the choice of a generator, its parameters, and the button that generates the data."""
-    titles = {name: generators.GENERATORS[name].title for name in FIELDS}
+    titles = {name: generator.title for name, generator in generators.GENERATORS.items()}
     name: str = fields.pick("Kind of distribution", titles, QUESTION.key("generator"))
     with st.grid(4):
-        for field in FIELDS[name]:
-            key = _key(name, field)
+        for field_name, field in generators.GENERATORS[name].declared_fields().items():
+            key = _key(name, field_name)
             st.session_state.setdefault(key, field.default)
             fields.number(field.label, key, field.help, is_integer=isinstance(field.default, int))
     fields.button("Generate", "generate", "casino", _generate, name, is_main=True)
-    problems = st.session_state.get(QUESTION.key("generator_problems"), ())
-    if problems:
+    if problems := st.session_state.get(QUESTION.key("generator_problems"), ()):
         fields.show_problems(problems)
 
 
-def _key(name: str, field: GeneratorField) -> str:
-    return f"{QUESTION.key('generator_field_')}{name}_{field.name}"
+def _key(name: str, field_name: str) -> str:
+    return f"{QUESTION.key('generator_field_')}{name}_{field_name}"
 
 
 def _generate(name: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
-    session_keys = {field.name: _key(name, field) for field in FIELDS[name]}
-    if any(key not in st.session_state for key in session_keys.values()):
+    state, generator_type = st.session_state, generators.GENERATORS[name]
+    labels = {
+        field_name: f"“{field.label}”" for field_name, field in generator_type.declared_fields().items()
+    }
+    if any(_key(name, field_name) not in state for field_name in labels):
         return  # A late press: the page shows another generator by now.
-    values = {field_name: st.session_state[key] for field_name, key in session_keys.items()}
-    labels = {field.name: f"“{field.label}”" for field in FIELDS[name]}
-    generator, problems = fields.build_parameters(generators.GENERATORS[name], values, labels)
+    values = {field_name: state[_key(name, field_name)] for field_name in labels}
+    generator, problems = fields.build_parameters(generator_type, values, labels)
     if generator is not None:
         try:
-            origin = session.Origin(generator.key, to_fields(generator))
+            origin = session.Origin(name, to_fields(generator))
             session.use(session.LoadedData(generators.dataset(generator), origin))
         except InvalidInput as refused:
             problems += refused.problems
-    st.session_state[QUESTION.key("generator_problems")] = tuple(problems)
+    state[QUESTION.key("generator_problems")] = tuple(problems)
 
 
 DEFAULT_TABLE = "events"
@@ -144,21 +101,18 @@ def show_recipes(roles: Roles | None) -> None:
             titles = {name: engine.title for name, engine in counting.ENGINES.items()}
             key: str = fields.pick("Engine", titles, QUESTION.key("engine"))
             st.session_state.setdefault(QUESTION.key("engine_table"), DEFAULT_TABLE)
-            table = (
-                st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
-                or DEFAULT_TABLE
-            )
+            table = st.text_input("Table", key=QUESTION.key("engine_table"), persist_state="session")
         engine = counting.ENGINES[key]
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
             st.caption("Put the name of your own column in the place of user_id.")
-        recipe = _write_recipe(key, roles, table)
+        recipe = _write_recipe(key, roles, table or DEFAULT_TABLE)
         st.caption(f"Credentials come from {engine.credentials}.")
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
         command.code(recipe.command, language="bash", wrap_lines=True)
+        install = f"pip install 'ibis-framework[{engine.key}]'"
         command.caption(
-            f"Run it in the folder of Sweet Spot, after: pip install 'ibis-framework[{engine.key}]'. "
-            "Then upload histogram.csv here."
+            f"Run it in the folder of Sweet Spot, after: {install}. Then upload histogram.csv here."
         )
         python.code(recipe.python, language="python")
         sql.code(recipe.sql, language="sql")
@@ -174,19 +128,6 @@ def _write_recipe(engine: str, roles: Roles, table: str) -> Recipe:
 ENTRY = uploads.Entry(QUESTION, "session_")
 
 
-@dataclass(frozen=True)
-class _OpenedFile:
-    """The outcome of opening the last file.
-
-    Attributes:
-        problems: Why nothing of it was used; empty if it was opened.
-        content: Its content; None if nothing was used.
-    """
-
-    problems: tuple[InputProblem, ...]
-    content: session_file.FileContent | None
-
-
 def show_session_upload() -> None:
     """Show the uploader for a session file, and the outcome of the last file."""
     if demo.is_served():
@@ -198,75 +139,56 @@ def show_session_upload() -> None:
         "and in the file.",
         _open_file,
     )
-    _show_outcome(st.session_state.get(QUESTION.key("session_opened")))
+    opened = st.session_state.get(QUESTION.key("session_opened"))
+    if isinstance(opened, session_file.FileContent):
+        _show_opened_session(opened)
+    elif opened is not None:
+        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in opened)
+        st.error(f"{lines}\n\nNothing was changed.", icon=":material/error:")
 
 
 def _open_file(files: list[UploadedFile]) -> None:
-    """Make the file's content the session's, or store why it is refused."""
-    state, file = st.session_state, files[0]
+    """Make the file's content the session's, or store the problems for which it is refused."""
+    opened: session_file.FileContent | tuple[InputProblem, ...]
     try:
-        content = session_file.read_file(file.getvalue())
+        opened = session_file.read_file(files[0].getvalue())
     except Exception as error:  # Whatever it is, the page stays usable.
-        name = InputProblem(f"the file {file.name} was not opened")
-        state[QUESTION.key("session_opened")] = _OpenedFile((name, *describe_error(error)), None)
+        opened = (InputProblem(f"the file {files[0].name} was not opened"), *describe_error(error))
     else:
-        session_file.apply(content.content)
-        state[QUESTION.key("session_opened")] = _OpenedFile((), content)
+        session_file.apply(opened.content)
+    st.session_state[QUESTION.key("session_opened")] = opened
     ENTRY.drop(files)
 
 
-def _show_outcome(opened: _OpenedFile | None) -> None:
-    if opened is None:
-        return
-    if opened.content is None:
-        lines = "\n".join(f"- {plain(p.sentence, 400)}" for p in opened.problems)
-        st.error(f"{lines}\n\nNothing was changed.", icon=":material/error:")
-        return
+def _show_opened_session(opened: session_file.FileContent) -> None:
     st.success(
-        f"The session of {plain(opened.content.saved)} is open. In use: {plain(session.dataset().name)}.",
+        f"The session of {plain(opened.saved)} is open. In use: {plain(session.dataset().name)}.",
         icon=":material/check:",
     )
-    if opened.content.left_out:
-        lines = "\n".join(f"- {plain(words, 400)}" for words in opened.content.left_out)
+    if opened.left_out:
+        lines = "\n".join(f"- {plain(words, 400)}" for words in opened.left_out)
         st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
-        for file in opened.content.content.files:
+        for file in opened.content.files:
             if session.dataset().name != file.name:
                 st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
-    if opened.content.not_followed:
-        st.warning(
-            "These settings of the file were not followed; all others were.", icon=":material/warning:"
-        )
-        fields.show_problems(opened.content.not_followed)
+    if opened.not_followed:
+        message = "These settings of the file were not followed; all others were."
+        st.warning(message, icon=":material/warning:")
+        fields.show_problems(opened.not_followed)
 
 
-@dataclass(frozen=True)
-class Offer:
-    """A column, and the pages that answer from it.
-
-    Attributes:
-        column: Its name; "Rows per user" if no column is needed.
-        pages: In the order of the sidebar, at least one.
-    """
-
-    column: str
-    pages: tuple[Question, ...]
-
-
-def list_offers(data: Dataset) -> list[Offer]:
-    """Return every page that the data can answer, once, under the column that it needs."""
+def list_offers(data: Dataset) -> list[tuple[str, list[Question]]]:
+    """Return every page that the data can answer, once, under the column that it needs, or *Rows per user*."""
     columns = {}
     if data.values is not None:
         columns[Facet.VALUES] = data.values.column
-    if data.pairs is not None:
-        columns[Facet.GROUPS] = data.pairs.label
-    elif data.tasks is not None:
-        columns[Facet.GROUPS] = data.tasks.label
+    if groups := data.pairs or data.tasks:
+        columns[Facet.GROUPS] = groups.label
     columns[Facet.ROWS] = "Rows per user"
-    offers: list[Offer] = []
+    offers: list[tuple[str, list[Question]]] = []
     offered_names: set[str] = set()
     for facet, column in columns.items():
-        pages = tuple(q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered_names)
+        pages = [q for q in catalogue.PAGES if facet in q.answers_from and q.name not in offered_names]
         offered_names |= {q.name for q in pages}
-        if pages:
-            offers.append(Offer(column, pages))
+        offers += [(column, pages)] if pages else []
     return offers

@@ -1,25 +1,35 @@
 """Your data: bring a contribution distribution and see it."""
 
+import pandas as pd
 import streamlit as st
 
 from dpcore.answer import distribution
+from dpcore.common import wording
 from dpcore.common.wording import plain
-from dpcore.dataset import Dataset
+from dpcore.dataset import Contribution, Dataset
 from dpcore.report import document
 from pages.shared.card import cards
 from pages.shared.fields import fields
+from pages.shared.figures import figures
 from pages.shared.screen import layout, plots
 from pages.shared.session import session
-from pages.your_data import contents, heaviest, upload_inputs
+from pages.your_data import contents, file_upload
 from pages.your_data.question import QUESTION
 
 SOURCES = {
     "Sample": contents.show_samples,
-    "Upload a file": upload_inputs.show_panel,
+    "Upload a file": file_upload.show_panel,
     "Generate": contents.show_generators,
     "Session": contents.show_session_upload,
 }
 """The drawing that stands beside what the data can answer."""
+
+
+CONTRIBUTION_NAMES = {
+    Contribution.ROWS: "Rows",
+    Contribution.DISTINCT_TASKS: "Distinct tasks",
+    Contribution.TOTAL: "Total",
+}
 
 
 def body(slots: layout.PageSlots) -> None:
@@ -30,13 +40,13 @@ def body(slots: layout.PageSlots) -> None:
     with slots.line if source == "Sample" else slots.notes:
         SOURCES[source]()
     data = session.dataset()
-    if source == "Upload a file" and upload_inputs.is_waiting():
+    if source == "Upload a file" and file_upload.is_waiting():
         slots.notes.caption(f"In use until then: {plain(data.name)}.")
         return
     with slots.figure:
         main = distribution.plot_classes(data)
         st.markdown(f"**{main.title}**")
-        plots.draw(main)
+        figures.draw(main)
     with slots.answer:
         show_offers(data)
     with slots.bottom:
@@ -51,10 +61,10 @@ def show_offers(data: Dataset) -> None:
         cards.label(data.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
-        for offer in contents.list_offers(data):
+        for column, pages in contents.list_offers(data):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-                st.markdown(f"{plain(offer.column)} →", width="content")
-                for page in offer.pages:
+                st.markdown(f"{plain(column)} →", width="content")
+                for page in pages:
                     st.page_link(page.path, label=page.title, icon=page.icon)
 
 
@@ -72,11 +82,32 @@ def show_details(data: Dataset) -> None:
             plot = build_plot(data)
             st.markdown(f"**{plot.title}**")
             plots.show(plot, keeps_y=True)
-    heaviest.show(data)
+    show_heaviest(data)
     st.caption(plain(data.source, 400))
     cards.file_button(
         "Histogram (CSV)", "histogram.csv", data.provenance, lambda: document.write_histogram(data)
     )
+
+
+def show_heaviest(data: Dataset) -> None:
+    """Show the heaviest users as a small table, folded up."""
+    sizes = data.histogram.heaviest_sizes(10)
+    shares = sizes / data.histogram.num_rows
+    with st.expander("The heaviest users", icon=":material/leaderboard:"):
+        together = (
+            f"The {wording.number(sizes.size)} heaviest users hold" if sizes.size > 1 else "One user holds"
+        )
+        share = wording.percent(float(shares.sum()))
+        st.markdown(f"{together} {share} of all contributions. Who they are is not kept.")
+        st.table(
+            pd.DataFrame(
+                {
+                    "Rank": [wording.number(rank) for rank in range(1, sizes.size + 1)],
+                    CONTRIBUTION_NAMES[data.contribution]: [wording.number(size) for size in sizes.tolist()],
+                    "Share of all": [wording.percent(share) for share in shares.tolist()],
+                }
+            ).set_index("Rank")
+        )
 
 
 layout.show(QUESTION, body, has_budget=False, runs_alone=False)

@@ -235,3 +235,9 @@ def test_log_spaced_has_its_ends_and_extras() -> None:
     np.testing.assert_allclose(grid, [1, 10, 37.5, 100, 1000])
     assert (grid[0], grid[-1]) == (1, 1000)
     assert log_spaced(3, 3, 50).tolist() == [3]
+
+
+def test_the_heaviest_are_told_by_their_sizes():
+    assert ContributionHistogram(sizes=[1, 4, 9], users=[5, 2, 1]).heaviest_sizes(2).tolist() == [9, 4]
+    assert ContributionHistogram([3], [2]).heaviest_sizes(10).tolist() == [3, 3]
+    assert ContributionHistogram([2, 3], [1, 10**12]).heaviest_sizes(3).tolist() == [3, 3, 3]

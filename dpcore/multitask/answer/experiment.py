@@ -80,20 +80,26 @@ def plot_errors(result: ExperimentResult, is_relative: bool) -> list[tuple[Plot,
     ]
 
 
-def tabulate_errors(result: ExperimentResult) -> dict[str, list[object]]:
+def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     """Tabulate per panel the exponent of the smallest error, and the paired gain of 1/2 over 0 and 1."""
-    rows: list[tuple[object, ...]] = []
-    for panel in result.errors:
-        errors = result.summarise(panel).mean
+    rows: list[dict[str, object]] = []
+    for panel, errors in result.errors.items():
         if not np.isfinite(errors).any():
             continue
-        algorithm, power, epsilon = panel
-        best = int(np.nanargmin(errors))
-        gains = (_format_gain(result.compare_exponents(panel, 0.5, reference)) for reference in (0.0, 1.0))
-        exponent = result.experiment.exponents[best]
-        rows.append((ALGORITHM_NAMES[algorithm], power, epsilon, exponent, float(errors[best]), *gains))
-    heads = ("Algorithm", "a", "ε", "Best μ", "Its RMSE", "μ = 1/2 against 0", "μ = 1/2 against 1")
-    return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
+        mean = result.summarise(panel).mean
+        best = int(np.nanargmin(mean))
+        rows.append(
+            {
+                "Algorithm": ALGORITHM_NAMES[panel[0]],
+                "a": panel[1],
+                "ε": panel[2],
+                "Best μ": result.experiment.exponents[best],
+                "Its RMSE": float(mean[best]),
+                "μ = 1/2 against 0": _format_gain(result.compare_exponents(panel, 0.5, 0.0)),
+                "μ = 1/2 against 1": _format_gain(result.compare_exponents(panel, 0.5, 1.0)),
+            }
+        )
+    return rows
 
 
 def _format_gain(gain: Summary) -> str:
@@ -115,7 +121,7 @@ def show_experiment(answer: Answer, data: Dataset) -> Parts:
     result: ExperimentResult | None = yield Search(
         "experiment_job",
         experiment,
-        lambda tell, stop: run_experiment(experiment, tell, stop),
+        lambda progress, stop: run_experiment(experiment, progress, stop),
         "Running",
         "Run",
         fields=("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed"),

@@ -41,7 +41,7 @@ from dpcore.multitask.answer.solution import (
     compute_total_ratio,
     search_optima,
 )
-from dpcore.multitask.parameters import TaskSource
+from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, compare_budgets
 from dpcore.multitask.sampling import PrivateCounts, compute_cost_factor, release_counts
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
@@ -71,7 +71,7 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
         are = wording.agreeing(num_idle, "is", "are")
         yield Note(f"{wording.counted(num_idle, 'user')} without a task {are} left out of both.")
     yield Figures((plots.plot_sizes(solution.tasks, has_all_tasks=True),), titled=True)
-    uses_data = answer.parameters.source is TaskSource.DATA
+    uses_data = answer.parameters.generator is None
     columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
     names = (yield ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
@@ -89,28 +89,21 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
             "Share of the total error": "percent",
         },
     )
-    left_out_text = (
-        f"{wording.counted(num_left_out, 'task')} in the middle left out. " if num_left_out else ""
-    )
+    left_out = f"{wording.counted(num_left_out, 'task')} in the middle left out. " if num_left_out else ""
     order = "in which they first appear in your file" if uses_data else "in which they were drawn"
-    yield Note(f"Smallest task first. {left_out_text}Tasks are numbered from 0 in the order {order}.")
+    yield Note(f"Smallest task first. {left_out}Tasks are numbered from 0 in the order {order}.")
     yield Label()
 
 
-def compare_with_optima(comparison: WeightComparison, optima: Optima) -> dict[str, list[object]]:
+def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[dict[str, object]]:
     """Tabulate each way of dividing the budget beside the optimum of its kind."""
-    kinds = (
-        ("weigh the same", "problem (9)", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
-        (
-            "may differ",
-            "free weights",
-            {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "every user filled up"},
-        ),
-    )
-    rows: list[tuple[object, ...]] = []
-    for users_text, optimum_name, fits in kinds:
-        optimum = optima.by_name[optimum_name]
-        allocations: dict[str, Allocation] = {}
+    kinds = {
+        "problem (9)": ("weigh the same", {BudgetFit.NOBODY_CLIPPED: "nobody clipped"}),
+        "free weights": ("may differ", {BudgetFit.CLIPPED: "clipped, c = 1", BudgetFit.FULL: "filled up"}),
+    }
+    rows: list[dict[str, object]] = []
+    for optimum_name, (users_text, fits) in kinds.items():
+        optimum, allocations = optima.by_name[optimum_name], dict[str, Allocation]()
         if BudgetFit.CLIPPED in fits:
             allocations[words.name_sampling(comparison.sampling)] = comparison.sampling
         for fit, fit_text in fits.items():
@@ -118,17 +111,17 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> dict[st
                 name = f"μ = {wording.entered(exponent)}" if exponent else "Uniform"
                 allocations[f"{name}, {fit_text}"] = WeightRule(exponent, fit).allocate(comparison.problem)
         for name, allocation in (allocations | {f"Exact optimum, {optimum_name}": optimum}).items():
-            total = compute_total_ratio(allocation, optima.user_task_optimum)
             excess = max(compute_total_ratio(allocation, optimum) - 1.0, 0.0)
-            rows.append((users_text, name, total, 100.0 * excess, 100.0 * compute_skew(allocation).largest))
-    heads = (
-        "Users of a task",
-        "Weights",
-        "Total bound",
-        "Above the optimum of its kind",
-        "Largest weight skew",
-    )
-    return dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
+            rows.append(
+                {
+                    "Users of a task": users_text,
+                    "Weights": name,
+                    "Total bound": compute_total_ratio(allocation, optima.user_task_optimum),
+                    "Above the optimum of its kind": 100.0 * excess,
+                    "Largest weight skew": 100.0 * compute_skew(allocation).largest,
+                }
+            )
+    return rows
 
 
 def show_optimum(answer: Answer, data: Dataset) -> Parts:
@@ -148,19 +141,15 @@ def show_optimum(answer: Answer, data: Dataset) -> Parts:
             {
                 "Total bound": ("%.3f", "1 is the exact optimum over free weights."),
                 "Above the optimum of its kind": "%.2f %%",
-                "Largest weight skew": (
-                    "%.1f %%",
-                    "Share of a task's weight that moves to other users, at worst.",
-                ),
+                "Largest weight skew": ("%.1f %%", "Share of a task's weight that moves to other users."),
             },
         )
         for name, optimum in optima.by_name.items():
             assert optimum.certificate is not None
             yield Note(f"**{wording.capital(name)}.** {optimum.stop_reason} {optimum.certificate.sentence}")
         free = compute_skew(optima.user_task_optimum)
-        yield Figures(
-            (plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)), titled=True
-        )
+        optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)
+        yield Figures(optimum_plots, titled=True)
         yield words.describe_free_weights(free)
         yield Label()
     num_pairs = tasks.graph.num_pairs
@@ -178,54 +167,48 @@ def show_optimum(answer: Answer, data: Dataset) -> Parts:
 
 
 def simulate_counts(
-    tasks: Tasks, loss: Loss, rule: WeightRule, budget: float, settings: tuple[float, int, bool, int]
+    tasks: Tasks, budget: float, parameters: MultitaskParameters
 ) -> tuple[PrivateCounts, Allocation, Allocation]:
-    """Simulate one draw of private counts for this beta.
+    """Simulate one draw of private counts.
 
     Args:
         tasks: Users and tasks.
-        loss: Of the tasks.
-        rule: The rule of the weights.
         budget: beta.
-        settings: Share of beta for the counts, tasks counted per user, whether the slack covers the others, and seed.
+        parameters: Which weights, and how to count.
 
     Returns:
         The counts, and the weights on what is left of the budget: from n_hat + s (equation 18), and from n_hat alone,
         at least 1.
     """
-    share, max_tasks, covers, seed = settings
-    rng = np.random.default_rng(seed)
-    counts = release_counts(tasks.graph, budget * share, max_tasks, rng, COVERED_SHARE if covers else 0.0)
-    problem = tasks.build_problem(loss, budget * (1.0 - share))
-    without_slack = rule.allocate(problem, np.maximum(counts.estimates, 1.0))
-    return counts, rule.allocate(problem, counts.usable), without_slack
+    share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
+    covered_share = COVERED_SHARE if parameters.count_covers else 0.0
+    counts = release_counts(tasks.graph, budget * share, parameters.count_max_tasks, rng, covered_share)
+    problem = tasks.build_problem(parameters.loss, budget * (1.0 - share))
+    without_slack = parameters.rule.allocate(problem, np.maximum(counts.estimates, 1.0))
+    return counts, parameters.rule.allocate(problem, counts.usable), without_slack
 
 
 def show_counts(answer: Answer, data: Dataset) -> Parts:
     """Show the cost of releasing the sizes privately first."""
-    solution, comparison, parameters = answer.solution, answer.solution.comparison, answer.parameters
-    loss, tasks, share = comparison.problem.loss, comparison.tasks, parameters.count_share
+    comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield (
         "If task sizes are not public, release them first, for a part of β. **What does that cost?** The page "
         "simulates one draw of the noise; nothing is released."
     )
     yield Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
-    settings = (share, parameters.count_max_tasks, parameters.count_covers, parameters.count_seed)
-    counts, *allocations = yield Cached(
-        simulate_counts, (tasks, loss, comparison.rule, solution.budgets.exact, settings), kept=4
-    )
+    arguments = (tasks, answer.solution.budgets.exact, parameters)
+    counts, *allocations = yield Cached(simulate_counts, arguments, kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
-    power = 0.5 if loss is Loss.CONVEX else 1.0
+    loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
     with_slack, without_slack = (
-        compute_total_ratio(allocation, comparison.allocation) / (1.0 - share) ** power
-        for allocation in allocations
+        compute_total_ratio(allocation, comparison.allocation) / loss_factor for allocation in allocations
     )
     cost_factor = compute_cost_factor(tasks.graph.task_sizes, counts.usable)
-    left = (
+    left_column = (
         Numbers(words.build_count_numbers(counts, with_slack, without_slack, cost_factor)),
         words.describe_counts(comparison, counts, slack_helps=with_slack <= 1.05 * without_slack),
     )
-    yield Columns((left, (plots.plot_counts(tasks, counts),)))
+    yield Columns((left_column, (plots.plot_counts(tasks, counts),)))
     yield Label(after=":violet-badge[:material/casino: simulation: not a release]")
 
 
@@ -245,10 +228,8 @@ def show_weight_files(answer: Answer, data: Dataset) -> Parts:
         f"Chosen: μ = {words.format_exponent(comparison.rule.exponent)}": comparison.allocation,
         words.name_sampling(comparison.sampling): comparison.sampling,
     }
-    if solution.optima is not None:
-        allocations |= {
-            f"Exact optimum, {name}": optimum for name, optimum in solution.optima.by_name.items()
-        }
+    for name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
+        allocations[f"Exact optimum, {name}"] = optimum
     name = yield Choice("download", "Which weights", {name: name for name in allocations})
     allocation, label = allocations[name].with_budget(solution.budgets.exact), answer.disclosure.label
     if allocation.reads_graph:
@@ -257,16 +238,12 @@ def show_weight_files(answer: Answer, data: Dataset) -> Parts:
             "private mechanism."
         )
     code = files.write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
+    write_tasks = functools.partial(files.write_task_weights, allocation, label)
+    write_pairs = functools.partial(files.write_pair_weights, allocation, label)
     yield Row(
         (
-            File(
-                "Task weights (CSV)", "task_weights.csv", lambda: files.write_task_weights(allocation, label)
-            ),
-            File(
-                "User-task weights (CSV)",
-                "user_task_weights.csv",
-                lambda: "".join(files.write_pair_weights(allocation, label)),
-            ),
+            File("Task weights (CSV)", "task_weights.csv", write_tasks),
+            File("User-task weights (CSV)", "user_task_weights.csv", write_pairs),
             File("Code (Python)", "apply_weights.py", lambda: code, Disclosure.PUBLIC),
         )
     )

@@ -10,7 +10,7 @@ from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
-from dpcore.multitask.answer.solution import MultitaskSolution, Optima, WeightComparison, compute_total_ratio
+from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compute_total_ratio
 from dpcore.multitask.bounds import Bucket, certify_on_average, compute_gain
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
@@ -64,11 +64,10 @@ def describe_tail_and_head(comparison: WeightComparison) -> str:
 
 def _describe_gain(bucket: Bucket) -> str:
     """Describe a bucket's gain: ``gains 3.1×``, ``loses 1.2×``, ``stays as it is``."""
-    if abs(bucket.gain - 1.0) < UNCHANGED:
+    ratio = bucket.ratio
+    if abs(1.0 / ratio - 1.0) < UNCHANGED:
         return "stays as it is"
-    return (
-        f"gains {format_factor(bucket.gain)}" if bucket.gain > 1.0 else f"loses {format_factor(bucket.ratio)}"
-    )
+    return f"gains {format_factor(1.0 / ratio)}" if ratio < 1.0 else f"loses {format_factor(ratio)}"
 
 
 def format_factor(ratio: float) -> str:
@@ -149,14 +148,6 @@ def write_headline(solution: MultitaskSolution) -> str:
     return f"Weight each task of n users by 1 / n to the power {wording.entered(best_exponent)}."
 
 
-def _describe_remaining_gain(comparison: WeightComparison, optima: Optima) -> str:
-    """Describe by what share the bound of the exact optimum is smaller."""
-    ratio = compute_total_ratio(optima.choose(comparison.rule.fit), comparison.allocation)
-    if 1.0 - ratio < UNCHANGED / 10.0:
-        return "would gain nothing more"
-    return f"would gain a further {wording.percent(1.0 - ratio)}"
-
-
 def write_detail(solution: MultitaskSolution) -> str:
     """Write the sentences that qualify the headline, most important first."""
     comparison, exponent, sentences = solution.comparison, solution.comparison.rule.exponent, []
@@ -169,7 +160,10 @@ def write_detail(solution: MultitaskSolution) -> str:
     if exponent and comparison.problem.num_tasks > 1:
         sentences.append(f"{describe_tail_and_head(comparison)}.")
     if solution.optima is not None:
-        sentences.append(f"The exact optimum {_describe_remaining_gain(comparison, solution.optima)}.")
+        optimum = solution.optima.choose(comparison.rule.fit)
+        gain = max(1.0 - compute_total_ratio(optimum, comparison.allocation), 0.0)
+        gain_text = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
+        sentences.append(f"The exact optimum would gain {gain_text}.")
     if comparison.rule.fit.clips_nobody:
         sentences.append(
             f"c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which task**, so it "
@@ -191,8 +185,7 @@ def compute_inflation(comparison: WeightComparison) -> float:
 
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     """Build the facts behind the answer, sentences by name."""
-    comparison, fit = solution.comparison, solution.comparison.rule.fit
-    facts: dict[str, str] = {}
+    comparison, facts = solution.comparison, dict[str, str]()
     if len(comparison.buckets) == 5:
         tail, head = comparison.buckets[0], comparison.buckets[-1]
         facts["Tail and head"] = (
@@ -201,19 +194,10 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
         )
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
-    optimum_text = (
-        "one weight per task and nobody clipped, problem (9)"
-        if fit.clips_nobody
-        else "one weight per user and task"
-    )
     return facts | {
-        "Fit to the budget": f"{FIT_TEXTS[fit]}.",
         "Best uniform sampling": _describe_sampling(comparison, comparison.sampling),
         "Best μ here": _describe_best_exponent(comparison),
         "Weight skew": _describe_skew(comparison),
-        "Exact optimum": f"not computed yet; press the button under *Exact optimum*. It optimises {optimum_text}."
-        if solution.optima is None
-        else f"{_describe_remaining_gain(comparison, solution.optima)} ({optimum_text}).",
     }
 
 

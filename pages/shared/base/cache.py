@@ -131,6 +131,11 @@ class WorkQueue:
         self.pages, self._clock = pages, clock
         self._waiting: list[QueueEntry] = []
 
+    @property
+    def is_full(self) -> bool:
+        """Return True if whatever enters now has to wait."""
+        return not self._free
+
     def create_entry(self, previous: QueueEntry | None = None) -> QueueEntry:
         """Return a new place: at the end, or that of the work before where it is still in the line."""
         with self._changed:
@@ -183,6 +188,8 @@ class WorkQueue:
 
 PAGES = Pages()
 LIGHT = WorkQueue(AT_ONCE, PAGES)
+HEAVY = WorkQueue(1, PAGES)
+"""Heavy work runs one piece at a time, and keeps its turn until it ends."""
 
 
 P = ParamSpec("P")

@@ -15,7 +15,6 @@ import streamlit as st
 from dpcore.answer import against
 from dpcore.answer.against import BoundComparison, BoundCurves, MethodComparison, MethodCurves
 from dpcore.answer.answer import Answer
-from dpcore.answer.plot import Plot
 from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
@@ -23,7 +22,7 @@ from dpcore.common.privacy import Provenance, find_strictest
 from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
-from dpcore.report import document, plotly_figures
+from dpcore.report import document
 from pages.shared.base import keys, page_run, tables
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Facet, Question
@@ -281,11 +280,6 @@ def show_over_epsilon(question: Question, data: Any, parameters: Any) -> None:
             show_candidates(comparison, epsilon, provenance)
 
 
-def _draw(plot: Plot) -> None:
-    key = plot.key.replace("-", "_")
-    figures.show(plotly_figures.draw(plot), key, plot.alt, plot.columns, plot.disclosure)
-
-
 @cached(max_entries=8)
 def _compute_method_curves(name: str, cache_key: Key, _comparison: MethodComparison) -> MethodCurves:
     return against.compute_method_curves(_comparison)
@@ -299,7 +293,7 @@ def show_methods(
     plot_column, table_column = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with plot_column:
         curves = _compute_method_curves(question.name, cache_key, comparison)
-        _draw(against.plot_methods(question.name, comparison, curves, epsilon, provenance))
+        figures.draw(against.plot_methods(question.name, comparison, curves, epsilon, provenance))
     with table_column:
         st.markdown(
             f"At ε = {wording.entered(epsilon)}, and the change against *{comparison.names[0].lower()}*:"
@@ -331,7 +325,7 @@ def show_curves(
     best_plots = against.plot_best(question.name, comparison, curves, epsilon, current_best, provenance)
     for column, plot in zip(st.columns(2, gap="medium"), best_plots, strict=True):
         with column:
-            _draw(plot)
+            figures.draw(plot)
 
 
 def _find_job_curves(question: Question, cache_key: Key, comparison: BoundComparison) -> BoundCurves | None:

@@ -37,7 +37,6 @@ LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
 CUT_OFF = "The connection to this page was lost for a while, so the work was stopped."
 _LOOK_SECONDS = 0.5
-_HEAVY = threading.Semaphore(1)
 
 
 @dataclass(eq=False)
@@ -71,13 +70,13 @@ class Job:
     _done: threading.Event = field(default_factory=threading.Event)
     _first: threading.Event = field(default_factory=threading.Event)
     _dropped: bool = False
-    _in_queue: bool = False
     _has_turn: bool = False
-    _line: cache.WorkQueue = field(default_factory=lambda: cache.LIGHT)
+    _queue: cache.WorkQueue = field(init=False)
     _queue_entry: cache.QueueEntry = field(init=False)
 
     def __post_init__(self) -> None:
-        self._queue_entry = self._line.create_entry()
+        self._queue = cache.HEAVY if self.heavy else cache.LIGHT
+        self._queue_entry = self._queue.create_entry()
 
     @property
     def running(self) -> bool:
@@ -87,7 +86,7 @@ class Job:
     @property
     def waiting(self) -> bool:
         """Return True if it waits for other work now."""
-        return self._in_queue or self._queue_entry.waiting
+        return self._queue_entry.waiting
 
     @property
     def failed(self) -> bool:
@@ -97,7 +96,7 @@ class Job:
     def stop(self) -> None:
         """Ask it to end; what it has found until then becomes its result."""
         self._stop.set()
-        self._line.look_again()
+        self._queue.look_again()
 
     def drop(self) -> None:
         """Stop it and discard its result: if it still waits for other work, it does not even begin."""
@@ -106,7 +105,7 @@ class Job:
 
     def take_place_of(self, previous: Job) -> None:
         """Take the place of other work in the queue, if that still waits, and drop that work."""
-        self._queue_entry = self._line.create_entry(previous._queue_entry)
+        self._queue_entry = self._queue.create_entry(previous._queue_entry)
         previous.drop()
 
     def wait(self, seconds: float) -> None:
@@ -125,10 +124,12 @@ class Job:
         Work that is stopped while it waits is still called, so that it can return a result; dropped work is not.
         """
         _running.add(self)
-        admitted = self.heavy and self._wait_for_turn()
+        if self.heavy and self._queue.is_full:
+            self._first.set()
         if self.light:
-            self._line.pages.let_go_first(self._queue_entry)
-            self._has_turn = self._line.enter(self._queue_entry, self._stop.is_set)
+            self._queue.pages.let_go_first(self._queue_entry)
+        if self.heavy or self.light:
+            self._has_turn = self._queue.enter(self._queue_entry, self._stop.is_set)
         try:
             if not self._dropped:
                 self.result = work(self._report, self._should_stop)
@@ -136,29 +137,15 @@ class Job:
             self.problems = describe_error(error)
             self.retry_work = None if isinstance(error, InvalidInput) else work
         finally:
-            if admitted:
-                _HEAVY.release()
             if self._has_turn:
-                self._line.leave()
+                self._queue.leave()
             self._done.set()
             self._first.set()
             _running.discard(self)
 
-    def _wait_for_turn(self) -> bool:
-        """Return True with the turn, which must be given back; False if it was stopped before."""
-        if _HEAVY.acquire(blocking=False):
-            return True
-        self._in_queue = True
-        self._first.set()
-        # In short waits: a semaphore cannot be woken by Stop.
-        while not (admitted := _HEAVY.acquire(timeout=_LOOK_SECONDS)) and not self._stop.is_set():
-            pass
-        self._in_queue = False
-        return admitted
-
     def _should_stop(self) -> bool:
-        if self._has_turn and not self._stop.is_set():
-            self._has_turn = self._line.step(self._queue_entry, self._stop.is_set)
+        if self.light and self._has_turn and not self._stop.is_set():
+            self._has_turn = self._queue.step(self._queue_entry, self._stop.is_set)
         return self._stop.is_set()
 
     def stop_when(self, is_lost: Callable[[], bool], lost_seconds: float) -> None:

@@ -8,18 +8,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
 
 from dpcore.answer import Plot, Style
 from dpcore.answer.answer import BIAS, STYLES
 from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars
-from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.privacy import Disclosure
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
-from dpcore.report import charts, document
+from dpcore.report import charts, document, plotly_figures
 from dpcore.report.plotly_figures import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
@@ -29,32 +28,31 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 
-def show(
-    fig: go.Figure,
-    key: str,
-    alt: str,
-    data: Mapping[str, npt.ArrayLike],
-    disclosure: Provenance,
+def draw(
+    plot: Plot,
+    label: str = "",
+    key_of: Callable[[str], str] | None = None,
     button_place: DeltaGenerator | None = None,
     figure_place: DeltaGenerator | None = None,
-    handle: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
 ) -> None:
-    """Draw a figure with a button for its data below.
+    """Draw a plot with a button for its data below.
 
     Args:
-        fig: From `dpcore.report.charts` and related modules.
-        key: Unique on the page; also the name of the downloaded files.
-        alt: What the figure shows, its takeaway first, for a screen reader.
-        data: The values that the figure draws, by column name.
-        disclosure: Label of the data behind it; goes into the file.
+        plot: The plot.
+        label: Text above it, with which its description begins; empty for nothing.
+        key_of: Returns the session key of a field that the plot's handle moves; None for no handle.
         button_place: Where the button goes, for a figure with other controls below; right below the figure by default.
         figure_place: Where the figure goes; here by default.
-        handle: Description of the handle, and session keys of the fields that it moves.
     """
+    fig, alt = plotly_figures.draw(plot), plot.alt
+    key, disclosure = plot.key.replace("-", "_"), plot.disclosure
+    if label:
+        fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
+    handle = None
+    if key_of is not None and plot.handle is not None:
+        handle = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, original = page_run.CURRENT_RUN.get(), fig
-    parameters = _find_parameters(run)
-    question = ""
+    run, parameters, question = page_run.CURRENT_RUN.get(), _find_parameters(), ""
     # The first figure in the main place of a page with parameters can be pinned.
     if run is not None and run.in_main and run.figure is None and run.question.parameters is not None:
         question, run.figure = run.question.name, fig
@@ -67,7 +65,9 @@ def show(
         button_place = st.container(horizontal=True, vertical_alignment="center")
     (button_place or st).download_button(
         "CSV",
-        lambda: document.write_columns(data, disclosure, [*_list_inputs(parameters), *axis_notes(original)]),
+        lambda: document.write_columns(
+            plot.columns, disclosure, [*_list_inputs(parameters), *axis_notes(fig)]
+        ),
         file_name=f"{file_name}.csv",
         mime="text/csv",
         key=f"{key}_csv",
@@ -102,13 +102,13 @@ def question_notes() -> list[str]:
 
     They hold what a link holds, and hence no number computed from private data.
     """
-    return _list_inputs(_find_parameters(page_run.CURRENT_RUN.get()))
+    return _list_inputs(_find_parameters())
 
 
-def _find_parameters(run: page_run.PageRun | None) -> Any:
+def _find_parameters() -> Any:
     """Return the parameters of the visible answer, or None; call it while the page is drawn."""
-    settings = None if run is None else run.answered_parameters
-    return settings or st.session_state.get(keys.PAGE_PARAMETERS)
+    run = page_run.CURRENT_RUN.get()
+    return (run and run.answered_parameters) or st.session_state.get(keys.PAGE_PARAMETERS)
 
 
 def _list_inputs(parameters: Any) -> list[str]:

@@ -84,9 +84,9 @@ class Renderer:
             case section.Label(disclosure, after):
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
-                plots.draw(item, self.label)
+                figures.draw(item, self.label)
             case section.Live(draw):
-                st.fragment(lambda: plots.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
+                st.fragment(lambda: figures.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
             case section.Figures():
                 self._draw_figures(item)
             case section.Table():
@@ -160,7 +160,7 @@ class Renderer:
                 key=f"{item.key}_{session.data_version()}_{item.widest}",
             )
         limits = (low, high) if low < high else item.initial
-        plots.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
+        figures.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
         return limits
 
     def _draw_figures(self, item: section.Figures) -> None:
@@ -182,7 +182,7 @@ class Renderer:
             with container:
                 if item.titled:
                     st.markdown(f"**{plot.title}**")
-                plots.draw(plot, self.label)
+                figures.draw(plot, self.label)
 
     def _draw_table(self, item: section.Table) -> None:
         if item.plain:
@@ -301,7 +301,7 @@ class Page:
         main = plots.main_plot(answer, next(iter(answer.plots)))
         if self.has_axis_controls:
             return plots.show(main, label=label, key_of=self.question.key)
-        plots.draw(main, label, key_of=self.question.key)
+        figures.draw(main, label, key_of=self.question.key)
         return main
 
     def draw_behind(self, answer: Answer) -> None:

@@ -14,7 +14,6 @@ from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, desc
 from dpcore.answer.plot import Axis, Plot, Scale
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
-from dpcore.report import charts, plotly_figures
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
@@ -34,32 +33,6 @@ def main_plot(answer: Answer, key: str) -> Plot:
     return plot if selection is None or selection.card is None else plot.with_selection(*selection.value)
 
 
-def draw(
-    plot: Plot,
-    label: str = "",
-    key_of: Keys | None = None,
-    button_place: DeltaGenerator | None = None,
-    figure_place: DeltaGenerator | None = None,
-) -> None:
-    """Draw a plot with a button for its data.
-
-    Args:
-        plot: The plot.
-        label: What stands above it and begins its description; empty for nothing.
-        key_of: The session's keys of the fields that the plot's handle moves; None for no handle.
-        button_place: The place of the button, as in `figures.show`.
-        figure_place: The place of the figure, likewise.
-    """
-    fig, alt = plotly_figures.draw(plot), plot.alt
-    if label:
-        fig, alt = charts.add_label(fig, label), f"{label}. {alt}"
-    handle = None
-    if key_of is not None and plot.handle is not None:
-        handle = (figures.describe_handle(plot, plot.handle), figures.list_handle_keys(plot.handle, key_of))
-    key = plot.key.replace("-", "_")
-    figures.show(fig, key, alt, plot.columns, plot.disclosure, button_place, figure_place, handle)
-
-
 def show(
     plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
 ) -> Plot:
@@ -68,22 +41,22 @@ def show(
     Args:
         plot: The plot; its logarithmic axes have controls.
         keeps_x: True if the horizontal axis follows that of another figure.
-        label: As in `draw`.
-        key_of: As in `draw`.
+        label: As in `figures.draw`.
+        key_of: As in `figures.draw`.
         keeps_y: True if the vertical axis stays as it is.
     """
     key = plot.key.replace("-", "_")
     movable_axes = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
     movable_axes = {name: axis for name, axis in movable_axes.items() if axis.scale is Scale.LOG}
     if not movable_axes:
-        draw(plot, label, key_of)
+        figures.draw(plot, label, key_of)
         return plot
     button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
     with place_controls(f"{key}_ranges", button, note) as (chart, controls):
         limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
     if any(ends != movable_axes[name].limits for name, ends in limits.items()):
         plot = plot.with_limits(**limits)
-    draw(plot, label, key_of, controls, chart)
+    figures.draw(plot, label, key_of, controls, chart)
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
@@ -170,20 +143,20 @@ def find_newest_runs(figure: PaperFigure) -> FigureRuns:
     return figure.stored if done is None or done[1] is None else done[1]
 
 
-def show_paper_figure(figures: Sequence[PaperFigure], state_key: str = "") -> None:
+def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "") -> None:
     """Show a figure in a tab: heading, plot, differences, and the button that computes it now.
 
     The person's settings do not change it. ``state_key`` holds which of several figures is shown.
     """
-    figure = figures[0]
-    if len(figures) > 1:
-        names = {figure.key: figure.item for figure in figures}
+    figure = paper_figures[0]
+    if len(paper_figures) > 1:
+        names = {figure.key: figure.item for figure in paper_figures}
         st.session_state.setdefault(state_key, figure.key)
         selected_key = fields.choice("Of the paper", names, state_key)
-        figure = next(figure for figure in figures if figure.key == selected_key)
+        figure = next(figure for figure in paper_figures if figure.key == selected_key)
     runs = find_newest_runs(figure)
     st.markdown(f"**The paper's setting. {figure.name}: {figure.title}**")
-    draw(build_plot(figure, runs))
+    figures.draw(build_plot(figure, runs))
     show_text(figure, runs)
     show_button(figure)
 

@@ -13,7 +13,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
 from dpcore.counting.__main__ import histogram_csv, main, pairs_csv
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import TableKind
 from dpcore.dataset import Contribution

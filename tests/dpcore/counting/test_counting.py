@@ -28,8 +28,7 @@ import sqlglot
 from dpcore import counting
 from dpcore.common.checks import InputProblem, InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import ContributionHistogram
-from dpcore.counting import duck, reading, reduce, reduce_files, small
+from dpcore.counting import diagnose, duck, reduce, reduce_files, workbooks
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import (
@@ -192,8 +191,8 @@ def test_workbooks_that_unpack_to_endless_rows_are_refused(workbook):
 
 
 def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
-    monkeypatch.setattr(small, "MAX_SHEET_ROWS", 1_000)
-    monkeypatch.setattr(small, "MAX_SHEET_CELLS", 100_000)
+    monkeypatch.setattr(workbooks, "MAX_SHEET_ROWS", 1_000)
+    monkeypatch.setattr(workbooks, "MAX_SHEET_CELLS", 100_000)
     blank = workbook(CELLS, sheet=longer(b"<row/>" * 1_000))
     assert "The sheet has more than 1,000 rows, which Excel cannot have." in sentences(blank)[0]
     last = b"".join(b'<row r="%d"><c r="ALL%d"><v>1</v></c></row>' % (row, row) for row in range(3, 120))
@@ -202,9 +201,9 @@ def test_workbooks_of_too_many_rows_or_cells_are_refused(workbook, monkeypatch):
     )
     wide = workbook(CELLS, sheet=longer(b'<row r="3"><c r="ALM3"><v>1</v></c></row>'))
     assert "Row 3: there are 1,001 columns; at most 1,000 are read." in sentences(wide)[0]
-    monkeypatch.setattr(small, "MAX_BESIDE_BYTES", 100)
+    monkeypatch.setattr(workbooks, "MAX_BESIDE_BYTES", 100)
     assert "bytes beside its sheets" in sentences(workbook(CELLS))[0]
-    monkeypatch.setattr(small, "MAX_WORKBOOK_BYTES", 100)
+    monkeypatch.setattr(workbooks, "MAX_WORKBOOK_BYTES", 100)
     assert "unpacks to" in sentences(workbook(CELLS))[0]
 
 
@@ -291,7 +290,7 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
             counting.count(source, WHO, Disclosure.PRIVATE)
         return str(error.value)
 
-    real = reduce_files.Files.reduce
+    real = reduce_files.FileReduction.reduce
 
     def grow_and_reduce(self, more):
         with path.open("ab") as file:
@@ -302,7 +301,9 @@ def test_a_file_that_grew_or_went_is_called_so(put, monkeypatch):
     for more in (b"u1,1\n", b"u1,1,1\n", b'u1,"'):
         path.write_text(LONG)
         source = counting.open_files([path], small_bytes=0)
-        monkeypatch.setattr(reduce_files.Files, "reduce", lambda self, more=more: grow_and_reduce(self, more))
+        monkeypatch.setattr(
+            reduce_files.FileReduction, "reduce", lambda self, more=more: grow_and_reduce(self, more)
+        )
         assert "File file.csv: the file was written to while it was counted. Choose it again" in refused()
     monkeypatch.undo()
     assert "the file was written to since it was looked at" in refused()
@@ -316,9 +317,9 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     full = "The temporary folder is full. Free space there"
 
     def to_full_disk(self, at, encoding):
-        return reading.recode_file(self._readings[at], encoding, Path("/dev/full"), self._stop, self._steps)
+        return diagnose.recode_file(self._relations[at], encoding, Path("/dev/full"), self._stop, self._steps)
 
-    monkeypatch.setattr(reduce_files.Files, "_recode", to_full_disk)
+    monkeypatch.setattr(reduce_files.FileReduction, "_recode", to_full_disk)
     assert full in sentences(put(LONG.encode("utf-16")))[0]
     monkeypatch.undo()
 
@@ -639,14 +640,6 @@ def test_codes_of_users_are_the_same_in_every_facet(put):
     tasks = Counter(data.pairs.user_codes.tolist())
     assert tasks == {of[1.0]: 2, of[9.0]: 1}
     assert of[1.0] == of[3.0]
-
-
-def test_the_heaviest_are_ranks_and_sizes():
-    heavy = counting.list_heaviest(ContributionHistogram(sizes=[1, 4, 9], users=[5, 2, 1]), 2)
-    assert heavy.ranks.tolist() == [1, 2]
-    assert heavy.sizes.tolist() == [9, 4]
-    assert heavy.share == pytest.approx(13 / 22)
-    assert counting.list_heaviest(ContributionHistogram([3], [2])).sizes.tolist() == [3, 3]
 
 
 def test_no_name_of_a_column_outlives_what_was_counted(put):

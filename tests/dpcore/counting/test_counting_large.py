@@ -14,12 +14,11 @@ from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import diagnose, reduce_files, reduced, user_amounts
-from dpcore.counting.duck import Duck
-from dpcore.counting.running import StoppedError
+from dpcore.counting import diagnose, reduce, reduce_files, user_amounts
+from dpcore.counting.duck import Duck, StoppedError
+from dpcore.counting.formats import MAX_LINE_BYTES
 from dpcore.data.column_names import MAX_COLUMNS
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.data.delimited_text import MAX_LINE_BYTES
 from dpcore.dataset import Contribution
 from tests.dpcore.counting.counts import (
     SIZES,
@@ -139,7 +138,7 @@ def test_an_open_quotation_mark_is_refused_with_its_line(put):
     opened = "Line 40,003 of file.csv: a quotation mark is opened and"
     assert sentences(short)[0].startswith(f"{opened} not closed")
     with pytest.raises(InvalidInput, match=f"{opened} never closed"):
-        diagnose.refuse_open_quotes(counting.open_files([short], small_bytes=0).input_files, None)
+        diagnose.refuse_open_quotes(counting.open_files([short], small_bytes=0).relations, None)
     fine = put(f'user_id,product,amount\n{ROWS}u1,p\n"u""2,p",1\n{ROWS}', "fine.csv")
     assert counted(fine).histogram.num_rows == 80_002
 
@@ -174,7 +173,7 @@ def test_marks_inside_a_quotation_open_none(put):
 def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
     path = put(f"user_id,product,amount\n{ROWS * 6}")
     monkeypatch.setattr(
-        "dpcore.counting.reading.LARGE_BUFFER", 1_000_001
+        "dpcore.counting.relation.LARGE_BUFFER", 1_000_001
     )  # not a multiple of 16: DuckDB refuses
     alone = []
     real = diagnose.refuse_open_quotes
@@ -182,7 +181,7 @@ def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
         diagnose, "refuse_open_quotes", lambda parts, stop: alone.append(len(parts)) or real(parts, stop)
     )
     assert counted(path).histogram == ContributionHistogram([4_800], [50])
-    assert alone == [0, 1]
+    assert alone == [1]
 
 
 # --- blanks: cells are grouped first, and stripped only where any needs it ------------------------------------
@@ -267,10 +266,10 @@ def test_totals_beyond_what_a_number_holds_are_said(put):
 
 def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
-    assert reduced.NO_COPIES in counted(path).notes
+    assert reduce.NO_COPIES in counted(path).notes
     asked = counted(path, copies=True).notes
     assert "2 rows are exact copies of an earlier one." in asked
-    assert reduced.NO_COPIES not in asked
+    assert reduce.NO_COPIES not in asked
     both = replace(WHO, missing_users=MissingUsers.ONE_USER)
     assert "3 rows are exact copies of an earlier one." in counted(path, both, copies=True).notes
     in_memory = counted(path, WHO, SMALL).notes
@@ -305,7 +304,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
     )  # fmt: skip
     whole = counted(path, roles, copies=True)
     monkeypatch.setattr(reduce_files, "PASSES", (1, 5))
-    real, calls = reduce_files.Files._reduce, []
+    real, calls = reduce_files.FileReduction._reduce, []
 
     def too_little(self):
         calls.append(self._passes)
@@ -313,7 +312,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
             raise duckdb.OutOfMemoryException
         return real(self)
 
-    monkeypatch.setattr(reduce_files.Files, "_reduce", too_little)
+    monkeypatch.setattr(reduce_files.FileReduction, "_reduce", too_little)
     seen = []
     parts = counted(path, roles, copies=True, progress=seen.append)
     assert calls == [1, 1, 5]
@@ -381,7 +380,7 @@ def test_a_file_that_is_cut_off_is_not_counted_to_its_end(put, monkeypatch, pack
             time.sleep(0.01)
         raise AssertionError("nothing has ended it")
 
-    monkeypatch.setattr(reduce_files.Files, "_mend_and_reduce", count_for_long)
+    monkeypatch.setattr(reduce_files.FileReduction, "_mend_and_reduce", count_for_long)
     users = (
         np.random.default_rng(1).bytes(400_000).hex("\n", 16)
     )  # too many bytes to be unpacked at the first look

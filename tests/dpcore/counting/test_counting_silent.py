@@ -143,8 +143,8 @@ def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
     for one, other in itertools.combinations(KINDS, 2):
         if {one, other} & texts and "text" not in (one, other):
             continue
-        parts = (*sources[one].input_files, *sources[other].input_files)
-        both = counting.count(replace(sources[one], input_files=parts), WHO, Disclosure.PRIVATE).dataset
+        parts = (*sources[one].relations, *sources[other].relations)
+        both = counting.count(replace(sources[one], relations=parts), WHO, Disclosure.PRIVATE).dataset
         assert both.histogram == of([*KINDS[one][1], *KINDS[other][1]]), (one, other)
 
 

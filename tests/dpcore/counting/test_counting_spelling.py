@@ -65,13 +65,13 @@ def test_users_that_look_the_same_are_said_with_their_number(put, users, number,
 
 
 def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
-    real = reduce_files.Files.__init__
+    real = reduce_files.FileReduction.__init__
 
     def begin(self, *arguments, **options):
         real(self, *arguments, **options)
         self._passes = 7
 
-    monkeypatch.setattr(reduce_files.Files, "__init__", begin)
+    monkeypatch.setattr(reduce_files.FileReduction, "__init__", begin)
     alike = "".join(f"u{k}{end},x,1\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
     notes = " ".join(counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n" + alike)).notes)
     assert "3 contributions are of users called NA" in notes

@@ -14,7 +14,7 @@ import pytest
 from dpcore import counting
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.counting import files, reduce_files, small, text
+from dpcore.counting import heads, reduce_files, text, workbooks
 from dpcore.data.column_roles import Roles, TableKind
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -104,7 +104,7 @@ def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
 
 
 def test_a_sheet_is_packed_as_it_is_read() -> None:
-    rows = small._SheetRows()
+    rows = workbooks._SheetRows()
     tracemalloc.start()
     try:
         for number in range(1, 10_001):
@@ -120,8 +120,8 @@ def test_a_sheet_is_packed_as_it_is_read() -> None:
 
 
 def test_rows_of_a_sheet_are_as_wide_as_the_widest(monkeypatch) -> None:
-    monkeypatch.setattr(small, "PACKED_CELLS", 3)
-    rows = small._SheetRows()
+    monkeypatch.setattr(workbooks, "PACKED_CELLS", 3)
+    rows = workbooks._SheetRows()
     for number, row in enumerate(([1, None], [None, None], [None, "x ", "#N/A"], [2.0], [True, 3, 4, 5]), 1):
         rows.add(number, row)
     assert rows.numbers == [1, 3, 4, 5]
@@ -174,7 +174,7 @@ def test_a_huge_cell_of_a_small_parquet_file_is_refused_before_it_is_read(tmp_pa
     parquet_file, text = tmp_path / "huge.parquet", pa.array(["x" * 40_000_000, "1"])
     pq.write_table(pa.table({"user": ["a", "b"], "value": text}), parquet_file, compression="zstd")
     assert parquet_file.stat().st_size < 100_000
-    monkeypatch.setattr(files, "Duck", None)  # What reads the cells is not reached.
+    monkeypatch.setattr(heads, "Duck", None)  # What reads the cells is not reached.
     with pytest.raises(InvalidInput, match="more than 120,000 bytes"):
         counting.open_files([parquet_file])
 

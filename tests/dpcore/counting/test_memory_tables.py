@@ -19,8 +19,8 @@ import dpcore as ss
 from dpcore.cli import command
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import frames
-from dpcore.counting.frames import to_dataset
+from dpcore.counting import files
+from dpcore.counting.count import to_dataset
 
 USERS = ["a", "a", "b", "c"]
 SECONDS = [90, 30, 60, 600]
@@ -176,7 +176,7 @@ def test_a_table_that_gives_no_arrow_is_refused():
     class Foreign:
         columns = ("who", "wait")
 
-    assert frames.is_table(Foreign())
+    assert files.is_table(Foreign())
     with pytest.raises(InvalidInput, match=r"of the type Foreign cannot be read\. Convert it first"):
         ss.mean_bound(Foreign(), **MEAN)
 

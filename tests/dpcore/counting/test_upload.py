@@ -16,7 +16,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table
-from dpcore.data import delimited_text as text_bytes
+from dpcore.counting import formats as text_bytes
 from dpcore.data.column_roles import Roles, TableKind, explain_roles, explain_unused_values, guess_roles
 from dpcore.data.tables import read_numbers
 from dpcore.dataset import Contribution

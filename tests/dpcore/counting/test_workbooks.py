@@ -13,7 +13,7 @@ from openpyxl.cell.text import InlineFont
 
 from dpcore import counting
 from dpcore.common.checks import InvalidInput
-from dpcore.counting import sheet_xml, small
+from dpcore.counting import workbooks
 from dpcore.data.column_names import check_header_row, count_titles
 
 CELLS = [["user_id", "v"], ["a", 1]]
@@ -36,7 +36,7 @@ def peak_bytes(work):
 
 
 def reader():
-    return sheet_xml.SheetReader(openpyxl.Workbook(), [], 1_000, 100_000, None)
+    return workbooks.SheetReader(openpyxl.Workbook(), [], 1_000, 100_000, None)
 
 
 @pytest.mark.parametrize("rich_text", [False, True])
@@ -53,10 +53,10 @@ def test_cells_are_those_that_openpyxl_reads(workbook, rich_text):
         rows.append([CellRichText("plain ", TextBlock(InlineFont(b=True), "bold")), 1])
     path = workbook(rows)
     expected = openpyxl.load_workbook(path, data_only=True).active
-    read = small._SheetRows()
-    with path.open("rb") as file, small._Archive(file) as archive:
-        small._read_first_sheet(archive, read, None)
-    whole = small._SheetRows()
+    read = workbooks._SheetRows()
+    with path.open("rb") as file, workbooks._Archive(file) as archive:
+        workbooks._read_first_sheet(archive, read, None)
+    whole = workbooks._SheetRows()
     for number, row in enumerate(expected.iter_rows(values_only=True), 1):
         whole.add(number, row)
     assert read.numbers == whole.numbers
@@ -89,7 +89,7 @@ def test_what_is_no_value_is_not_held(content):
 
 
 def test_a_cell_that_is_too_long_is_refused(workbook, monkeypatch):
-    monkeypatch.setattr(sheet_xml, "MAX_CELL_CHARACTERS", 20)
+    monkeypatch.setattr(workbooks, "MAX_CELL_CHARACTERS", 20)
     assert "Row 2: a cell has more than 20 characters." in refused(
         workbook(CELLS, sheet=lambda xml: xml.replace(b"<v>1</v>", b"<v>" + b"1" * 21 + b"</v>"))
     )
@@ -101,12 +101,12 @@ def test_shared_texts_are_those_that_are_written(monkeypatch):
     texts = ["plain", "", "b" * 20, "_x005F_x0041_"]
     runs = "<si><r><rPr/><t>two </t></r><r><t>runs</t></r><rPh sb='0' eb='1'><t>sound</t></rPh></si>"
     content = f"<sst>{''.join(f'<si><t>{text}</t></si>' for text in texts)}{runs}<x:si xmlns:x='y'/></sst>"
-    read = sheet_xml.shared_texts(io.BytesIO(content.encode()), None)
+    read = workbooks.shared_texts(io.BytesIO(content.encode()), None)
     # What looks like an escape is written with one of its underscore before it.
     assert read == ["plain", "", "b" * 20, "_x0041_", "two runs", ""]
-    monkeypatch.setattr(sheet_xml, "MAX_CELL_CHARACTERS", 19)
+    monkeypatch.setattr(workbooks, "MAX_CELL_CHARACTERS", 19)
     with pytest.raises(InvalidInput, match=r"A cell has more than 19 characters\."):
-        sheet_xml.shared_texts(io.BytesIO(content.encode()), None)
+        workbooks.shared_texts(io.BytesIO(content.encode()), None)
 
 
 def test_a_row_of_endless_cells_is_refused_before_it_ends():
@@ -122,15 +122,15 @@ def test_endless_elements_that_are_no_cells_are_refused():
 
 
 def test_texts_are_counted_over_all_cells(workbook, monkeypatch):
-    monkeypatch.setattr(small, "MAX_SHEET_CHARACTERS", 100)
+    monkeypatch.setattr(workbooks, "MAX_SHEET_CHARACTERS", 100)
     rows = [*CELLS, *(["b" * 20, 2] for _ in range(4))]
     assert len(counting.open_files([workbook(rows)]).head.frame) == 5
     assert "Row 7: the cells have more than 100 characters." in refused(workbook([*rows, ["c" * 20, 1]]))
 
 
 def test_long_cells_are_packed_as_they_are_read(monkeypatch):
-    monkeypatch.setattr(small, "PACKED_CHARACTERS", 1_000)
-    rows = small._SheetRows()
+    monkeypatch.setattr(workbooks, "PACKED_CHARACTERS", 1_000)
+    rows = workbooks._SheetRows()
     for number in range(1, 6):
         rows.add(number, ["x" * 400, number])
         assert rows._unpacked_characters <= 1_000
@@ -138,7 +138,7 @@ def test_long_cells_are_packed_as_they_are_read(monkeypatch):
 
 
 def test_one_wide_row_does_not_make_all_rows_as_wide(workbook, monkeypatch):
-    monkeypatch.setattr(small, "MAX_SHEET_CELLS", 1_000)
+    monkeypatch.setattr(workbooks, "MAX_SHEET_CELLS", 1_000)
     rows = [["user_id", "v"], [*[None] * 99, "x"], *(["a", 1] for _ in range(9))]
     assert "Row 11: the sheet has more than 1,000 cells." in refused(workbook(rows))
     assert len(counting.open_files([workbook(rows[:-1])]).head.frame) == 9
@@ -156,7 +156,7 @@ def test_one_wide_row_does_not_make_all_rows_as_wide(workbook, monkeypatch):
     ids=["comment", "entity", "cut off", "deep", "no number"],
 )
 def test_a_sheet_that_no_program_writes_is_refused(workbook, monkeypatch, change):
-    monkeypatch.setattr(sheet_xml, "MAX_TAG_BYTES", 100_000)
+    monkeypatch.setattr(workbooks, "MAX_TAG_BYTES", 100_000)
     assert counting.open_files([workbook(CELLS)]).columns == ("user_id", "v")
     assert "The Excel workbook is damaged or protected." in refused(workbook(CELLS, sheet=change))
 
@@ -168,7 +168,7 @@ def test_formats_beyond_those_of_excel_are_refused(workbook, monkeypatch):
         size = archive.getinfo("xl/styles.xml").file_size
     for name, most in (("MAX_TREE_TAGS", tags), ("MAX_TREE_BYTES", size)):
         with monkeypatch.context() as limits:
-            limits.setattr(small, name, most)
+            limits.setattr(workbooks, name, most)
             assert counting.open_files([path]).columns == ("user_id", "v")
-            limits.setattr(small, name, most - 1)
+            limits.setattr(workbooks, name, most - 1)
             assert "The Excel workbook is damaged or protected." in refused(path)

@@ -268,7 +268,7 @@ def test_every_mechanism_that_draws_can_be_read_back() -> None:
 
     names = [
         choice.MECHANISM,
-        regression_draw.MECHANISM,
+        regression_draw._list_facts(1.0).mechanism,
         release.MECHANISM,
         *(kind.value for kind in private_histogram.CopyNoise),
     ]

@@ -239,7 +239,7 @@ def test_kinds() -> None:
             {"log_mean": math.inf, "log_sigma": -1, "num_users": 10**9, "seed": 0.5},
             ["log_mean", "log_sigma", "num_users", "seed"],
         ),
-        ("lognormal", {"log_mean": 20, "log_sigma": 5, "num_users": 0, "seed": 1}, ["log_mean", "num_users"]),
+        ("lognormal", {"log_mean": 20, "log_sigma": 5, "num_users": 0, "seed": 1}, ["num_users", "log_mean"]),
         (
             "two-groups",
             {"light_users": 0, "light_rows": 5, "heavy_users": True, "heavy_rows": 5},

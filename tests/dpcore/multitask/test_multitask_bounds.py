@@ -69,8 +69,8 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     assert sum(b.share for b in slices) == pytest.approx(1.0)
     # With mu = 1/2 all tasks have the same bound m / (n beta); uniform weights give sum(n) / (n beta n_i).
     for b, own in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):
-        assert b.gain == pytest.approx(sum(173 / k for k in own) / (7 * len(own)))
-    assert slices[0].gain > 1.0 > slices[-1].gain
+        assert 1.0 / b.ratio == pytest.approx(sum(173 / k for k in own) / (7 * len(own)))
+    assert slices[0].ratio < 1.0 < slices[-1].ratio
     assert len(bounds.slice_by_size(adapted, uniform, 50)) == 7
 
 

@@ -155,7 +155,7 @@ def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
         one, two = rng.lognormal(sigma=2.0, size=(2, 8))
         before = np.abs(np.log(one / two)).max()
         after = np.abs(
-            np.log(exact._take_step(problem, one).next_prices / exact._take_step(problem, two).next_prices)
+            np.log(exact._iterate_prices(problem, one)[0] / exact._iterate_prices(problem, two)[0])
         )
         assert after.max() <= 0.75 * before * (1.0 + 1e-12)
 

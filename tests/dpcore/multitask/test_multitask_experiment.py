@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from dpcore.common.checks import InvalidInput
 from dpcore.multitask.experiment import Algorithm, Experiment, ExperimentResult, draw_examples, run_experiment
 
 SMALL = Experiment(
@@ -119,11 +118,3 @@ def test_training_and_test_pairs_are_apart_and_complete() -> None:
     seen = {tuple(row) for row in np.column_stack((train.graph.tasks, train.features))}
     held = {tuple(row) for row in np.column_stack((test.tasks, test.features))}
     assert not seen & held
-
-
-def test_the_experiment_names_its_problems() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        Experiment(powers=(), exponents=(2.0,), repeats=0)
-    assert len(refused.value.problems) == 3
-    with pytest.raises(InvalidInput, match="psilon"):
-        Experiment(epsilons=(-1.0,))

@@ -101,4 +101,3 @@ def test_a_buckets_ratios_reach_over_its_tasks() -> None:
     first, *_, last = bounds.slice_by_size(adapted, uniform, 3)
     assert (first.least_ratio, first.largest_ratio) == pytest.approx((7 * 1 / 173, 7 * 3 / 173))
     assert (last.least_ratio, last.largest_ratio) == pytest.approx((7 * 50 / 173, 7 * 100 / 173))
-    assert first.ratio == pytest.approx(1.0 / first.gain)

@@ -17,7 +17,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import reduce
 from dpcore.counting.__main__ import _parser, pairs_csv
-from dpcore.counting.run import build_dataset
+from dpcore.counting.count import build_dataset
 from dpcore.counting.text import read_table
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.dataset import Dataset, PairSizes

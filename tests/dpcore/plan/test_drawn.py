@@ -11,7 +11,7 @@ import pytest
 
 from dpcore import quantile
 from dpcore.common.noise_error import NoiseKind
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.plan import (
     NUM_PARTS,

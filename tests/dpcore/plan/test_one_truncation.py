@@ -11,7 +11,7 @@ from dpcore import mean
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.plan import (

@@ -13,7 +13,7 @@ from dpcore import mean
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
 from dpcore.mean.answer import build_answer as mean_answered

@@ -14,7 +14,7 @@ from dpcore import mean, quantile
 from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import private_counts
 from dpcore.per_group.pair_of_bounds import best_pair

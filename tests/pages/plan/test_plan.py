@@ -13,7 +13,7 @@ import pytest
 import dpcore as ss
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting import frames
+from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
@@ -124,7 +124,7 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
         total = sum(10 + at for user in range(60) for at in range(1 + user % 6))
         rows.writerows([["giant", 0, ""]] * 2_000)
         rows.writerow(["giant", -total, "a"])
-    return frames.to_dataset(str(file), user=USER, value=VALUE, group=GROUP)
+    return to_dataset(str(file), user=USER, value=VALUE, group=GROUP)
 
 
 def test_edges_of_lines_and_of_data_get_an_answer_or_a_sentence(nasty: Dataset):

@@ -14,7 +14,7 @@ import streamlit as st
 import dpcore as ss
 from dpcore.common import mechanisms
 from dpcore.common.privacy import Disclosure
-from dpcore.counting.frames import to_dataset
+from dpcore.counting.count import to_dataset
 from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, Statistic
 from dpcore.total.parameters import Summed

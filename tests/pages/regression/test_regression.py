@@ -30,7 +30,7 @@ from pages.regression.upload import UPLOAD
 from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
 from pages.shared.session import links
-from pages.your_data import upload_inputs
+from pages.your_data import file_upload
 from tests.pages.driving import (
     address_of,
     begin,
@@ -190,7 +190,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     figure = chart(at, "regression_predictions")
     assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
     ((x,), (y,)) = trace(figure, "Best bound")
-    at_best = caps.best_prediction
+    at_best = caps.find_best(ErrorTarget.PREDICTIONS)
     assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
     ours = prediction_error(problem, working_set.solve(problem), labels)
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
@@ -409,7 +409,7 @@ def test_formulas_in_names_are_shown_as_text():
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
 def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
     monkeypatch.setenv(demo.SERVED, "1")
-    monkeypatch.setenv(upload_inputs.LOCAL, "1")
+    monkeypatch.setenv(file_upload.LOCAL, "1")
     at = open_app(TITLE, **link)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     assert not at.file_uploader

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpcore.answer.section import Search
 from dpcore.common.checks import InputProblem, InvalidInput
-from pages.shared.base import page_run
+from pages.shared.base import cache, page_run
 from pages.shared.base.cache import Answers
 from pages.shared.fields import jobs, runner
 from pages.shared.fields.jobs import Job
@@ -120,7 +120,7 @@ def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_o
     holds, waits, go_on = Job(None, heavy=True), Job(None, heavy=True), threading.Event()
     thread = threading.Thread(target=holds.run, args=(lambda tell, stop: go_on.wait(PATIENCE),))
     thread.start()
-    until(lambda: jobs._HEAVY._value == 0)
+    until(lambda: cache.HEAVY.is_full)
     other = threading.Thread(target=waits.run, args=(lambda tell, stop: "stopped" if stop() else "ran",))
     other.start()
     until(lambda: waits.waiting)
@@ -129,7 +129,7 @@ def test_heavy_work_that_is_stopped_while_it_waits_ends_and_leaves_the_turn_to_o
     assert (waits.result, holds.running) == ("stopped", True)
     go_on.set()
     thread.join(PATIENCE)
-    assert jobs._HEAVY._value == 1
+    assert not cache.HEAVY.is_full
 
 
 def test_what_was_found_so_far_is_told_while_the_work_runs():

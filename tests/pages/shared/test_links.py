@@ -215,7 +215,7 @@ def per_group_parameters(draw) -> PerGroupParameters:
         upper=None if lower is None else lower + draw(st.floats(1.0, 1e9)),
         num_groups=None if selection.is_private else draw(st.none() | st.integers(1, 10**8)),
         own_groups=draw(st.integers(1, 10**12)) if own else None,
-        own_amount=draw(st.integers(1, 10**12).map(float) if statistic.whole else st.floats(1e-9, 1e12))
+        own_amount=draw(st.integers(1, 10**12).map(float) if statistic.is_integer else st.floats(1e-9, 1e12))
         if own
         else None,
     )

@@ -35,7 +35,7 @@ from pages.shared.figures.pins import Pin
 from pages.shared.session import own_tables, session, session_file
 from pages.shared.session.own_tables import KnownFile, OwnTable
 from pages.shared.session.session_file import Content
-from pages.your_data import upload_roles
+from pages.your_data import file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
     data,
@@ -495,14 +495,14 @@ def test_what_columns_were_taken_for_comes_back_where_the_data_are_too_large(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at = upload(open_app("Your data"), SHOP_EVENTS, "shop_events.csv")
-    fine(at.selectbox(key="your_data.upload_role_task").set_value(upload_roles.NO_COLUMN).run())
+    fine(at.selectbox(key="your_data.upload_role_task").set_value(file_upload.NO_COLUMN).run())
     at = use(at)
     monkeypatch.setattr(saved_dataset, "ROOM", 100)
     new = opened(open_app("Your data"), saved(at))
     assert data(new).name != "shop_events.csv"
     assert "Bring shop_events.csv again" in shown_texts(new)
     new = upload(new, SHOP_EVENTS, "shop_events.csv")
-    assert new.selectbox(key="your_data.upload_role_task").value == upload_roles.NO_COLUMN
+    assert new.selectbox(key="your_data.upload_role_task").value == file_upload.NO_COLUMN
     assert new.selectbox(key="your_data.upload_role_user").value == "user_id"
 
 

@@ -26,7 +26,7 @@ from dpcore.regression.parameters import DataSource
 from pages.shared import streamlit_internals
 from pages.shared.base import demo
 from pages.shared.data import uploads
-from pages.your_data import upload_inputs, upload_roles
+from pages.your_data import file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
     below,
@@ -65,7 +65,7 @@ def everything_is_large(monkeypatch):
 
 @pytest.fixture
 def local(monkeypatch):
-    monkeypatch.setenv(upload_inputs.LOCAL, "1")
+    monkeypatch.setenv(file_upload.LOCAL, "1")
 
 
 def panel():
@@ -259,7 +259,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     path = tmp_path / "events [1].csv"
     path.write_bytes(SHOP_EVENTS)
     # Relative to where the person started the app, not to where its files lie.
-    monkeypatch.setenv(upload_inputs.FOLDER, str(tmp_path))
+    monkeypatch.setenv(file_upload.FOLDER, str(tmp_path))
     at = look_at(panel(), path.name)
     path.unlink()
     before = data(at)
@@ -327,7 +327,7 @@ def test_reading_a_file_can_be_stopped(monkeypatch):
 
     before = workspaces()
     monkeypatch.setattr(counting, "open_files", endless)
-    monkeypatch.setattr(upload_inputs, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(file_upload, "WAIT_SECONDS", 0.05)
     at = panel()
     fine(at.file_uploader[0].upload("book.xlsx", b"PK").run())
     assert "Reading…" in shown_texts(at)
@@ -340,7 +340,7 @@ def test_reading_a_file_can_be_stopped(monkeypatch):
 
 
 def test_without_local_there_is_no_path(monkeypatch):
-    monkeypatch.delenv(upload_inputs.LOCAL, raising=False)
+    monkeypatch.delenv(file_upload.LOCAL, raising=False)
     at = panel()
     assert at.file_uploader
     assert "your_data.upload_path" not in [field.key for field in at.text_input]
@@ -388,8 +388,8 @@ def test_formulas_are_shown_as_text():
 
 
 def test_sizes_are_said_in_round_units():
-    assert upload_roles._write_size(999) == "999 bytes"
-    assert upload_roles._write_size(20_400_000_000) == "20 GB"
+    assert file_upload._write_size(999) == "999 bytes"
+    assert file_upload._write_size(20_400_000_000) == "20 GB"
 
 
 def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):

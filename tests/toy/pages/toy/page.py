@@ -7,8 +7,9 @@ from dpcore.toy.answer import build_answer
 from dpcore.toy.heavy import noisy_counts
 from pages.shared.base import keys
 from pages.shared.fields import jobs
+from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import inputs, layout, plots
+from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 from pages.toy.question import QUESTION
 
@@ -23,9 +24,9 @@ def body(places: layout.PageSlots) -> None:
     st.session_state[keys.PAGE_PARAMETERS] = parameters
     answer = build_answer(data, parameters)
     with places.figure:
-        plots.draw(answer.plots["toy-users"]())
+        figures.draw(answer.plots["toy-users"]())
     tabs = {
-        "Their share": lambda: plots.draw(answer.plots["toy-share"]()),
+        "Their share": lambda: figures.draw(answer.plots["toy-share"]()),
         "Simulation": lambda: simulate(answer),
     }
     source = report_content.source()

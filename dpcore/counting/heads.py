@@ -1,0 +1,188 @@
+"""The first rows of files that are too large for a table in memory, and all rows of small Parquet files."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from contextlib import closing, nullcontext, suppress
+from dataclasses import replace
+
+import numpy as np
+
+from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common.workspace import Workspace
+from dpcore.counting.duck import Duck
+from dpcore.counting.formats import (
+    HEAD_BYTES,
+    MAX_LINE_BYTES,
+    NOT_ENCRYPTED,
+    File,
+    FileStart,
+    MemoryFile,
+    detect_encoding,
+    is_blank,
+)
+from dpcore.counting.json_lines import read_json
+from dpcore.counting.rejects import QUOTES
+from dpcore.counting.relation import Relation, find_times, parquet_scan, read_cells, safe_path
+from dpcore.counting.text import TooManyCells, read_table, refuse_long_line
+from dpcore.data.column_names import and_more, refuse_many_columns, shorten
+from dpcore.data.tables import SPACED, FileKind, FileLayout, Table, build_table
+
+HEAD_ROWS = 1_000
+"""Rows of a large file that are inspected before it is counted."""
+_COMMENTS = re.compile(rb"(?:#[^\n]*\n|[ \t\r]*\n)*")
+_GROUP_BYTES = 1_000_000
+"""Bytes that a row group of a Parquet file may have besides its rows: page headers and dictionaries."""
+
+
+def describe_json(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
+    """Return the relation of a large file of JSON Lines, and its first rows."""
+    content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
+    if not content:
+        message = f"the line is longer than the {HEAD_BYTES:,} bytes that are looked at first"
+        raise refuse(message, "line 1", "Write one JSON object per line, without long texts")
+    table, keys = read_json(content, name, HEAD_ROWS)
+    if not start.is_complete:
+        objects = sum(1 for line in content.split(b"\n") if line.strip())
+        first = f"Columns are the keys of the first {objects:,} objects"
+        table = replace(table, notes=(*table.notes, f"{first}; keys that come later are not offered."))
+    encoding = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
+    return Relation(path, name, FileKind.JSON, table.columns, start.packing, encoding, keys=keys), table
+
+
+def describe_text(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
+    """Return the relation of a large text table, and its first rows."""
+    table = _read_first_rows(start, name)
+    encoding = detect_encoding(start.content) or table.encoding  # which recognises UTF-16 without a mark
+    (layout,) = table.layouts
+    relation = Relation(
+        path, name, FileKind.TEXT, table.columns, start.packing, encoding, table.delimiter, layout.skip,
+        marked_separator=layout.separator if layout.separator in SPACED or layout.names else "",
+        has_header=not layout.names,
+    )  # fmt: skip
+    return relation, table
+
+
+def _read_first_rows(start: FileStart, name: str) -> Table:
+    """Read the rows in the first bytes; these may end inside a character, a line, or a quoted line break."""
+    content = start.content
+    if start.is_complete:
+        with suppress(TooManyCells):
+            return _cut_rows(read_table(content, name))
+    elif is_blank(content):
+        message = f"the first {len(content):,} bytes are blank"
+        raise refuse(message, remedy="Remove the blank lines above the column names, or choose another file")
+    # For most files the first rows are enough, which takes a third of the time.
+    with suppress(InvalidInput):
+        if end := _find_line_end(content, HEAD_ROWS):
+            return _cut_rows(read_table(content[:end], name))
+    first: InvalidInput | None = None
+    for _ in range(30):
+        _refuse_cut_line(content)
+        end = _find_line_end(content[: -_measure_character(content)])
+        if not end:
+            break
+        content = content[:end]
+        try:
+            return _cut_rows(read_table(content, name))
+        except InvalidInput as refused:
+            first, text = first or refused, str(refused)
+            if "a header and no rows" in text:  # under it stands a row that does not end in what was read
+                message = f"a quotation mark is opened and not closed within {HEAD_BYTES:,} bytes"
+                line = content.count(b"\n") + 1
+                raise refuse(message, f"line {line:,}", QUOTES) from None
+            if "quotation mark" not in text:
+                raise
+    message = "the first line is longer than a row of a table may be"
+    raise first or refuse(message, "line 1", "Is this a table in text form?")
+
+
+def _refuse_cut_line(content: bytes) -> None:
+    """Raise InvalidInput if the last line, though cut off, is longer than a row may be."""
+    end = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
+    if (len(content) - end) // _measure_character(content) > MAX_LINE_BYTES:
+        raise refuse_long_line((content.count(b"\n", 0, end) or content.count(b"\r", 0, end)) + 1)
+
+
+def _find_line_end(content: bytes, max_lines: int | None = None) -> int:
+    """Return the position after the last line end outside quotation marks, within the given lines; 0 if there is none.
+
+    A line end is outside if an even number of quotation marks precedes it.
+    """
+    comment_bytes = len(_COMMENTS.match(content).group())  # type: ignore[union-attr]  # marks in comments open nothing
+    codes = np.frombuffer(content, np.uint8)
+    ends = np.flatnonzero(codes == ord("\n"))
+    if not ends.size:
+        ends = np.flatnonzero(codes == ord("\r"))  # lines may end in carriage returns alone
+    marks = codes == ord('"')
+    marks[:comment_bytes] = False
+    outside = ends[np.cumsum(marks)[ends] % 2 == 0]
+    if max_lines is not None:
+        outside = outside[outside >= comment_bytes][: max_lines + 1]
+    width = _measure_character(content)
+    return (int(outside[-1]) // width + 1) * width if outside.any() else 0
+
+
+def _measure_character(content: bytes) -> int:
+    """Return the number of bytes of a character, and so of a line end, in the encoding of the content."""
+    if content[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return 4
+    return 2 if content[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in content[:64] else 1
+
+
+def _cut_rows(table: Table) -> Table:
+    """Return the first rows without notes on rows, which are written when all rows have been read."""
+    of_rows = ("blank row", "fewer fields", "several lines")
+    notes = tuple(note for note in table.notes if not any(words in note for words in of_rows))
+    return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
+
+
+def describe_parquet(path: File, name: str, small_cells: int) -> tuple[Relation, Table]:
+    """Return the relation of a Parquet file with its first rows, or all rows if it has so few cells."""
+    import duckdb
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    remedy = "Export it again; a Parquet file must be copied whole"
+    damaged = refuse("the Parquet file is damaged or cut off", remedy=remedy)
+    try:
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
+            schema, num_rows = file.schema_arrow, file.metadata.num_rows
+            groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
+        raise damaged from None
+    columns = tuple(map(str, schema.names))
+    if not columns:
+        raise refuse("the Parquet file has no columns", remedy="Choose another file")
+    refuse_many_columns(len(columns))
+    # A kilobyte can hold hundreds of megabytes of one cell; lines of text are held to the same size.
+    if any(group.total_byte_size > MAX_LINE_BYTES * group.num_rows + _GROUP_BYTES for group in groups):
+        message = f"rows of the Parquet file have more than {MAX_LINE_BYTES:,} bytes"
+        raise refuse(message, remedy="Leave out columns of long texts or pictures")
+    is_small = num_rows * len(columns) <= small_cells
+    with nullcontext(None) if isinstance(path, MemoryFile) else closing(Workspace()) as workspace:
+        safe = path if workspace is None else safe_path(path, workspace)
+        try:
+            with closing(Duck([safe], None if workspace is None else workspace.folder)) as duck:
+                described = duck.rows(f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(columns))}")
+                types = tuple(str(row[1]) for row in described)
+                relation = Relation(safe, name, FileKind.PARQUET, columns, types=types)
+                # DuckDB writes the cells as text, so that they look as they will be counted.
+                as_texts = replace(relation, text_columns=frozenset(columns))
+                frame = read_cells(duck, as_texts, num_rows if is_small else HEAD_ROWS)
+        except duckdb.Error as error:
+            if "encrypted" in str(error):  # its columns, under a footer that is not
+                raise refuse("the Parquet file is encrypted", remedy=NOT_ENCRYPTED) from None
+            raise damaged from None
+    table = build_table(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
+    times = find_times(table.columns, schema.types) | find_times(table.columns, types)
+    notes = table.notes
+    # DuckDB reads these as floating-point numbers.
+    if rounded := [f.name for f in schema if pa.types.is_decimal256(f.type) and f.type.precision > 38]:
+        message = f"Column {shorten(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
+        notes = (f"{message}: only the first 15 of a number count.", *notes)
+    table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=times, notes=notes)
+    if is_small:
+        return Relation.of_table(table), table
+    return replace(relation, path=path, columns=table.columns), table

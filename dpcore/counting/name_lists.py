@@ -1,0 +1,78 @@
+"""Public lists of the names of items."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from dpcore.common.checks import refuse
+from dpcore.counting.formats import decode
+from dpcore.dataset import LONGEST_TASK_NAME
+
+MAX_LINES = 1_000_000
+_DELIMITERS = ("::", "\t", "|", ";", ",")
+
+
+def read_names(content: bytes) -> dict[str, str]:
+    """Read the name of each item.
+
+    Args:
+        content: Text with one item per line: its id as in the data, its name, and further fields, separated by ``::``
+            (MovieLens 1M and 10M), ``|`` (100K), tabs, semicolons or commas (20M).
+
+    Returns:
+        Names by id; a header line counts as a further item, which no row names.
+
+    Raises:
+        InvalidInput: It is not text, too long, or does not have two columns.
+    """
+    text, _, _ = decode(content)
+    lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
+    if len(lines) > MAX_LINES:
+        raise refuse(
+            f"the list has more than {MAX_LINES:,} lines", remedy="Leave out items that nobody rated"
+        )
+    best = Counter(_first_mark(line) for line in lines[:50]).most_common(1)[0][0] if lines else ","
+    rows = [line.split(best) for line in lines]
+    if len(best) == 1 and best != "|":
+        rows = []
+        with suppress(csv.Error):
+            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best))
+    names = {
+        row[0].strip(): row[1].strip()[:LONGEST_TASK_NAME] for row in rows if len(row) > 1 and row[1].strip()
+    }
+    if len(names) < len(lines) / 2 or not names:
+        raise refuse(
+            "the list has no two columns",
+            remedy="Bring one item a line, its id first and then its name, with a comma, a tab or :: between them",
+        )
+    return names
+
+
+def _first_mark(line: str) -> str:
+    """Return the separator after the id; later separators may be part of names, or between genres."""
+    marks = {line.index(mark): mark for mark in reversed(_DELIMITERS) if mark in line}
+    return marks[min(marks)] if marks else ","
+
+
+def choose_names(
+    ids: Sequence[str], names: Mapping[str, str] | None, is_private: bool, noun: str = "item"
+) -> tuple[str, ...]:
+    """Return the names of items on a page.
+
+    Items of the list have their name. Other items have their id if the data are public. In private data an id may be
+    known to one user alone, so they have a number from 0.
+
+    Args:
+        ids: Ids of the items in the rows, `Dataset.task_names`.
+        names: The public list, by id; None if there is none.
+        is_private: True if the rows are private.
+        noun: Word before a number.
+    """
+    known_names = names or {}
+    return tuple(
+        known_names.get(each, f"{noun} {index}" if is_private else each) for index, each in enumerate(ids)
+    )

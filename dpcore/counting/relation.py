@@ -1,0 +1,368 @@
+"""Files as relations: the SQL through which DuckDB reads the rows of each, and the cells of all of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpcore.common.checks import Problems, refuse
+from dpcore.common.workspace import Workspace
+from dpcore.counting import query
+from dpcore.counting.duck import WHOLE_NUMBERS, Duck, as_text, identifier, literal
+from dpcore.counting.formats import MAX_LINE_BYTES, File, MemoryFile, describe_file, plain_bytes
+from dpcore.data.column_names import shorten
+from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.data.tables import BLANKS, FileKind, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from ibis.expr.types import Value
+
+ASCII_SEPARATORS = "\x1f\x1e\x1d\x1c"
+"""Characters that occur in no text."""
+LARGE_BUFFER, SMALL_BUFFER = 32_000_000, 1_000_000
+"""Bytes of text read at once: DuckDB's default, and a small one for little memory (10 % slower)."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The rows of a file to count, and how DuckDB reads them; all relations of a source have the same columns.
+
+    Attributes:
+        path: Path of the file.
+        name: Display name.
+        kind: Format of the content.
+        columns: Its columns, from left to right.
+        packing: ``gzip`` or ``zstd`` if it is compressed, else empty.
+        encoding: Python's name of the encoding of text.
+        delimiter: Delimiter of text; empty if there is one column.
+        skip: Number of lines of text above the header, or above the first row if there is no header.
+        marked_separator: Separator of text whose lines are rewritten before they are counted; empty for none.
+        has_header: True if the first line of text names the columns.
+        keys: Keys of the columns of JSON, as they are written.
+        types: DuckDB's types of the columns of Parquet.
+        stamp: Result of `stamp_of` when the file was inspected.
+        table: All its rows, if they are in memory; the file is then not read again.
+        short_rows: True if some rows have fewer fields than the header.
+        buffer: Bytes of text that are read at once; every thread has several buffers. DuckDB requires a multiple of 16.
+        is_single_threaded: True if a single thread reads the file.
+        text_columns: Columns that are read as text, as their types differ between the files (`find_mixed_columns`).
+    """
+
+    path: File
+    name: str
+    kind: FileKind
+    columns: tuple[str, ...]
+    packing: str = ""
+    encoding: str = "utf-8"
+    delimiter: str = ""
+    skip: int = 0
+    marked_separator: str = ""
+    has_header: bool = True
+    keys: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    stamp: tuple[int, int] = (0, 0)
+    table: Table | None = None
+    short_rows: bool = False
+    buffer: int = LARGE_BUFFER
+    is_single_threaded: bool = False
+    text_columns: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_table(cls, table: Table) -> Relation:
+        """Return the relation of a table in memory."""
+        path = MemoryFile(b"")
+        return cls(path, table.name, FileKind.TEXT, table.columns, delimiter=table.delimiter, table=table)
+
+    @property
+    def is_text(self) -> bool:
+        """Return True if a text file is read."""
+        return self.kind is FileKind.TEXT and self.table is None
+
+    @property
+    def separator(self) -> str:
+        """Return the delimiter for readers; for one column, a character that occurs in no text."""
+        return self.delimiter or ASCII_SEPARATORS[0]
+
+    def open_bytes(self) -> AbstractContextManager[IO[bytes]]:
+        """Open the uncompressed bytes of the file, as `formats.plain_bytes`."""
+        return plain_bytes(self.path, self.packing, self.name)
+
+
+def stamp_of(path: File) -> tuple[int, int]:
+    """Return the size and the modification time, which change when the file is written to."""
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns
+
+
+def refuse_changed(relations: Sequence[Relation], since: str) -> None:
+    """Raise InvalidInput if files are gone or were written to; ``since`` is the end of that sentence."""
+    with Problems() as problems:
+        for relation in relations:
+            if relation.table is not None:
+                continue
+            location = describe_file(relation.name)
+            try:
+                is_changed = stamp_of(relation.path) != relation.stamp
+            except OSError:
+                message = "the file is no longer there, or cannot be read"
+                problems.add(message, location, "Put it back, or choose it anew")
+                continue
+            if is_changed:
+                remedy = "Choose it again once nothing writes to it, or count a copy"
+                problems.add(f"the file was written to {since}", location, remedy)
+
+
+def safe_path(path: File, workspace: Workspace) -> File:
+    """Return the path, or a link to it if DuckDB would take it as a pattern."""
+    if isinstance(path, MemoryFile):
+        return path
+    path = path.resolve()
+    if not set("*?[]{}") & set(str(path)):
+        return path
+    link = workspace.folder / f"file{len(list(workspace.folder.iterdir()))}"
+    try:
+        link.symlink_to(path)
+    except OSError:
+        message = "the path holds one of the characters * ? [ ] { }"
+        raise refuse(message, remedy="Rename the file or its folder") from None
+    return link
+
+
+def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
+    """Return the roles with the column names of `union`."""
+    names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
+    renamed: dict[str, Any] = {
+        role: names.get(getattr(roles, role)) for role in ("user", "task", "value", "size", "users")
+    }
+    for role in ("further_user", "further_task"):
+        renamed[role] = tuple(names[column] for column in getattr(roles, role))
+    return replace(roles, **renamed)
+
+
+# --- rows ---------------------------------------------------------------------------------------------------
+
+ROW = "row_"
+"""Name of the column of `union` that numbers the rows of a file from 1."""
+
+
+def union(
+    relations: Sequence[Relation], columns: Sequence[str], missing: MissingUsers, numbered: bool = False
+) -> str:
+    """Return the SQL of all rows of all files: ``c0``, ``c1`` ... in the order of ``columns``, and `ROW`."""
+    return " UNION ALL ".join(_select_rows(relation, columns, missing, numbered) for relation in relations)
+
+
+def _select_rows(relation: Relation, columns: Sequence[str], missing: MissingUsers, numbered: bool) -> str:
+    cells = {column: _cell_sql(relation, index) for index, column in enumerate(relation.columns)}
+    selected = [f"{cells[column]} AS c{index}" for index, column in enumerate(columns)]
+    rows = scan(relation)
+    if numbered:
+        selected.append(ROW)
+        if relation.table is None:
+            rows = f"(SELECT *, row_number() OVER () AS {ROW} FROM {rows})"
+    condition = ""
+    if relation.is_text and missing is MissingUsers.ONE_USER and len(cells) > 1:
+        # A blank line names no user, but it is not a row either.
+        filled = " OR ".join(f"trim(x{index}, {literal(BLANKS)}) <> ''" for index in range(len(cells)))
+        condition = f" WHERE {filled}"
+    return f"SELECT {', '.join(selected)} FROM {rows}{condition}"
+
+
+def to_arrow_table(table: Table) -> pa.Table:
+    """Return a table in memory as an Arrow table for DuckDB; an empty cell is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns: dict[str, Any] = {}
+    for index in range(table.frame.shape[1]):
+        cells = pa.chunked_array(pa.array(table.frame.iloc[:, index], pa.string()))
+        columns[f"x{index}"] = pc.if_else(pc.equal(cells, ""), None, cells)
+    return pa.table({**columns, ROW: np.arange(1, len(table.frame) + 1)})
+
+
+def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> pd.DataFrame:
+    """Read the rows of one file as text without blanks around it, in their order; missing cells are empty."""
+    columns = range(len(relation.columns))
+    texts = [f"{_cell_sql(relation, index)}::VARCHAR AS x{index}" for index in columns]
+    quoted = relation.kind is FileKind.TEXT
+    cells = [f"coalesce({trim_sql(f'x{index}', quoted)}, '') AS x{index}" for index in columns]
+    limit = "" if max_rows is None else f" LIMIT {max_rows}"
+    rows = f"(SELECT {', '.join(texts)} FROM {scan(relation)}{limit})"
+    with duck.in_order():
+        table = duck.connection.sql(f"SELECT {', '.join(cells)} FROM {rows}").to_arrow_table()
+    frame: pd.DataFrame = table.to_pandas()
+    return frame.set_axis(relation.columns, axis=1)
+
+
+def find_mixed_columns(relations: Sequence[Relation]) -> frozenset[str]:
+    """Return the columns whose types in the files have no common exact type."""
+
+    def list_types(column: str) -> set[str]:
+        types = {r.types[r.columns.index(column)] if r.types else "VARCHAR" for r in relations}
+        return {"BIGINT" if column_type in WHOLE_NUMBERS else column_type for column_type in types}
+
+    return frozenset(column for column in relations[0].columns if len(list_types(column)) > 1)
+
+
+def scan(relation: Relation, rejects: bool = False) -> str:
+    """Return the SQL that reads one file, with the columns ``x0``, ``x1`` and so on.
+
+    With ``rejects``, lines that cannot be read go to DuckDB's table of rejected lines.
+    """
+    if relation.table is not None:
+        return identifier(str(relation.path))
+    if relation.kind is FileKind.PARQUET:
+        return parquet_scan(relation.path, len(relation.columns))
+    path = literal(str(relation.path))
+    packing = f"hive_partitioning = false, compression = '{relation.packing or 'none'}'"
+    if relation.kind is FileKind.JSON:
+        return _scan_json(relation.keys, f"{path}, format = 'newline_delimited', {packing}")
+    columns = ", ".join(f"'x{index}': 'VARCHAR'" for index in range(len(relation.columns)))
+    # DuckDB includes the line end in the size of a line.
+    options = [
+        f"auto_detect = false, header = {relation.has_header}, skip = {relation.skip}, {packing}",
+        f"columns = {{{columns}}}, delim = {literal(relation.separator)}, quote = '\"', escape = '\"'",
+        f"max_line_size = {MAX_LINE_BYTES + 2}, buffer_size = {relation.buffer}",
+        *(["null_padding = true"] if relation.short_rows else []),
+        *(["parallel = false"] if relation.is_single_threaded else []),
+        *(["store_rejects = true"] if rejects else []),
+    ]
+    return f"read_csv({path}, {', '.join(options)})"
+
+
+def parquet_scan(path: File, columns: int) -> str:
+    """Return the SQL that reads a Parquet file, with the columns ``x0``, ``x1``, … in place of their names.
+
+    DuckDB treats names that differ only in case as equal, and takes ``name=value`` in a path as a column. It also takes
+    a column as free of NaN because its statistics, which exclude NaN, show none
+    (https://github.com/duckdb/duckdb/issues/25521).
+    """
+    names = ", ".join(f"x{index}" for index in range(columns))
+    options = "hive_partitioning = false, can_have_nan = true"
+    return f"read_parquet({literal(str(path))}, {options}) AS rows({names})"
+
+
+def _scan_json(keys: Sequence[str], options: str) -> str:
+    if len({key.lower() for key in keys}) == len(keys) and "" not in keys:
+        columns = ", ".join(f"{literal(key)}: 'JSON'" for key in keys)
+        names = ", ".join(f"x{index}" for index in range(len(keys)))
+        return f"read_json({options}, columns = {{{columns}}}) AS rows({names})"
+    # Keys that differ only in case, or an empty key, cannot be DuckDB columns, but their values can be extracted.
+    pointers = ["/" + key.replace("~", "~0").replace("/", "~1") for key in keys]
+    selected = ", ".join(f"json->{literal(pointer)} AS x{index}" for index, pointer in enumerate(pointers))
+    is_object = "CASE json_type(json) WHEN 'OBJECT' THEN true ELSE error('not an object') END"
+    return f"(SELECT {selected} FROM read_json_objects({options}) WHERE {is_object}) AS rows"
+
+
+# --- cells --------------------------------------------------------------------------------------------------
+
+FAR_QUOTED = r"^ {2,}\"([^\"]*)\" *$"
+"""A quoted field after several blanks; DuckDB takes its quotation marks as text, but not after one blank."""
+
+
+def _cell_sql(relation: Relation, index: int) -> str:
+    """Return the SQL of one column of a file, as it is counted."""
+    column = f"x{index}"
+    if relation.kind is FileKind.JSON:
+        text, number = f"{column}->>'$'", f"TRY_CAST({column}->>'$' AS DOUBLE)"
+        return (
+            f"CASE json_type({column}) WHEN 'DOUBLE' THEN {as_text(number, 'DOUBLE', text)} ELSE {text} END"
+        )
+    if relation.kind is FileKind.PARQUET and (
+        relation.columns[index] in relation.text_columns or relation.types[index] == "BLOB"
+    ):
+        return as_text(column, relation.types[index])
+    return column
+
+
+def trim_sql(cell: str, quoted: bool = True) -> str:
+    """Return the SQL of a cell without blanks around it; testing first takes a third of the time of trimming all."""
+    inner = f"regexp_replace({cell}, {literal(FAR_QUOTED)}, '\\1')" if quoted else cell
+    return f"CASE WHEN {is_padded_sql(cell)} THEN trim({inner}, {literal(BLANKS)}) ELSE {cell} END"
+
+
+def is_padded_sql(cell: str) -> str:
+    """Return the SQL condition that a cell is empty or has blanks around it. Null for null.
+
+    By code point, every blank and the empty text sort before "!". If a cell begins without a blank, it has no quoted
+    field after several blanks.
+    """
+    return f"({cell} < '!' OR {cell}[-1] <= ' ')"
+
+
+def clean_sql(cell: str) -> str:
+    """Return the SQL of a cell cleaned like a column name; 65279 is a byte-order mark."""
+    return f"trim(regexp_replace(replace({cell}, chr(65279), ''), '\\s+', ' ', 'g'))"
+
+
+def comparable_sql(column: str, column_type: Any) -> str:
+    """Return the SQL of a cell for comparing rows; null for an empty cell."""
+    if column_type.is_string():
+        return f"nullif({trim_sql(column)}, '')"
+    return f"CASE WHEN NOT isnan({column}) THEN {column} END" if column_type.is_floating() else column
+
+
+@functools.cache
+def _array_extract() -> Any:
+    import ibis
+
+    def array_extract(text: str, index: int) -> str: ...  # type: ignore[empty-body]
+
+    return ibis.udf.scalar.builtin(array_extract)
+
+
+def keep_text(column: Value) -> Value:
+    """Return the column unchanged."""
+    return column
+
+
+def strip_padded(column: Any) -> Any:
+    """Strip a column as `query.strip_text`, after a test: stripping 10 million cells takes 2 s, the test 0.2 s."""
+    unquoted = column.re_replace(FAR_QUOTED, r"\1") if column.type().is_string() else column
+    # As `is_padded_sql`; Ibis's own SQL for the last character takes DuckDB several times as long.
+    padded = (column < "!") | (_array_extract()(column, -1) <= " ")
+    return padded.ifelse(query.strip_text(unquoted), column)
+
+
+_TIMES = {
+    "interval": "durations",
+    "month_day_nano_interval": "durations",
+    "duration": "durations",
+    "date": "dates",
+    "time": "times of day",
+    "timestamp": "points in time",
+}
+"""What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
+_TIME_REMEDIES = {
+    "durations": "Convert them to numbers in a unit that you choose, such as seconds: "
+    "column.dt.total_seconds() in pandas and Polars, epoch(column) in DuckDB",
+    "dates": "Convert them to numbers, such as days since a public date, or choose another column",
+    "times of day": "Convert them to numbers, such as seconds since midnight, or choose another column",
+    "points in time": "Convert them to numbers, such as seconds since a public date, or choose another column",
+}
+
+
+def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:
+    """Return the kind of time of each column of durations, dates or times, by name."""
+    type_names = {column: str(its_type).lower() for column, its_type in zip(columns, types, strict=True)}
+    return {
+        column: time_kind
+        for column, type_name in type_names.items()
+        for beginning, time_kind in _TIMES.items()
+        if type_name.startswith(beginning)
+    }
+
+
+def refuse_times(problems: Problems, times: Mapping[str, str], column: str | None) -> None:
+    """Add a problem if a column of numbers has durations, dates or times: a bound on them would have no unit."""
+    if column is not None and column in times:
+        time_kind = times[column]
+        remedy = _TIME_REMEDIES[time_kind]
+        problems.add(f"column {shorten(column)} holds {time_kind}, not numbers", remedy=remedy)

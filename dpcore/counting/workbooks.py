@@ -1,0 +1,450 @@
+"""Reading Excel workbooks as tables of text cells, with one row of XML in memory at a time."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
+from xml.parsers import expat
+
+import numpy as np
+
+from dpcore.common import wording
+from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common.progress import ShouldStop
+from dpcore.counting.duck import StoppedError, check_stop
+from dpcore.counting.formats import File
+from dpcore.data.column_names import count_titles, refuse_many_columns, word_set
+from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, build_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from openpyxl import Workbook
+
+MAX_WORKBOOK_BYTES = 1_000_000_000
+"""Largest unpacked size of a workbook; some grow a thousandfold when unpacked."""
+MAX_BESIDE_BYTES = 100_000_000
+"""Largest unpacked size besides the sheets, mostly shared texts, which take six times as much memory in Python."""
+MAX_TREE_BYTES = 20_000_000
+"""Largest unpacked size of a part that openpyxl parses to a tree of objects, such as formats."""
+MAX_TREE_TAGS = 300_000
+"""Largest number of tags in such a part, a kilobyte each in Python; Excel has at most 64,000 cell formats."""
+MAX_SHEET_ROWS = 1_048_576
+"""Largest number of rows, as in Excel. A file may claim any number; a kilobyte unpacks to millions of empty rows."""
+MAX_SHEET_CELLS = 12_000_000
+"""Largest number of cells read, and of cells of the table (as wide as its widest row): half a minute of work."""
+MAX_SHEET_CHARACTERS = 250_000_000
+"""Largest number of characters in all cells of a sheet."""
+PACKED_CELLS = 200_000
+"""Largest number of cells of a sheet that are kept as Python objects, plus a row."""
+PACKED_CHARACTERS = 10_000_000
+"""Largest number of characters that are kept as Python objects, plus those of a row."""
+MAX_CELL_CHARACTERS = 120_000
+"""Longest text of a cell. Excel's limit is 32,767 characters, but other programs write more."""
+MAX_TAG_BYTES = 1_000_000
+"""Longest tag or comment, which expat keeps in memory until it ends."""
+MAX_DEPTH = 100
+"""Largest depth of nested elements, which expat keeps in memory while they are open."""
+AS_CSV = "Save it as CSV (UTF-8) and choose that file"
+_BLOCK = 1 << 16
+_DIGITS = "0123456789"
+
+
+def _cell_text(value: Any) -> str:
+    """Return a value as text; a missing one is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value).strip(BLANKS)
+
+
+def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) -> Table:
+    """Read the first sheet of an Excel workbook; formulas have the value that Excel stored, and are not run.
+
+    Raises:
+        InvalidInput: Damaged, protected, empty, or too large.
+    """
+    _refuse_bombs(path)
+    rows = _SheetRows()
+    try:
+        with path.open("rb") as file, _Archive(file) as archive:
+            sheet_name, notes = _read_first_sheet(archive, rows, should_stop)
+    except (InvalidInput, StoppedError):
+        raise
+    except Exception:  # openpyxl raises any exception on damaged files, and may quote their cells
+        message = "the Excel workbook is damaged or protected"
+        raise refuse(message, remedy="Save it again, or save it as CSV (UTF-8)") from None
+    if not rows.numbers:
+        raise refuse("the first sheet is empty", remedy="Put the table on the first sheet")
+    lines = np.array(rows.numbers, np.int64)
+    cells = rows.cells()
+    if num_titles := count_titles(cells):
+        lines, cells = lines[num_titles:], cells.iloc[num_titles:].reset_index(drop=True)
+        notes.append(f"The names of the columns are in line {lines[0]:,}; the title above them was left out.")
+    header = [str(cell) for cell in cells.iloc[0]]
+    table = build_table(header, cells.iloc[1:].reset_index(drop=True), lines, name)
+    layout = FileLayout(name, FileKind.WORKBOOK, skip=int(lines[0]) - 1, sheet=sheet_name)
+    return replace(table, notes=(*notes, *table.notes), layouts=(layout,))
+
+
+class _Archive(zipfile.ZipFile):
+    """A workbook archive that limits the size of parts that are parsed to trees of objects."""
+
+    def read(self, name: Any, pwd: bytes | None = None) -> bytes:
+        """Return a part; raise ValueError if it is too large."""
+        content = b"" if self.getinfo(name).file_size > MAX_TREE_BYTES else super().read(name, pwd)
+        if not content or content.count(b"<") > MAX_TREE_TAGS or b"<!DOCTYPE" in content:
+            raise ValueError("a list of formats or sheets is longer than Excel can write it")
+        return content
+
+
+def _read_first_sheet(
+    archive: _Archive, rows: _SheetRows, should_stop: ShouldStop | None
+) -> tuple[str, list[str]]:
+    """Read the first visible sheet into ``rows``; return its name, empty for the first sheet of all, and the notes."""
+    from openpyxl.reader.excel import ExcelReader
+    from openpyxl.styles.stylesheet import apply_stylesheet
+    from openpyxl.xml.constants import SHARED_STRINGS
+
+    reader = ExcelReader(archive.fp, read_only=True, data_only=True, keep_links=False)
+    reader.archive = archive
+    reader.read_manifest()
+    reader.read_workbook()
+    apply_stylesheet(archive, reader.wb)
+    sheets = [
+        (sheet, sheet_part.target)
+        for sheet, sheet_part in reader.parser.find_sheets()
+        if sheet_part.target in reader.valid_files and "chartsheet" not in sheet_part.Type
+    ]
+    if not sheets:
+        return "", []
+    sheet, part_name = next((each for each in sheets if each[0].state == "visible"), sheets[0])
+    texts: list[str] = []
+    if (shared := reader.package.find(SHARED_STRINGS)) is not None:
+        with archive.open(shared.PartName[1:]) as stream:
+            texts = shared_texts(stream, should_stop)
+    content = SheetReader(reader.wb, texts, MAX_SHEET_ROWS, MAX_SHEET_CELLS, should_stop)
+    with archive.open(part_name) as stream:
+        for number, row in content.rows(stream):
+            rows.add(number, row)
+    is_first = sheet is sheets[0][0]
+    which = "first" if is_first or sheet.state != "visible" else "first visible one"
+    notes = [f"The {which} of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
+    if merged := content.merged_ranges:
+        ranges = wording.counted(merged, "range of cells is", "ranges of cells are")
+        others = "the first cell of each counts, and the others as missing"
+        notes.append(f"{ranges} merged: {others}. Fill them first.")
+    return "" if is_first else sheet.name, [*notes, *rows.errors()]
+
+
+# Content of a cell whose formula failed; a sheet with lookups of users has one for every user not found.
+_ERRORS = word_set(
+    "#N/A #REF! #VALUE! #NAME? #DIV/0! #NUM! #NULL! #SPILL! #CALC! #FIELD! #BLOCKED! #CONNECT!"
+)
+
+
+class _SheetRows:
+    """The rows of a sheet with content, as text; all but the last thousands of cells are packed.
+
+    A cell as a Python object takes 60 bytes or more; packed it takes its text and 8 bytes.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._unpacked: list[list[str]] = []
+        self._unpacked_cells, self._unpacked_characters = 0, 0
+        self._characters, self._widest = 0, 0
+        self._packed: list[pd.DataFrame] = []
+        self._errors, self._first_error = 0, 0
+
+    def add(self, number: int, row: Sequence[Any]) -> None:
+        """Add a row, with cells of failed formulas emptied."""
+        cells = [_cell_text(value) for value in row]
+        if not any(cells):
+            return
+        while not cells[-1]:
+            cells.pop()
+        refuse_many_columns(len(cells), f"row {number:,}")
+        for index, cell in enumerate(cells):
+            if cell in _ERRORS:
+                cells[index] = ""
+                self._errors, self._first_error = self._errors + 1, self._first_error or number
+        self.numbers.append(number)
+        self._unpacked.append(cells)
+        self._unpacked_cells += len(cells)
+        self._unpacked_characters += (characters := sum(map(len, cells)))
+        self._characters += characters
+        self._widest = max(self._widest, len(cells))
+        if self._widest * len(self.numbers) > MAX_SHEET_CELLS:
+            raise too_many_cells(MAX_SHEET_CELLS, number)
+        if self._characters > MAX_SHEET_CHARACTERS:
+            message = f"the cells have more than {MAX_SHEET_CHARACTERS:,} characters"
+            raise refuse(message, f"row {number:,}", "Leave out columns of long text")
+        if self._unpacked_cells > PACKED_CELLS or self._unpacked_characters > PACKED_CHARACTERS:
+            self._pack()
+
+    def _pack(self) -> None:
+        import pandas as pd
+
+        width = max(map(len, self._unpacked))
+        full = [cells + [""] * (width - len(cells)) for cells in self._unpacked]
+        self._packed.append(pd.DataFrame(full, dtype="str"))
+        self._unpacked, self._unpacked_cells, self._unpacked_characters = [], 0, 0
+
+    def cells(self) -> pd.DataFrame:
+        """Return all rows, as wide as the widest, with empty strings for missing cells. Call it once."""
+        import pandas as pd
+
+        if self._unpacked:
+            self._pack()
+        packed, self._packed = self._packed, []
+        return packed[0] if len(packed) == 1 else pd.concat(packed, ignore_index=True).fillna("")
+
+    def errors(self) -> list[str]:
+        """Write the note on the cells of failed formulas."""
+        if not self._errors:
+            return []
+        cells = wording.counted(self._errors, "cell holds", "cells hold")
+        count = wording.agreeing(self._errors, "counts", "count")
+        first = f"(first: line {self._first_error:,})"
+        return [f"{cells} an error of a formula, such as #N/A, and {count} as missing {first}."]
+
+
+def _refuse_bombs(path: File) -> None:
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+            other_bytes = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
+        raise refuse("the Excel workbook is damaged", remedy="Save it again, or as CSV") from None
+    if size > MAX_WORKBOOK_BYTES:
+        message = f"the workbook unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
+        raise refuse(message, remedy=AS_CSV)
+    if other_bytes > MAX_BESIDE_BYTES:
+        message = f"the workbook has {other_bytes:,} bytes beside its sheets"
+        raise refuse(f"{message}; at most {MAX_BESIDE_BYTES:,} are read", remedy=AS_CSV)
+
+
+# --- the XML of a sheet and of its shared texts ------------------------------------------------------------
+
+
+class _TextCollector(ABC):
+    """A parser that collects the text of the elements that `_begin` marks, and nothing else."""
+
+    def __init__(self, should_stop: ShouldStop | None) -> None:
+        self._should_stop = should_stop
+        self._collects, self._pieces, self._length = False, list[str](), 0
+        self._in_phonetic, self._depth = False, 0
+
+    def parse(self, stream: IO[bytes]) -> Iterator[None]:
+        """Read the XML, and yield after each block.
+
+        Raises:
+            ValueError: It is not XML, or no workbook would contain it.
+        """
+        parser, num_bytes = expat.ParserCreate(), 0
+        parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
+        parser.CharacterDataHandler = self._collect
+        parser.StartDoctypeDeclHandler = _refuse_declarations
+        while block := stream.read(_BLOCK):
+            check_stop(self._should_stop)
+            parser.Parse(block, False)
+            num_bytes += len(block)
+            if num_bytes - parser.CurrentByteIndex > MAX_TAG_BYTES:
+                raise ValueError("a tag of a sheet does not end")
+            yield
+        parser.Parse(b"", True)
+        yield
+
+    @abstractmethod
+    def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+        """Handle the start of an element; return True if its text must be collected."""
+
+    @abstractmethod
+    def _finish(self, name: str) -> None:
+        """Handle the end of an element."""
+
+    @property
+    def _location(self) -> str:
+        """Return the location as text; empty if there is none."""
+        return ""
+
+    def _take_text(self) -> str:
+        """Return the collected text, and reset it."""
+        text = "".join(self._pieces)
+        self._pieces, self._length = [], 0
+        return text
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(":")[2]
+        self._in_phonetic |= name == "rPh"
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ValueError("elements of a sheet lie too deep within each other")
+        self._collects = self._begin(name, attributes) and not self._in_phonetic
+
+    def _end(self, name: str) -> None:
+        name = name.rpartition(":")[2]
+        self._in_phonetic &= name != "rPh"
+        self._depth -= 1
+        self._collects = False
+        self._finish(name)
+
+    def _collect(self, text: str) -> None:
+        if self._collects:
+            self._pieces.append(text)
+            self._length += len(text)
+            if self._length > MAX_CELL_CHARACTERS:
+                message = f"a cell has more than {MAX_CELL_CHARACTERS:,} characters"
+                raise refuse(message, self._location, "Leave out columns of long text")
+
+
+def _refuse_declarations(*_: object) -> None:
+    """Raise ValueError for declarations, which no workbook has: an entity of a few bytes can expand to billions."""
+    raise ValueError("a sheet declares entities")
+
+
+def too_many_cells(max_cells: int, number: int) -> InvalidInput:
+    """Return the error for a sheet with too many cells, which names a row."""
+    message = f"the sheet has more than {max_cells:,} cells"
+    return refuse(message, f"row {number:,}", f"{AS_CSV}, or leave out columns")
+
+
+class _SharedTexts(_TextCollector):
+    def __init__(self, should_stop: ShouldStop | None) -> None:
+        super().__init__(should_stop)
+        self.texts: list[str] = []
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+        return name == "t"
+
+    def _finish(self, name: str) -> None:
+        if name == "si":
+            # Excel writes an underscore before an apparent escape as x005F_.
+            self.texts.append(self._take_text().replace("x005F_", ""))
+
+
+def shared_texts(stream: IO[bytes], should_stop: ShouldStop | None) -> list[str]:
+    """Read the shared texts, to which cells refer by number.
+
+    Raises:
+        InvalidInput: A text is too long.
+        ValueError: The XML is damaged.
+    """
+    collector = _SharedTexts(should_stop)
+    for _ in collector.parse(stream):
+        pass
+    return collector.texts
+
+
+class SheetReader(_TextCollector):
+    """A reader of the rows of a sheet.
+
+    Args:
+        book: Its workbook, which has the formats of dates.
+        texts: The shared texts.
+        max_rows: Largest row number.
+        max_cells: Largest number of cells, including those without a value.
+        should_stop: Called often.
+
+    Attributes:
+        merged_ranges: Number of ranges of merged cells, after all rows were read.
+    """
+
+    def __init__(
+        self, book: Workbook, texts: Sequence[str], max_rows: int, max_cells: int,
+        should_stop: ShouldStop | None,
+    ) -> None:  # fmt: skip
+        super().__init__(should_stop)
+        from openpyxl.utils import column_index_from_string, datetime
+
+        self.merged_ranges, self._num_cells, self._num_others = 0, 0, 0
+        self._book, self._texts, self._max_rows, self._max_cells = book, texts, max_rows, max_cells
+        self._column_of, self._datetime = column_index_from_string, datetime
+        self._number, self._last_number = 0, 0
+        self._column, self._cell = 0, dict[str, str]()
+        self._text_element, self._row = "", list[Any]()
+        self._rows: list[tuple[int, list[Any]]] = []
+
+    def rows(self, stream: IO[bytes]) -> Iterator[tuple[int, list[Any]]]:
+        """Yield the number of each row with content, and its values from the first column on.
+
+        Raises:
+            InvalidInput: There are too many rows, or a text is too long.
+            ValueError: The XML is damaged.
+        """
+        for _ in self.parse(stream):
+            yield from self._rows
+            self._rows.clear()
+
+    @property
+    def _location(self) -> str:
+        return f"row {self._number:,}"
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> bool:
+        if name == self._text_element:
+            return True
+        if name == "c":
+            self._num_cells += 1
+            if self._num_cells > self._max_cells:
+                raise too_many_cells(self._max_cells, self._number)
+            self._cell = attributes
+            self._text_element = "t" if attributes.get("t") == "inlineStr" else "v"
+            coordinate = attributes.get("r")
+            self._column = self._column_of(coordinate.rstrip(_DIGITS)) if coordinate else self._column + 1
+        elif name == "row":
+            self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
+            self._column, self._row = 0, []
+            if self._number > self._max_rows:
+                message = f"the sheet has more than {self._max_rows:,} rows, which Excel cannot have"
+                raise refuse(message, remedy=AS_CSV)
+        elif name == "mergeCell":
+            self.merged_ranges += 1
+        else:
+            self._num_others += 1
+            if self._num_others > 2 * self._max_cells:
+                raise ValueError("a sheet holds more elements than its cells need")
+        return False
+
+    def _finish(self, name: str) -> None:
+        if name == "c":
+            self._text_element = ""
+            if text := self._take_text():
+                self._row += [None] * (self._column - len(self._row))
+                self._row[self._column - 1] = self._value(text)
+        elif name == "row" and self._row:
+            # A row after a later one is skipped, as openpyxl does in the programs.
+            if self._number > self._last_number:
+                self._rows.append((self._number, self._row))
+                self._last_number = self._number
+            self._row = []
+
+    def _value(self, text: str) -> Any:
+        """Return the value of a cell, as openpyxl would."""
+        cell_type = self._cell.get("t", "n")
+        if cell_type == "s":
+            return self._texts[int(text)]
+        if cell_type == "b":
+            return bool(int(text))
+        if cell_type == "d":
+            return self._datetime.from_ISO8601(text)
+        if cell_type != "n":
+            return text
+        number = float(text) if "." in text or "e" in text.lower() else int(text)
+        style = int(self._cell.get("s", 0))
+        if style not in self._book._date_formats:
+            return number
+        try:
+            is_duration = style in self._book._timedelta_formats
+            return self._datetime.from_excel(number, self._book.epoch, timedelta=is_duration)
+        except (OverflowError, ValueError):
+            return "#VALUE!"

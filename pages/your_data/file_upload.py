@@ -1,0 +1,491 @@
+"""The upload of tables: open the files, let the person correct the roles of columns, count the rows, drop the files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dpcore import counting
+from dpcore.common import wording
+from dpcore.common.checks import InvalidInput, describe_error
+from dpcore.common.privacy import Disclosure, ReleaseFacts
+from dpcore.common.progress import Progress, ShouldStop
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, explain_unused_values
+from dpcore.dataset import Contribution, Dataset
+from pages.shared.base import demo
+from pages.shared.data import uploads
+from pages.shared.fields import fields, jobs
+from pages.shared.session import own_tables, session
+from pages.your_data import contents
+from pages.your_data.question import QUESTION
+
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
+ENTRY = uploads.Entry(QUESTION, "upload_")
+WAIT_SECONDS = 3.0
+"""How long a look at files is waited for before the page goes on beside it."""
+_STOPPED = "Stopped; the data in use stay as they were."
+_CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
+
+
+def _key(name: str) -> str:
+    return QUESTION.key(f"upload_{name}")
+
+
+def _role_key(role: str) -> str:
+    return QUESTION.key("upload_role_") + role
+
+
+_LOOK_JOB = QUESTION.key("look_job")
+
+
+def is_local() -> bool:
+    """Return True if the app runs on the person's own computer (``make app``), so that it may read paths."""
+    return os.environ.get(LOCAL) == "1" and not demo.is_served()
+
+
+def is_waiting() -> bool:
+    """Return True if a file is being read or counted, or waits for *Use these data*."""
+    names = ("upload_table", "upload_pairs", "look_job", "upload_job")
+    return any(st.session_state.get(QUESTION.key(name)) is not None for name in names)
+
+
+def show_panel() -> None:
+    """Show all steps from files to a data set."""
+    if demo.is_served():
+        uploads.show_demo_notice()
+        return
+    st.session_state.setdefault(_key("stopped"), "")
+    _use_finished_jobs()
+    if jobs.watch(_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", measured=False):
+        st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
+        return
+    # The screen belongs to the questions about a file, and then to what its data show.
+    if is_waiting() or (session.is_file() and not ENTRY.problems):
+        with st.expander("Bring another file", icon=":material/upload_file:"):
+            _show_uploader()
+    else:
+        _show_uploader()
+    if not is_waiting():
+        _show_problems()
+    source: counting.Source | None = st.session_state.get(_key("table"))
+    distribution: Dataset | None = st.session_state.get(_key("pairs"))
+    roles: Roles | None = None
+    if distribution is not None:
+        _choose_distribution(distribution)
+    if source is not None:
+        roles = _choose_roles(source)
+        if uploads.use_or_discard("use_upload", "discard_upload", _discard):
+            _use_source(source, roles)
+    if is_waiting():
+        _show_problems()  # Next to the buttons of the file.
+    contents.show_recipes(roles)
+
+
+def _show_problems() -> None:
+    """Show the problems of the last files, or that reading or counting them was stopped."""
+    ENTRY.show_problems()
+    if stopped := st.session_state[_key("stopped")]:
+        st.info(stopped, icon=":material/stop_circle:")
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+
+def _show_uploader() -> None:
+    ENTRY.show(
+        "A table: one row per contribution, or one per user with a count, or a histogram; or a distribution of pairs "
+        "(up to 200 MB)",
+        "CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed with gzip or "
+        "Zstandard. Several files with the same columns count as one table. They are read on this computer, reduced to "
+        "counts, and dropped. Nothing is sent anywhere. A distribution of pairs is the JSON file that "
+        "`python -m dpcore.counting --distribution-to` writes, for *Per group*.",
+        _read_uploads,
+        multiple=True,
+    )
+    if is_local():
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.text_input(
+                "Or the path of a file on this computer, of any size",
+                key=_key("path"),
+                placeholder="/home/me/events.parquet",
+                help="It is counted where it lies, not copied. Several paths: put a semicolon between them.",
+                persist_state="session",
+            )
+            st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
+
+
+def _read_uploads(files: list[UploadedFile]) -> None:
+    """Open uploaded files: small ones from memory, large ones from a temporary folder."""
+    names = [file.name for file in files]
+    if sum(file.size for file in files) <= counting.HELD_BYTES:  # these never touch a disk (server.py)
+        memory_files = [counting.MemoryFile(file.getvalue()) for file in files]
+        ENTRY.drop(files)
+        _open_files(memory_files, names, None)
+        return
+    try:
+        workspace = counting.Workspace()
+        paths = []
+        for index, file in enumerate(files):
+            # The name is the person's; the file's own name is ours.
+            path = workspace.folder / f"upload{index}"
+            with path.open("wb") as target:
+                shutil.copyfileobj(file, target)
+            paths.append(str(path))
+    except (InvalidInput, OSError) as error:  # the first where not even the folder could be made
+        _discard()
+        ENTRY.refuse(describe_error(error), names)
+    else:
+        _open_files(paths, names, workspace)
+    finally:
+        ENTRY.drop(files)
+
+
+def _read_paths() -> None:
+    """Open the files at the paths that the person entered."""
+    text = str(st.session_state.get(_key("path")) or "")
+    folder = os.environ.get(FOLDER, "")  # the person's; the server runs in that of the app
+    texts = [path.strip().strip('"') for path in text.split(";") if path.strip()]
+    paths = [os.path.join(folder, os.path.expanduser(path)) for path in texts]
+    _open_files(paths, [os.path.basename(path) or path for path in paths], None)
+
+
+def _open_files(
+    paths: Sequence[str | counting.MemoryFile], names: Sequence[str], workspace: counting.Workspace | None
+) -> None:
+    """Open files as work beside the page, or read them as a distribution of pairs."""
+    _discard()
+    st.session_state[_key("stopped")] = ""
+    if counting.find_distributions(paths):
+        try:
+            st.session_state[_key("pairs")] = counting.read_distribution(paths, names)
+        except (InvalidInput, OSError) as refused:
+            ENTRY.refuse(describe_error(refused), names)
+        finally:
+            if workspace is not None:
+                workspace.close()
+        return
+
+    def work(_progress: Progress, should_stop: ShouldStop) -> tuple[counting.Source, Roles] | None:
+        try:
+            source = counting.open_files(paths, names, owned=workspace, should_stop=should_stop)
+            return source, source.roles
+        except BaseException as error:
+            if workspace is not None:
+                workspace.close()
+            if isinstance(error, counting.StoppedError):
+                return None
+            raise
+
+    # Nearly every file is read within this time; a workbook of a million rows is not, and then Stop is there.
+    jobs.start(_LOOK_JOB, tuple(names), work, WAIT_SECONDS)
+    _use_opened_files()
+
+
+def _use_opened_files() -> None:
+    """Show the columns of files that were opened, or why that failed."""
+    state = st.session_state
+    job: jobs.Job | None = state.get(_LOOK_JOB)
+    if job is None or job.running:
+        return
+    state[_LOOK_JOB] = None
+    if job.failed:
+        ENTRY.refuse(job.problems, job.question)
+        return
+    if job.result is None:
+        state[_key("stopped")] = _CUT_OFF if job.cut_off else _STOPPED
+        return
+    source, roles = job.result
+    if source.complete:
+        source.close()  # every row is in memory
+    known_file = own_tables.find_file(source.columns)
+    _propose(roles if known_file is None else known_file.roles)
+    stated_release = _find_stated_release(source, roles)
+    state[_key("table")], state[_key("copies")] = source, False
+    state[_key("public")] = Disclosure.PRIVATE if stated_release is None else Disclosure.DP_RELEASE
+    state[_key("names")] = ", ".join(source.columns)
+
+
+def _discard() -> None:
+    """Close and forget the file that waits."""
+    source: counting.Source | None = st.session_state.get(_key("table"))
+    if source is not None:
+        source.close()
+    st.session_state[_key("table")] = st.session_state[_key("pairs")] = None
+    ENTRY.refuse(())
+
+
+# --- columns ------------------------------------------------------------------------------------------------
+
+NO_COLUMN = "(none)"
+ROLE_LABELS = {
+    "user": "Who: the column that identifies a user",
+    "count": "Rows of each user",
+    "size": "Rows per user (size)",
+    "users": "Number of users of that size",
+    "value": "Value to average or add up (optional)",
+    "task": "Task, product or group (optional)",
+}
+OPTIONAL = ("value", "task")
+ROLES_OF = {
+    TableKind.EVENTS: ("user", "value", "task"),
+    TableKind.COUNTS: ("user", "count"),
+    TableKind.HISTOGRAM: ("size", "users"),
+    TableKind.PAIRS: ("user", "task", "count", "value"),
+}
+TABLE_KINDS = {
+    TableKind.EVENTS: "A contribution",
+    TableKind.COUNTS: "A user, with a count",
+    TableKind.HISTOGRAM: "A size, with its number of users",
+    TableKind.PAIRS: "A pair of user and group",
+}
+KIND_FOLLOWS = {
+    TableKind.EVENTS: "A user may have many rows.",
+    TableKind.COUNTS: "A column says how many rows they have.",
+    TableKind.HISTOGRAM: "So many users have so many rows each.",
+    TableKind.PAIRS: "An engine counted the rows of each.",
+}
+PUBLIC = {
+    Disclosure.PRIVATE: "No",
+    Disclosure.PUBLIC: "Yes: anybody may see them",
+    Disclosure.DP_RELEASE: "They are a DP release, as the file says",
+}
+PUBLIC_FOLLOWS = {
+    Disclosure.PRIVATE: "What is computed from them is for your eyes only; a bound is drawn with noise.",
+    Disclosure.PUBLIC: "Every number and plot may be published; a bound costs no ε.",
+    Disclosure.DP_RELEASE: "What is computed from them may be published; its ε was spent when it was made.",
+}
+MISSING_USERS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
+CONTRIBUTION = {
+    Contribution.ROWS: "A row",
+    Contribution.DISTINCT_TASKS: "A distinct task of a user (repeats count once)",
+    Contribution.TOTAL: "The total of the value (must not be negative)",
+}
+
+
+def _propose(roles: Roles) -> None:
+    """Set the widgets to these roles: guessed ones, or those of a known file with the same columns."""
+    state = st.session_state
+    for role in ROLE_LABELS:
+        state[_role_key(role)] = getattr(roles, role) or NO_COLUMN
+    state[_key("further")], state[_key("further_task")] = list(roles.further_user), list(roles.further_task)
+    state[_key("kind")], state[_key("contribution")] = roles.kind, roles.contribution
+    state[_key("missing")] = roles.missing_users
+
+
+def _find_stated_release(source: counting.Source, roles: Roles) -> ReleaseFacts | None:
+    """Return the DP release that the file claims to be, when read with these roles; None if it claims none."""
+    return source.stated_release if roles.kind is TableKind.HISTOGRAM else None
+
+
+def _choose_roles(source: counting.Source) -> Roles:
+    """Draw the first rows and the widgets; return the roles that the person has chosen."""
+    head = source.head
+    rows = wording.counted(len(head.frame), "row")
+    size = rows if source.complete else f"{_write_size(source.num_bytes)}, not yet counted"
+    uploads.show_file(source.name, size, len(source.columns), head)
+    if source.unnamed:
+        names = st.text_input(
+            "Names of the columns, with commas between",
+            key=_key("names"),
+            on_change=_rename,
+            persist_state="session",
+            help="The file names none. From left to right, as many as there are; programs will have them, too.",
+        )
+        try:
+            source.with_names(names.split(","))
+        except InvalidInput as refused:
+            fields.show_problems(refused.problems)
+    st.session_state.setdefault(_key("kind"), TableKind.EVENTS)
+    table_kind: TableKind = fields.radio(
+        "**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True, captions=KIND_FOLLOWS
+    )
+    st.markdown(":small[**2.** Which column is what?]")
+    with st.grid(3):
+        for role in ROLES_OF[table_kind]:
+            options = [*([NO_COLUMN] if role in OPTIONAL else []), *source.columns]
+            if st.session_state.get(_role_key(role)) not in options:
+                st.session_state[_role_key(role)] = options[0]
+            st.selectbox(ROLE_LABELS[role], options, key=_role_key(role), persist_state="session")
+    if table_kind is TableKind.EVENTS:
+        with st.expander("More about users, groups and rows"):
+            _show_event_choices(source)
+    roles = _read_roles(table_kind)
+    known_file = own_tables.find_file(source.columns)
+    explanation = explain_roles(roles)
+    if known_file and known_file.roles == roles:
+        explanation += f" As in {known_file.name}, which has the same columns."
+    st.caption(wording.plain(explanation, 400))
+    if unused_values := explain_unused_values(head, roles):
+        st.caption(f":material/info: {wording.plain(unused_values, 400)}")
+    release = _find_stated_release(source, roles)
+    _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if release is None else 3])
+    if release is not None:
+        label = f"Every line of the file is labelled *{release.label}*."
+        st.caption(f"{label} That is the word of whoever wrote it: nothing here can check it.")
+    return roles
+
+
+def _choose_disclosure(label: str, options: Sequence[Disclosure]) -> Any:
+    if st.session_state.get(_key("public")) not in options:
+        st.session_state[_key("public")] = Disclosure.PRIVATE
+    texts = {disclosure: PUBLIC[disclosure] for disclosure in options}
+    return fields.radio(label, texts, _key("public"), horizontal=True, captions=PUBLIC_FOLLOWS)
+
+
+def _rename() -> None:
+    """Apply the entered column names to a file without a header."""
+    state = st.session_state
+    source: counting.Source | None = state.get(_key("table"))
+    names: str | None = state.get(_key("names"))
+    if source is None or names is None:  # The file was discarded before the press came.
+        return
+    with contextlib.suppress(InvalidInput):  # Said below the field.
+        source = source.with_names(names.split(","))
+        state[_key("table")], state[_key("problems")] = source, ()
+        _propose(source.roles)
+
+
+def _write_size(num_bytes: int) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if num_bytes < 1000 or unit == "GB":
+            break
+        num_bytes = round(num_bytes / 1000)
+    return f"{wording.number(num_bytes)} {unit}"
+
+
+def _show_event_choices(source: counting.Source) -> None:
+    """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
+    state = st.session_state
+    used_columns = {state[_role_key(role)] for role in ROLES_OF[TableKind.EVENTS]}
+    _show_further_columns(
+        "further",
+        [column for column in source.columns if column not in used_columns],
+        "Further columns that only together with it identify a user",
+        "Say, shop and customer number, where each shop numbers its own customers.",
+    )
+    if state[_role_key("task")] != NO_COLUMN:
+        used_columns |= set(state.get(_key("further"), ()))
+        _show_further_columns(
+            "further_task",
+            [column for column in source.columns if column not in used_columns],
+            "Further columns that together with it make a group",
+            "Say, product and day, for a release per product and day.",
+        )
+    state.setdefault(_key("contribution"), Contribution.ROWS)
+    fields.pick("What is a contribution?", CONTRIBUTION, _key("contribution"))
+    fields.radio("Rows without a user", MISSING_USERS, _key("missing"), horizontal=True)
+    if not source.complete and len(source.columns) > 2:
+        st.checkbox(
+            "Also look for rows that are exact copies of others",
+            key=_key("copies"),
+            persist_state="session",
+            help="In a file of this size that takes another pass over all its columns.",
+        )
+
+
+def _show_further_columns(name: str, options: list[str], label: str, help: str) -> None:
+    key = _key(name)
+    st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
+    if options:
+        st.multiselect(label, options, key=key, placeholder="None needed", persist_state="session", help=help)
+
+
+def _read_roles(table_kind: TableKind) -> Roles:
+    """Return the roles that the widgets hold."""
+    state = st.session_state
+    chosen: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
+    chosen = {role: None if column == NO_COLUMN else column for role, column in chosen.items()}
+    if table_kind is TableKind.EVENTS:
+        chosen["further_user"] = tuple(state.get(_key("further"), ()))
+        if chosen["task"] is not None:
+            chosen["further_task"] = tuple(state.get(_key("further_task"), ()))
+        chosen["contribution"] = state.get(_key("contribution"), Contribution.ROWS)
+    missing_users = state.get(_key("missing"), MissingUsers.LEAVE_OUT)
+    return Roles(table_kind, missing_users=missing_users, **chosen)
+
+
+def _choose_distribution(dataset: Dataset) -> None:
+    """Show a distribution of pairs, the choice of its label, and the buttons."""
+    sizes = dataset.pair_sizes
+    assert sizes is not None
+    pairs = wording.counted(int(sizes.pairs.sum()), "pair")
+    users = wording.counted(dataset.histogram.num_users, "user")
+    groups = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
+    st.markdown(f"**{wording.plain(dataset.name)}**: {pairs} of {users} and {groups}.")
+    st.caption(
+        "The file says how pairs of user and group are distributed, not which lie in which group. *Per group* answers "
+        "from it, and says what is approximate. Nothing can check that its numbers are true."
+    )
+    disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
+    if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
+        _use_dataset(replace(dataset, disclosure=disclosure))
+
+
+# --- counting -----------------------------------------------------------------------------------------------
+
+
+def _use_source(source: counting.Source, roles: Roles) -> None:
+    """Count the rows of the files, as work beside the page if they are large, and use the data."""
+    disclosure: Disclosure = st.session_state[_key("public")]
+    stated_release = _find_stated_release(source, roles)
+    provenance = (stated_release or disclosure) if disclosure is Disclosure.DP_RELEASE else disclosure
+    remembered = Disclosure.PRIVATE if disclosure is Disclosure.PRIVATE else Disclosure.PUBLIC
+    own_tables.add_files([own_tables.KnownFile(source.name, tuple(source.columns), roles, remembered)])
+    st.session_state[_key("stopped")] = ""
+    if not source.complete:
+        copies = bool(st.session_state.get(_key("copies")))
+        jobs.start(
+            _key("job"),
+            roles,
+            lambda progress, should_stop: counting.count(
+                source, roles, provenance, copies=copies, progress=progress, should_stop=should_stop
+            ),
+        )
+        ENTRY.refuse(())
+        st.rerun()
+    try:
+        with st.spinner("Counting…"):
+            result = counting.count(source, roles, provenance)
+    except Exception as error:  # Whatever it is, the panel stays usable.
+        ENTRY.refuse(describe_error(error))
+        st.rerun()
+    ENTRY.refuse(())
+    _use_counted(result)
+
+
+def _use_finished_jobs() -> None:
+    """Use what work in the background has found, or store why it failed; either way the work is over."""
+    _use_opened_files()
+    if problems := jobs.failure_of(_key("job")):
+        ENTRY.refuse(problems)
+        st.session_state[_key("job")] = None
+    elif (finished := jobs.result_of(_key("job"))) is not None:
+        job: jobs.Job = st.session_state[_key("job")]
+        st.session_state[_key("job")] = None
+        _use_counted(finished[1])
+        if job.cut_off:
+            st.session_state[_key("stopped")] = _CUT_OFF
+
+
+def _use_counted(result: counting.CountResult) -> None:
+    """Use the counted data; if counting was stopped, store why."""
+    if result.dataset is None:
+        st.session_state[_key("stopped")] = result.summary
+    else:
+        _use_dataset(result.dataset)
+
+
+def _use_dataset(dataset: Dataset) -> None:
+    origin_name = session.UPLOADED if dataset.release is None else session.DP_RELEASE
+    session.use(session.LoadedData(dataset, session.Origin(origin_name)))
+    _discard()
+    st.rerun()
