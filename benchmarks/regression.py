@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dpcore.regression import examples, sample_limiting, working_set
-from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
+from dpcore.regression.estimate import ErrorTarget, ordinary_residual_variance, prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 # Table 1 of Epasto et al. 2020, "drugs": ours, best cap, no cap.
@@ -93,7 +93,10 @@ def drugs() -> None:
             best = working_set.solve(problem)
             caps = sample_limiting.solve(problem, labels)
             ours = prediction_error(problem, best, labels)
-            cap, none = caps.prediction_error[caps.best_prediction], caps.prediction_error[-1]
+            cap, none = (
+                caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)],
+                caps.prediction_error[-1],
+            )
             cells.append(f"{ours:11.2f} {cap:4.1f} {none:5.1f}")
             assert best.certificate.proves(1e-8)
             assert best.variance < caps.variance.min()

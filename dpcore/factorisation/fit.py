@@ -26,14 +26,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
-from dpcore.factorisation.model import (
-    FactorModel,
-    FactorSettings,
-    RatingRange,
-    Sums,
-    solve_rows,
-    solve_users,
-)
+from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 from dpcore.multitask.learners import clip_rows
 
@@ -303,9 +296,7 @@ def fit_private(
         spending = replace(spending, count_share=0.0)
     counts, weighted, noise_rng = allocate_with_counts(train, scheme, spending, exponent, seed, needs_counts)
     settings = replace(
-        settings,
-        sweeps=spending.sweeps,
-        item_ridge=settings.item_ridge + ridge_to_noise * spending.noise,
+        settings, sweeps=spending.sweeps, item_ridge=settings.item_ridge + ridge_to_noise * spending.noise
     )
     vectors = settings.first_item_vectors(train.num_items)
     levels = np.zeros(settings.dimension)
@@ -356,10 +347,7 @@ def add_noise(
         rng: Source of the noise.
         offset: o, the coordinate that all user vectors share.
     """
-    return Sums(
-        sums.matrices + noise * matrix_sensitivity(offset) * rng.standard_normal(sums.matrices.shape),
-        sums.vectors + noise * label_bound * rng.standard_normal(sums.vectors.shape),
-    )
+    return sums.add_noise(noise * matrix_sensitivity(offset), noise * label_bound, rng)
 
 
 def solve_noisy_items(noisy_sums: Sums, settings: FactorSettings, limits: RatingRange) -> FloatArray:

@@ -33,13 +33,7 @@ from dpcore.factorisation.allocation import (
     draw_exactly,
 )
 from dpcore.factorisation.fit import OnSweep
-from dpcore.factorisation.model import (
-    Sums,
-    Vectors,
-    choose_block_size,
-    multiply_coordinates,
-    solve_rows,
-)
+from dpcore.factorisation.model import Sums, Vectors, choose_block_size, multiply_coordinates, solve_rows
 from dpcore.factorisation.ratings import RatingBlock, Ratings
 
 
@@ -173,14 +167,8 @@ class ImplicitSums:
         vectors by sqrt(k) each, and the Gram matrix by 1. The upper triangle of v v^T has squared norm (|v|^4 +
         sum v_k^4) / 2, which is at most 1.
         """
-        sums = self.item_sums
-        return ImplicitSums(
-            Sums(
-                sums.matrices + noise * rng.standard_normal(sums.matrices.shape),
-                sums.vectors + noise * rng.standard_normal(sums.vectors.shape),
-            ),
-            self.gram + noise * rng.standard_normal(self.gram.shape),
-        )
+        item_sums = self.item_sums.add_noise(noise, noise, rng)
+        return ImplicitSums(item_sums, self.gram + noise * rng.standard_normal(self.gram.shape))
 
 
 def sum_over_users(

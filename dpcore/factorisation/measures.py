@@ -22,8 +22,6 @@ _CELLS = 4_000_000
 def assign_buckets(item_counts: IntArray) -> npt.NDArray[np.int8]:
     """Assign each item to a bucket, 0 for the rarest to `BUCKETS` - 1, with equally many items in each (up to one).
 
-    Source: Krichene et al. 2023, section 5, "Impact on head and tail tasks".
-
     Args:
         item_counts: Ratings of each item in *training*, shape (num_items,).
 
@@ -60,12 +58,10 @@ def measure(
     sums = np.bincount(item_buckets, squared_errors, BUCKETS)
     with np.errstate(invalid="ignore", divide="ignore"):
         rmse = np.sqrt(np.concatenate(([sums.sum() / bucket_counts.sum()], sums / bucket_counts)))
-    recalls = (
-        compute_recall(vectors, model.item_vectors, train, test, buckets)
-        if with_recall
-        else np.full(1 + BUCKETS, np.nan)
-    )
-    return Measurements(rmse, recalls)
+    recall = np.full(1 + BUCKETS, np.nan)
+    if with_recall:
+        recall = compute_recall(vectors, model.item_vectors, train, test, buckets)
+    return Measurements(rmse, recall)
 
 
 def list_recall_sizes() -> IntArray:
@@ -105,18 +101,14 @@ def compute_recall(
         scores = user_vectors[block] @ item_vectors.T
         seen_row, seen_ratings = _find_ratings(history, block)
         scores[seen_row, history.items[seen_ratings]] = -np.inf
-        top = np.argpartition(-scores, max_rank - 1, axis=1)[:, :max_rank]
-        order = np.argsort(-np.take_along_axis(scores, top, axis=1), axis=1, kind="stable")
-        top = np.take_along_axis(top, order, axis=1)
+        top = _find_largest(scores, max_rank)
         # An item that is not among the top has a rank that no k reaches.
         rank = np.full(scores.shape, max_rank, dtype=np.int32)
         np.put_along_axis(rank, top, np.arange(max_rank, dtype=np.int32)[None, :], axis=1)
         row, test_ratings = _find_ratings(test, block)
         ranks, item_buckets = rank[row, test.items[test_ratings]], buckets[test.items[test_ratings]]
         for measure_index, k in enumerate(sizes):
-            is_counted = (
-                np.ones(row.size, dtype=bool) if measure_index == 0 else item_buckets == measure_index - 1
-            )
+            is_counted = (item_buckets == measure_index - 1) | (measure_index == 0)
             num_tests = np.bincount(row[is_counted], minlength=block.size)
             hits = np.bincount(row[is_counted & (ranks < k)], minlength=block.size)
             has_tests = num_tests > 0
@@ -134,51 +126,28 @@ def _find_ratings(ratings: Ratings, users: IntArray) -> tuple[IntArray, IntArray
     return user_rows, np.arange(user_rows.size) - row_starts[user_rows] + ratings.starts[users][user_rows]
 
 
-def find_neighbours(model: FactorModel, item: int, num_neighbours: int = 6) -> IntArray:
-    """Return the items most similar to one item, most similar first, shape (num_neighbours,), without the item.
-
-    Similar means a large inner product of item vectors, as in table 3 of Krichene et al. 2023. The coordinate
-    of the item's level is left out, since all good items agree in it.
-    """
-    return np.asarray(find_nearest(_learned_coordinates(model), np.array([item]), num_neighbours)[0])
-
-
-def compute_overlap(
-    model: FactorModel, reference: FactorModel, items: IntArray, num_neighbours: int = 20
-) -> FloatArray:
-    """Compute the share of each item's nearest items that another model has too, shape of ``items``.
-
-    Source: Krichene et al. 2023, figure 11.
-
-    Source: Krichene et al. 2023, figure 11.
-    """
-    return compare_neighbours(
-        _learned_coordinates(model), _learned_coordinates(reference), items, num_neighbours
-    )
-
-
-def _learned_coordinates(model: FactorModel) -> FloatArray:
-    """Return the item vectors without the offset coordinate."""
-    return model.item_vectors[:, int(model.settings.offset > 0.0) :]
-
-
 def compare_neighbours(
     vectors: FloatArray, reference: FloatArray, items: IntArray, num_neighbours: int = 20
 ) -> FloatArray:
-    """Compute the overlap for two tables of item vectors, each of shape (num_items, d) with its own d."""
+    """Compute the share of each item's nearest items that other vectors give it too, shape of ``items``.
+
+    Args:
+        vectors: Of all items, shape (num_items, d); `FactorModel.learned_coordinates` of a model.
+        reference: Likewise, with a d of their own.
+        items: Which items.
+        num_neighbours: How many are nearest.
+
+    Source: Krichene et al. 2023, figure 11.
+    """
     overlaps = np.empty(items.size)
     items_per_block = max(_CELLS // vectors.shape[0], 1)
     for first in range(0, items.size, items_per_block):
         block = items[first : first + items_per_block]
-        own_neighbours, reference_neighbours = (
-            find_nearest(vectors, block, num_neighbours),
-            find_nearest(reference, block, num_neighbours),
-        )
+        neighbours = [find_nearest(table, block, num_neighbours) for table in (vectors, reference)]
         # Each list names an item once: equal neighbours are items of both.
-        merged = np.sort(np.hstack([own_neighbours, reference_neighbours]), axis=1)
-        overlaps[first : first + items_per_block] = (merged[:, 1:] == merged[:, :-1]).sum(
-            axis=1
-        ) / own_neighbours.shape[1]
+        merged = np.sort(np.hstack(neighbours), axis=1)
+        num_shared = (merged[:, 1:] == merged[:, :-1]).sum(axis=1)
+        overlaps[first : first + items_per_block] = num_shared / neighbours[0].shape[1]
     return overlaps
 
 
@@ -187,6 +156,11 @@ def find_nearest(vectors: FloatArray, items: IntArray, num_neighbours: int) -> I
     scores = vectors[items] @ vectors.T
     scores[np.arange(items.size), items] = -np.inf
     num_neighbours = min(num_neighbours, scores.shape[1] - 1)
-    top = np.argpartition(-scores, num_neighbours - 1, axis=1)[:, :num_neighbours]
+    return _find_largest(scores, num_neighbours)
+
+
+def _find_largest(scores: FloatArray, number: int) -> IntArray:
+    """Return the columns of the largest scores of each row, largest first, shape (rows, number)."""
+    top = np.argpartition(-scores, number - 1, axis=1)[:, :number]
     order = np.argsort(-np.take_along_axis(scores, top, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(top, order, axis=1))

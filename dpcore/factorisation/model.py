@@ -67,6 +67,13 @@ class Sums:
         np.add(self.matrices, products, out=self.matrices)
         np.add(self.vectors, block.build_matrix(vector_entries).T @ user_vectors, out=self.vectors)
 
+    def add_noise(self, matrix_noise: float, vector_noise: float, rng: np.random.Generator) -> Sums:
+        """Add Gaussian noise of these standard deviations to every entry."""
+        return Sums(
+            self.matrices + matrix_noise * rng.standard_normal(self.matrices.shape),
+            self.vectors + vector_noise * rng.standard_normal(self.vectors.shape),
+        )
+
     def unfold(self) -> Vectors:
         """Return the matrices in full, shape (rows, d, d)."""
         num_rows, d = self.vectors.shape
@@ -223,6 +230,11 @@ class FactorModel:
     settings: FactorSettings
     range: RatingRange
 
+    @property
+    def learned_coordinates(self) -> FloatArray:
+        """Return the item vectors without their level, in which all good items agree."""
+        return self.item_vectors[:, int(self.settings.offset > 0.0) :]
+
     def solve_user_vectors(self, ratings: Ratings) -> FloatArray:
         """Compute each user's vector at home, from the item vectors and their own ratings, shape (num_users, d)."""
         blocks = solve_users(ratings, self.item_vectors, self.settings, self.range)
@@ -241,10 +253,7 @@ class FactorModel:
 
 
 def solve_users(
-    ratings: Ratings,
-    item_vectors: npt.NDArray[np.floating],
-    settings: FactorSettings,
-    limits: RatingRange,
+    ratings: Ratings, item_vectors: npt.NDArray[np.floating], settings: FactorSettings, limits: RatingRange
 ) -> Iterator[tuple[RatingBlock, FloatArray]]:
     """Solve for the exact least-squares vectors of all users, block by block.
 

@@ -15,7 +15,7 @@ from dpcore.factorisation.implicit import RIDGE_TO_NOISE as IMPLICIT_RIDGE
 from dpcore.factorisation.implicit import ImplicitSettings
 from dpcore.factorisation.model import LARGEST_RATING, OWN_COORDINATE, FactorSettings, RatingRange
 from dpcore.factorisation.rating_study import RatingStudy
-from dpcore.multitask.problem import DELTA_RANGE, PrivacyTarget
+from dpcore.multitask.problem import DELTA_RANGE
 
 MAX_PAGE_CELLS = 40_000_000
 """Users times items that are drawn while a person waits: about 0.4 s."""
@@ -43,7 +43,8 @@ class Algorithm(Option):
     DESCENT = "descent", "Gradient steps"
 
 
-GENERATED = ("source", (RatingSource.GENERATED,))
+GENERATED, OF_DATA = ("source", (RatingSource.GENERATED,)), ("source", (RatingSource.DATA,))
+DESCENT = ("algorithm", (Algorithm.DESCENT,))
 
 
 @dataclass(frozen=True)
@@ -71,30 +72,16 @@ class FactorisationParameters(Parameters):
     """In how many ways tastes differ."""
     data_seed: int = public.number(1, "Seed of the ratings", (0, 2**32 - 1), only_with=GENERATED)
     """The same seed draws the same ratings."""
-    lowest: float = range_end(
-        0.5, "Lowest rating", "the lowest rating", width=180, only_with=("source", (RatingSource.DATA,))
-    )
+    lowest: float = range_end(0.5, "Lowest rating", "the lowest rating", width=180, only_with=OF_DATA)
     """Public: what the lowest rating is by design. Lower ones are raised to it."""
-    highest: float = range_end(
-        5.0, "Highest rating", "the highest rating", width=180, only_with=("source", (RatingSource.DATA,))
-    )
+    highest: float = range_end(5.0, "Highest rating", "the highest rating", width=180, only_with=OF_DATA)
     """Public: what the highest rating is by design. Higher ones are lowered to it."""
     algorithm: Algorithm = public.choice(Algorithm.STATISTICS, "Algorithm")
     """Least squares from noisy sums (DPALS), or noisy gradient steps with each user's gradient clipped (DPSGD)."""
-    steps: int = public.number(
-        2,
-        "Steps per sweep",
-        (1, 50),
-        name="the number of steps",
-        only_with=("algorithm", (Algorithm.DESCENT,)),
-    )
+    steps: int = public.number(2, "Steps per sweep", (1, 50), name="the number of steps", only_with=DESCENT)
     """Each step is a release and costs budget."""
     gradient_bound: float = of_data.number(
-        1.0,
-        "Gradient bound Γ",
-        (1e-6, 1e9),
-        name="the gradient bound",
-        only_with=("algorithm", (Algorithm.DESCENT,)),
+        1.0, "Gradient bound Γ", (1e-6, 1e9), name="the gradient bound", only_with=DESCENT
     )
     """In units of the ratings: where a user's residual is larger, their gradient is clipped."""
     max_items: int = of_data.number(
@@ -216,11 +203,6 @@ class FactorisationParameters(Parameters):
         return RatingRange(self.lowest, self.highest)
 
     @property
-    def target(self) -> PrivacyTarget:
-        """Return the guarantee that every user gets."""
-        return PrivacyTarget(self.epsilon, self.delta)
-
-    @property
     def gradient_steps(self) -> GradientSteps | None:
         """Return the gradient steps of the algorithm that takes them; None for the other."""
         if self.algorithm is Algorithm.STATISTICS:
@@ -254,5 +236,5 @@ class FactorisationParameters(Parameters):
     @property
     def large_study(self) -> RatingStudy:
         """Return a study at the size of MovieLens 10M: one epsilon, one seed, no recall."""
-        study = replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False)
-        return replace(study, limits=RatingRange(LARGE.lowest, LARGE.highest))
+        limits = RatingRange(LARGE.lowest, LARGE.highest)
+        return replace(self.study, epsilons=(self.epsilon,), repeats=1, with_recall=False, limits=limits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -115,6 +116,13 @@ class Ratings:
     def item_counts(self) -> IntArray:
         """Count the ratings of each item, shape (num_items,)."""
         return np.bincount(self.items, minlength=self.num_items).astype(np.int64)
+
+    @cached_property
+    def digest(self) -> str:
+        """Return what names this table in caches."""
+        return hashlib.sha256(
+            b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
+        ).hexdigest()
 
     def select(self, mask: npt.NDArray[np.bool_]) -> Ratings:
         """Select the ratings under a mask of shape (num_ratings,); users and items keep their codes."""

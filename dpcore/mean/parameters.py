@@ -61,13 +61,13 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     Public counts, or what is read off private values, put into the bound what no epsilon covers. A DP release is made
     of data whose users are to be protected, and has no values.
     """
-    public = data.disclosure is Disclosure.PUBLIC
-    read = public and data.values is not None
+    is_public = data.disclosure is Disclosure.PUBLIC
+    reads_values = is_public and data.values is not None
     return {
-        "counts": Counts.PUBLIC if public else Counts.PRIVATE,
-        "variance_source": VarianceSource.FROM_VALUES if read else VarianceSource.WORST_CASE,
+        "counts": Counts.PUBLIC if is_public else Counts.PRIVATE,
+        "variance_source": VarianceSource.FROM_VALUES if reads_values else VarianceSource.WORST_CASE,
         "target": Target.TABLE,
-        "likeness": Likeness.FROM_VALUES if read else Likeness.ENTERED,
+        "likeness": Likeness.FROM_VALUES if reads_values else Likeness.ENTERED,
     }
 
 
@@ -134,12 +134,12 @@ class MeanParameters(Parameters):
 
     def _check_variance(self, problems: Problems, variance: float) -> None:
         if problems.non_negative(**{"σ²": variance}):
-            most = self.largest_variance
-            if variance > most * (1.0 + 1e-12):
+            largest = self.largest_variance
+            if variance > largest * (1.0 + 1e-12):
                 low, high = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
                     f"values between {low} and {high} cannot vary by more than "
-                    f"(upper − lower)²/4 = {wording.entered(most)}; got {wording.entered(variance)}"
+                    f"(upper − lower)²/4 = {wording.entered(largest)}; got {wording.entered(variance)}"
                 )
 
     @cached_property
@@ -152,65 +152,51 @@ class MeanParameters(Parameters):
         """Return B^2 / 4, which no values in [L, U] can exceed (Popoviciu's inequality)."""
         return self.value_bound * self.value_bound / 4.0  # 1e300**2 raises, 1e300 * 1e300 is infinite
 
-    def problem(
-        self,
-        histogram: ContributionHistogram,
-        values_variance: float | None = None,
-        values_mean: float | None = None,
-        read: ValueSummary | None = None,
-    ) -> MeanProblem:
-        """Return the question on given data.
+    def problem(self, histogram: ContributionHistogram, summary: ValueSummary | None = None) -> MeanProblem:
+        """Return the problem on given data.
 
         Args:
             histogram: Rows per user.
-            values_variance: Variance of the clamped values, for `VarianceSource.FROM_VALUES`; where it is
-                missing the worst case stands in.
-            values_mean: Mean of the clamped values, for the same; it matters only where counts are private.
-            read: All that is read off the values, in the place of these two.
+            summary: Summary of the clamped values, for what is to be read off them; if it is missing, the worst case
+                and the assumed share stand in.
 
         Returns:
-            A `dpcore.mean.private_counts.PrivateCountsProblem` where counts are private.
+            A `dpcore.mean.private_counts.PrivateCountsProblem` if counts are private.
         """
-        if read is not None:
-            values_variance, values_mean = read.clamped.variance, read.clamped.mean
-        variance = self.largest_variance
+        variance, expected_mean = self.largest_variance, None
         if self.variance_source is VarianceSource.ENTERED and self.value_variance is not None:
             variance = self.value_variance
-        elif self.variance_source is VarianceSource.FROM_VALUES and values_variance is not None:
-            variance = min(values_variance, variance)
+        elif self.variance_source is VarianceSource.FROM_VALUES and summary is not None:
+            variance = min(summary.clamped.variance, variance)
+            expected_mean = min(max(summary.clamped.mean - self.lower, 0.0), self.value_bound)
+        users: dict[str, Any] = {"target": self.target}
+        if self.reads_table(summary) and summary is not None:
+            users["table"] = summary.table
+        else:
+            users["user_share"] = self._choose_share(summary)
         if self.counts is Counts.PUBLIC:
-            return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **self._users(read))
-
-        expected = None
-        if self.variance_source is VarianceSource.FROM_VALUES and values_mean is not None:
-            expected = min(max(values_mean - self.lower, 0.0), self.value_bound)
-        about = self._users(read)
-        return PrivateCountsProblem(histogram, self.epsilon, self.value_bound, variance, expected, **about)
+            return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **users)
+        return PrivateCountsProblem(
+            histogram, self.epsilon, self.value_bound, variance, expected_mean, **users
+        )
 
     @property
     def reads_values(self) -> bool:
         """Return True if the variance or the user share is to be computed from the values."""
         return self.variance_source is VarianceSource.FROM_VALUES or self.likeness is Likeness.FROM_VALUES
 
-    def reads_table(self, read: ValueSummary | None) -> bool:
+    def reads_table(self, summary: ValueSummary | None) -> bool:
         """Return True if the error is that on the values themselves, so that nothing is assumed of users."""
-        wanted = self.target is Target.TABLE and self.variance_source is VarianceSource.FROM_VALUES
-        return wanted and read is not None and read.has_finite_error
+        is_read = self.target is Target.TABLE and self.variance_source is VarianceSource.FROM_VALUES
+        return is_read and summary is not None and summary.has_finite_error
 
-    def share(self, read: ValueSummary | None) -> float:
-        """rho in use; where values are to tell it that there are not, or that do not tell it, the one entered."""
+    def _choose_share(self, summary: ValueSummary | None) -> float:
+        """Return rho: 0, the estimate from the values, or, if that is not wanted or undefined, the entered share."""
         if self.likeness is Likeness.INDEPENDENT:
             return 0.0
-        told = (
-            self.likeness is Likeness.FROM_VALUES and read is not None and not math.isnan(read.share.estimate)
-        )
-        return read.share.clipped_estimate if told and read is not None else self.user_share
-
-    def _users(self, read: ValueSummary | None) -> dict[str, Any]:
-        """Return the sentences on the target and the model of users."""
-        if self.reads_table(read) and read is not None:
-            return {"target": self.target, "table": read.table}
-        return {"target": self.target, "user_share": self.share(read)}
+        if self.likeness is Likeness.ENTERED or summary is None or math.isnan(summary.share.estimate):
+            return self.user_share
+        return summary.share.clipped_estimate
 
 
 # --- What the answer assumes then; sentences without their full stop --------------------------------------------------
@@ -232,21 +218,20 @@ POPULATION = (
 
 def assumptions(problem: MeanProblem) -> tuple[str, ...]:
     """Return the sentences of the setting, with what is assumed of users in the place of independent rows."""
-    private = isinstance(problem, PrivateCountsProblem)
-    setting = private_counts.ASSUMPTIONS if private else public_counts.ASSUMPTIONS
-    at = setting.index(INDEPENDENT)
-    return (*setting[:at], *assumed_of_users(problem), *setting[at + 1 :])
+    is_private = isinstance(problem, PrivateCountsProblem)
+    setting = private_counts.ASSUMPTIONS if is_private else public_counts.ASSUMPTIONS
+    index = setting.index(INDEPENDENT)
+    return (*setting[:index], *assumed_of_users(problem), *setting[index + 1 :])
 
 
 def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:
     """Return the assumptions of the error about users and their rows, and the mean that it is about."""
     if problem.table is not None:
         return TABLE_READ
-    share = wording.number(problem.user_share, 2)
-    alike = (
-        f"A share of {share} of a row's variance lies between users; the rest are differences within a user"
-    )
-    alike = INDEPENDENT if problem.user_share == 0.0 else alike
+    likeness = INDEPENDENT
+    if problem.user_share:
+        share = wording.number(problem.user_share, 2)
+        likeness = f"A share of {share} of a row's variance lies between users; the rest are differences within a user"
     if problem.target is Target.TABLE:
-        return (*EXCHANGEABLE, alike)
-    return (alike, POPULATION) if problem.user_share else (alike,)
+        return (*EXCHANGEABLE, likeness)
+    return (likeness, POPULATION) if problem.user_share else (likeness,)

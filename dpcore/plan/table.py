@@ -215,7 +215,7 @@ def build_mean_problem(
     mean_parameters = parameters.mean_parameters
     read_values = ValueSummary.from_dataset(dataset, mean_parameters.lower, mean_parameters.upper)
     assert read_values is not None
-    problem = mean_parameters.problem(dataset.histogram, read=read_values)
+    problem = mean_parameters.problem(dataset.histogram, read_values)
     assert isinstance(problem, private_counts.PrivateCountsProblem)
     # Libraries give half of the line's budget to the sum around the middle and half to the number of rows. With Laplace
     # noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2) sigma on

@@ -67,10 +67,10 @@ PROTECTED = {
     Neighbours.REPLACE_VALUES: "One user's values",
     Neighbours.ADD_OR_REMOVE_USER: "A user and all their rows",
 }
-NORMAL = ("base", (BaseKind.NORMAL,))
-HISTOGRAM = ("base", (BaseKind.HISTOGRAM,))
-BASE_WIDTH = 174
-"""Width in pixels of a field of the base distribution."""
+_BASE_FIELD = {"width": 174, "place": LINE}
+NORMAL_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.NORMAL,))}
+HISTOGRAM_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.HISTOGRAM,))}
+"""Width, place and condition of the fields of a base distribution."""
 
 
 def choose_defaults(data: Dataset) -> Mapping[str, Any]:
@@ -113,13 +113,7 @@ class QuantileParameters(Parameters):
     )
     """No answer lies above. Public: from what the quantity is, not from data."""
     center: float | None = of_values.number(
-        None,
-        "Mean of ν",
-        (-LARGEST_VALUE, LARGEST_VALUE),
-        name="the mean of ν",
-        width=BASE_WIDTH,
-        only_with=NORMAL,
-        place=LINE,
+        None, "Mean of ν", (-LARGEST_VALUE, LARGEST_VALUE), name="the mean of ν", **NORMAL_FIELD
     )
     """In the values' unit. Public: from what the quantity is, not from data."""
     spread: float | None = of_values.number(
@@ -127,23 +121,13 @@ class QuantileParameters(Parameters):
         "Standard deviation of ν",
         (1e-9, LARGEST_VALUE),
         name="the standard deviation of ν",
-        width=BASE_WIDTH,
-        only_with=NORMAL,
-        place=LINE,
+        **NORMAL_FIELD,
     )
     """In the values' unit. Public: from what the quantity is, not from data."""
-    edges: str | None = of_values.text(
-        None, "Bin edges", name="the edges of ν", width=BASE_WIDTH, only_with=HISTOGRAM, place=LINE
-    )
+    edges: str | None = of_values.text(None, "Bin edges", name="the edges of ν", **HISTOGRAM_FIELD)
     """Ascending numbers with commas between them: one more than weights."""
     masses: str | None = of_values.text(
-        None,
-        "Weights of the bins",
-        name="the weights of the bins of ν",
-        initial="1, 1",
-        width=BASE_WIDTH,
-        only_with=HISTOGRAM,
-        place=LINE,
+        None, "Weights of the bins", name="the weights of the bins of ν", initial="1, 1", **HISTOGRAM_FIELD
     )
     """Numbers from 0, with commas between them. They are scaled to sum to 1."""
     neighbours: Neighbours = public.choice(
@@ -190,7 +174,7 @@ class QuantileParameters(Parameters):
             _read_numbers(problems, "masses", self.masses)
             ends = {f"edge {k + 1}": edge for k, edge in enumerate(edges or ())}
         elif self.base is BaseKind.UNIFORM:
-            ends = dict(zip(("lowest answer", "highest answer"), self._ends, strict=True))
+            ends = dict(zip(("lowest answer", "highest answer"), self._range_ends, strict=True))
         for name, end in (("the lowest value L", self.low), ("the highest value U", self.high)):
             if end is not None and self.base is not BaseKind.UNIFORM:
                 problems.add(f"{name} goes only with a uniform base distribution")
@@ -213,7 +197,7 @@ class QuantileParameters(Parameters):
             problems.between(1e-3, MAX_SIZE, **{"your own bound": self.own_bound})
 
     @property
-    def _ends(self) -> tuple[float, float]:
+    def _range_ends(self) -> tuple[float, float]:
         return 0.0 if self.low is None else self.low, 1.0 if self.high is None else self.high
 
     @property
@@ -271,8 +255,8 @@ class QuantileParameters(Parameters):
             assert self.spread is not None
             return NormalBase(self.center + 4.0 * shift * self.spread, self.spread * stretch)
         if self.base is BaseKind.UNIFORM:
-            edges, masses = np.array(self._ends), np.ones(1)
-            uniform_base(*self._ends)  # Its words for ends in the wrong order.
+            edges, masses = np.array(self._range_ends), np.ones(1)
+            uniform_base(*self._range_ends)  # Its words for ends in the wrong order.
         else:
             edges = np.array(_read_numbers(Problems(), "edges", self.edges) or ())
             masses = np.array(_read_numbers(Problems(), "masses", self.masses) or ())

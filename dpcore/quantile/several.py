@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,79 +19,9 @@ MAX_DRAWS = 1_000_000
 _BLOCK_CELLS = 4_000_000
 
 
-@dataclass(frozen=True)
-class SeveralOutputs:
-    """Several quantiles released together.
-
-    Attributes:
-        outputs: One distribution per quantile asked for, in the order asked, each at an even part of epsilon.
-        epsilon_each: The part of epsilon that each takes.
-    """
-
-    outputs: tuple[QuantileOutput, ...]
-    epsilon_each: float
-
-    def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Draw joint answers, shape (size, number of quantiles), in the order asked; a simulation.
-
-        Under a cap each quantile's answer has a subsample of its own. The independent answers are sorted, which costs
-        no privacy, so that a larger quantile never gets a smaller answer.
-        """
-        samples = np.stack([output.sample(size, generator) for output in self.outputs], axis=1)
-        ranks = np.argsort(
-            np.argsort([output.quantile for output in self.outputs], kind="stable"), kind="stable"
-        )
-        return np.asarray(np.sort(samples, axis=1)[:, ranks])
-
-
-@dataclass(frozen=True)
-class SampledAnswers:
-    """Simulated answers, NumPy noise: for looking at, not a release.
-
-    Attributes:
-        answers: Shape (draws, number of quantiles), in the order asked, in the values' unit.
-        cancelled: Whether it was stopped before all were drawn.
-    """
-
-    answers: FloatArray
-    cancelled: bool
-
-
-def sample_answers(
-    together: SeveralOutputs,
-    size: int,
-    seed: int = 0,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> SampledAnswers:
-    """Return `SeveralOutputs.sample` block by block.
-
-    Args:
-        together: From `several`.
-        size: Joint answers to draw, 1 to `MAX_DRAWS`.
-        seed: Seed of NumPy's generator.
-        progress: Told the share done, from 0 to 1.
-        should_stop: Asked before each block; True ends with what there is.
-
-    Raises:
-        InvalidInput: ``size`` out of its range.
-    """
-    require.whole(1, MAX_DRAWS, size=size)
-    generator = np.random.default_rng(seed)
-    block = max(1, _BLOCK_CELLS // together.outputs[0].probability.size)
-    samples: list[FloatArray] = []
-    for start in range(0, size, block):
-        if should_stop():
-            break
-        samples.append(together.sample(min(block, size - start), generator))
-        progress(min(start + block, size) / size)
-    answers = np.concatenate(samples) if samples else np.empty((0, len(together.outputs)))
-    return SampledAnswers(answers, cancelled=answers.shape[0] < size)
-
-
-def several(
+def compute_outputs(
     problem: QuantileProblem, quantiles: npt.ArrayLike, weighting: WeightKind, bound: float
-) -> SeveralOutputs:
+) -> tuple[QuantileOutput, ...]:
     """Return the distributions of several quantiles at once, epsilon split evenly (basic composition).
 
     Args:
@@ -100,14 +30,16 @@ def several(
         weighting: Smooth weights or a cap.
         bound: h as in `dpcore.quantile.output`.
 
+    Returns:
+        One distribution per quantile, in the order of ``quantiles``.
+
     Raises:
         InvalidInput: A figure is out of its range.
     """
     levels = np.asarray(quantiles, dtype=np.float64)
     if levels.ndim != 1 or levels.size == 0:
         raise refuse("quantiles must be numbers in one dimension, at least one")
-    share = problem.epsilon / levels.size
-    return SeveralOutputs(outputs(split(problem, levels), weighting, bound), share)
+    return outputs(split(problem, levels), weighting, bound)
 
 
 def split(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
@@ -115,6 +47,55 @@ def split(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantilePr
     levels = np.asarray(quantiles, dtype=np.float64)
     share_problem = problem.with_epsilon(problem.epsilon / levels.size)
     return [share_problem.with_quantile(float(q)) for q in levels]
+
+
+def sample_jointly(
+    distributions: Sequence[QuantileOutput], size: int, generator: np.random.Generator
+) -> FloatArray:
+    """Draw joint answers, shape (size, number of quantiles), in the order of the distributions; a simulation.
+
+    Under a cap each quantile's answer has a subsample of its own. The independent answers are sorted, which costs
+    no privacy, so that a larger quantile never gets a smaller answer.
+    """
+    samples = np.stack([output.sample(size, generator) for output in distributions], axis=1)
+    ranks = np.argsort(
+        np.argsort([output.quantile for output in distributions], kind="stable"), kind="stable"
+    )
+    return np.asarray(np.sort(samples, axis=1)[:, ranks])
+
+
+def sample_answers(
+    distributions: Sequence[QuantileOutput],
+    size: int,
+    seed: int = 0,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> FloatArray:
+    """Return `sample_jointly` block by block, with NumPy noise: for looking at, not a release.
+
+    Args:
+        distributions: From `compute_outputs`.
+        size: Joint answers to draw, 1 to `MAX_DRAWS`.
+        seed: Seed of NumPy's generator.
+        progress: Called with the share done, from 0 to 1.
+        should_stop: Called before each block; True ends with what there is.
+
+    Returns:
+        Answers in the values' unit, shape (draws, number of quantiles); fewer than ``size`` draws if stopped.
+
+    Raises:
+        InvalidInput: ``size`` out of its range.
+    """
+    require.whole(1, MAX_DRAWS, size=size)
+    generator = np.random.default_rng(seed)
+    block = max(1, _BLOCK_CELLS // distributions[0].probability.size)
+    samples = [np.empty((0, len(distributions)))]
+    for start in range(0, size, block):
+        if should_stop():
+            break
+        samples.append(sample_jointly(distributions, min(block, size - start), generator))
+        progress(min(start + block, size) / size)
+    return np.concatenate(samples)
 
 
 def weights_csv(

@@ -144,11 +144,10 @@ def evaluate(
     Source: Epasto et al. 2020, algorithm 3 and theorem 6.
     """
     expected = (problem.num_features, problem.num_rows)
-    with Problems() as problems:
-        if matrix.shape != expected:
-            problems.add(f"the matrix must have shape {expected}; got {matrix.shape}")
-        elif not np.all(np.isfinite(matrix)):
-            problems.add("the matrix must hold finite numbers")
+    if matrix.shape != expected:
+        raise refuse(f"the matrix must have shape {expected}; got {matrix.shape}")
+    if not np.all(np.isfinite(matrix)):
+        raise refuse("the matrix must hold finite numbers")
     whitened = problem.whitened
     w = whitened.sorted(matrix)
     largest = whitened.largest_user_weight(w)
@@ -174,6 +173,11 @@ def evaluate(
         stop_reason=stop_reason,
         steps=steps,
     )
+
+
+def evaluate_repaired(problem: RegressionProblem, w: FloatArray) -> LinearEstimate:
+    """Evaluate the nearest feasible C to sorted weights W, which claims no optimality."""
+    return evaluate(problem, problem.whitened.original(problem.whitened.repaired(w)))
 
 
 def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:

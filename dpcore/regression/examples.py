@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.checks import Problems, require
+from dpcore.common.checks import require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.regression.problem import RegressionProblem
 
@@ -126,18 +126,8 @@ def synthetic(
         exponent: alpha of the power law of rows per user, above 0 and up to 5.
         seed: Of the generator.
 
-    Raises:
-        InvalidInput: An argument is out of its range.
-
     Source: Epasto et al. 2020, section 6 and appendix E.1.1.
     """
-    with Problems() as problems:
-        problems.whole(1, 5_000_000, num_rows=num_rows)
-        problems.whole(1, 50, informative=informative)
-        problems.whole(0, 49, uninformative=uninformative)
-        problems.non_negative(label_noise=label_noise)
-        problems.between(1e-3, 5.0, exponent=exponent)
-        problems.whole(0, 2**62, seed=seed)
     rng = np.random.default_rng(seed)
     d = informative + uninformative
     coefficients = np.concatenate((100.0 * rng.random(informative), np.zeros(uninformative)))

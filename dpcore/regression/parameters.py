@@ -15,7 +15,7 @@ from dpcore.common.text_fields import build_from
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression.examples import Synthetic, synthetic
-from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.problem import RegressionProblem, build_rows
 
 MAX_GENERATED_ROWS = 100_000
 """Rows that a page generates: about a minute of solving at worst on two cores."""
@@ -114,12 +114,8 @@ class RegressionParameters(Parameters):
         return np.clip(table.labels, self.lower, self.upper)
 
     def problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
-        """Build the question on these data, with sigma^2 as entered or read off the clipped labels."""
-        return self.asked_of(rows_of(table), residual_variance)
-
-    def asked_of(self, rows: RegressionProblem, residual_variance: float) -> RegressionProblem:
-        """Build the question on the features and owners of another question."""
-        return rows.with_settings(self.epsilon, self.value_bound, residual_variance)
+        """Build the problem on these data, with sigma^2 as entered or read off the clipped labels."""
+        return build_rows(table).with_settings(self.epsilon, self.value_bound, residual_variance)
 
 
 @dataclass(frozen=True)
@@ -183,11 +179,6 @@ class RegressionGenerator:
             table=LabelledRows(table.features, table.labels, table.user_codes, names, "y"),
         )
         return data, table.coefficients
-
-
-def rows_of(table: LabelledRows) -> RegressionProblem:
-    """Check and sort features and owners, under a question that `RegressionProblem.with_settings` replaces."""
-    return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
 
 
 def round_outwards(low: float, high: float) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from dpcore.contributions import ByDigest, ContributionHistogram, FloatArray, In
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
-from dpcore.dataset import Dataset
+from dpcore.dataset import Dataset, LabelledRows
 
 RANK_TOLERANCE = 1e-8
 """Columns, scaled to equal length, whose smallest singular value is relatively below this are dependent: C X
@@ -372,6 +372,15 @@ read_labelled_table = build_dataset
 """The problem that `dpcore.regression_weights` builds from a table."""
 
 
+def build_rows(table: LabelledRows) -> RegressionProblem:
+    """Check and sort features and owners, with settings that `RegressionProblem.with_settings` replaces.
+
+    Raises:
+        InvalidInput: As of `RegressionProblem`.
+    """
+    return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
+
+
 def check(data: Dataset) -> None:
     """Check that a regression can take a data set with the facet `table`.
 
@@ -379,8 +388,7 @@ def check(data: Dataset) -> None:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
     """
     assert data.table is not None
-    table = data.table
-    _check_rank(table.features, table.user_codes, table.feature_names)
+    build_rows(data.table)
 
 
 def _check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.regression.estimate import ErrorTarget, LinearEstimate, checked_labels, evaluate
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate, checked_labels, evaluate_repaired
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
@@ -36,14 +36,12 @@ class CapDraws:
         largest_squared: (max_l sum |c|)^2, shape (draws, k), same unit.
         fit: (1/n) |y - X C y|^2, shape (draws, k), label unit squared; NaN where no labels were given.
             Computed from private labels.
-        stop_reason: How it ended, a sentence.
     """
 
     caps: IntArray
     squares: FloatArray
     largest_squared: FloatArray
     fit: FloatArray
-    stop_reason: str
 
     @property
     def num_draws(self) -> int:
@@ -52,7 +50,7 @@ class CapDraws:
 
 
 _EMPTY = np.empty((0, 0))
-NO_DRAWS = CapDraws(np.empty(0, dtype=np.int64), _EMPTY, _EMPTY, _EMPTY, "Nothing was drawn.")
+NO_DRAWS = CapDraws(np.empty(0, dtype=np.int64), _EMPTY, _EMPTY, _EMPTY)
 """The draws of a study that has not begun."""
 
 
@@ -69,7 +67,6 @@ class CapCurve:
         prediction_error: Mean over draws of the expected squared error of the prediction, label unit squared;
             NaN where no labels were given. Computed from private labels.
         prediction_noise: The part of it that is privacy noise.
-        stop_reason: How it ended, a sentence.
     """
 
     caps: IntArray
@@ -79,7 +76,6 @@ class CapCurve:
     privacy_variance: FloatArray
     prediction_error: FloatArray
     prediction_noise: FloatArray
-    stop_reason: str
 
     @property
     def variance(self) -> FloatArray:
@@ -95,6 +91,10 @@ class CapCurve:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
         return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
 
+    def list_errors(self, index: int) -> list[float]:
+        """Return total variance, privacy variance and prediction error of the cap at a position."""
+        return [float(c[index]) for c in (self.variance, self.privacy_variance, self.prediction_error)]
+
     def find_best(self, target: ErrorTarget) -> int:
         """Return the position of the cap of least error, of those that never lost rank.
 
@@ -107,11 +107,6 @@ class CapCurve:
     def best(self) -> int:
         """Return the position of the cap of least mean variance."""
         return self.find_best(ErrorTarget.COEFFICIENTS)
-
-    @property
-    def best_prediction(self) -> int:
-        """Return the position of the cap of least mean prediction error."""
-        return self.find_best(ErrorTarget.PREDICTIONS)
 
     @property
     def max_contributions(self) -> int:
@@ -138,15 +133,6 @@ def random_ranks(whitened: Whitened, seed: int) -> IntArray:
     return ranks
 
 
-def _weights_on(whitened: Whitened, rows: IntArray) -> FloatArray | None:
-    weights = least_squares(whitened.rows[rows], whitened.target)
-    if weights is None:
-        return None
-    w = np.zeros(whitened.rows.shape)
-    w[rows] = weights
-    return w
-
-
 def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
     """Draw the rows that sample limiting keeps, once, and return the estimator on them.
 
@@ -160,13 +146,15 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     """
     require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
-    w = _weights_on(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
-    if w is None:
+    rows = np.flatnonzero(random_ranks(whitened, seed) < max_contributions)
+    weights = least_squares(whitened.rows[rows], whitened.target)
+    if weights is None:
         rows_kept = wording.counted(max_contributions, "row")
         message = f"with at most {rows_kept} per user, this draw's rows are linearly dependent"
         raise refuse(message, remedy="Raise the bound, or draw again")
-    c = whitened.original(whitened.repaired(w))
-    return evaluate(problem, c)
+    w = np.zeros(whitened.rows.shape)
+    w[rows] = weights
+    return evaluate_repaired(problem, w)
 
 
 def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
@@ -217,11 +205,8 @@ def study(
             progress(done / draws)
             continue
         break
-    stop_reason = (
-        f"All {draws:,} draws." if done == draws else f"Stopped after {wording.counted(done, 'draw')}."
-    )
     squares, largest, fit = np.moveaxis(costs[:done], 2, 0)
-    return CapDraws(tried_caps, squares, largest, fit, stop_reason)
+    return CapDraws(tried_caps, squares, largest, fit)
 
 
 def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
@@ -248,7 +233,6 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
         privacy_variance=means[:, 1],
         prediction_error=means[:, 2],
         prediction_noise=means[:, 1] * noise_effect,
-        stop_reason=draws.stop_reason,
     )
 
 
@@ -294,8 +278,7 @@ def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> 
 
 def all_rows(problem: RegressionProblem) -> LinearEstimate:
     """Ordinary least squares on all rows, noise for the user who moves it most."""
-    c = problem.whitened.original(problem.whitened.repaired(problem.whitened.ordinary()))
-    return evaluate(problem, c)
+    return evaluate_repaired(problem, problem.whitened.ordinary())
 
 
 def user_averages(problem: RegressionProblem) -> LinearEstimate:
@@ -315,5 +298,4 @@ def user_averages(problem: RegressionProblem) -> LinearEstimate:
         )
         raise refuse(message, remedy="Use rows instead of averages")
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
-    c = whitened.original(whitened.repaired(shared))
-    return evaluate(problem, c)
+    return evaluate_repaired(problem, shared)

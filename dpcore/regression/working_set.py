@@ -42,15 +42,11 @@ class Restricted:
         w: W = C^T, sorted rows, zero outside the given entries, shape (n, d).
         dual: M, shape (d, d).
         multipliers: lambda of the users, 0 for those without entries, shape (m,).
-        sound: Whether Clarabel returned finite numbers and did not call the problem infeasible.
-        status: Clarabel's own word, for the record.
     """
 
     w: FloatArray
     dual: FloatArray
     multipliers: FloatArray
-    sound: bool
-    status: str
 
 
 def solve_restricted(
@@ -60,7 +56,7 @@ def solve_restricted(
     signs: FloatArray,
     scale: float,
     should_stop: ShouldStop = never,
-) -> Restricted:
+) -> Restricted | str:
     """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries and 0 elsewhere.
 
     Args:
@@ -69,7 +65,10 @@ def solve_restricted(
         entries: Flat positions i d + j, shape (k,); an entry may stand twice, once with each sign.
         signs: 1 or -1 each, shape (k,).
         scale: The expected t; v is counted in it, so that Clarabel sees numbers near 1.
-        should_stop: Asked at every iteration; stopping leaves an unsound solution.
+        should_stop: Asked at every iteration; stopping leaves no solution.
+
+    Returns:
+        The solution; Clarabel's own word if it called the problem infeasible or returned numbers that are not finite.
     """
     import clarabel  # type: ignore[import-untyped]
     from scipy.sparse import block_array, csc_array, diags_array
@@ -102,13 +101,10 @@ def solve_restricted(
         solver.set_termination_callback(lambda _: should_stop())
     solution = solver.solve()
     v, z = np.array(solution.x), np.array(solution.z)
-    sound = bool(np.all(np.isfinite(v)) and np.all(np.isfinite(z))) and "Infeasible" not in str(
-        solution.status
-    )
-    w = np.zeros((n, d))
-    multipliers = np.zeros(whitened.starts.size)
-    if not sound:
-        return Restricted(w, np.zeros((d, d)), multipliers, False, str(solution.status))
+    status = str(solution.status)
+    if "Infeasible" in status or not (np.all(np.isfinite(v)) and np.all(np.isfinite(z))):
+        return status
+    w, multipliers = np.zeros((n, d)), np.zeros(whitened.starts.size)
     # What interior points leave at the border counts as 0: C stays sparse, and the repair makes up for it.
     values = np.where(v[:k] > 1e-9 * max(float(v[k]), 0.0), v[:k], 0.0)
     np.add.at(w, (rows, columns), signs * values * scale)
@@ -116,7 +112,7 @@ def solve_restricted(
     # P x + A^T z = 0: for the equalities that is -M.
     multipliers[users] = z[d * d : d * d + users.size] * scale
     dual = -z[: d * d].reshape(d, d).T * scale
-    return Restricted(w, dual, multipliers, True, str(solution.status))
+    return Restricted(w, dual, multipliers)
 
 
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
@@ -137,23 +133,20 @@ ROUNDS, NEWTON_STEPS = 50, 60
 """Restricted problems to solve at most, and Newton steps at most on the true dual."""
 
 
+@dataclass(eq=False)
 class _Search:
     """The best feasible W and the best multipliers so far; all values divided by `unit_noise`."""
 
-    def __init__(
-        self,
-        problem: RegressionProblem,
-        tolerance: float,
-        progress: Progress,
-        should_stop: ShouldStop,
-        on_first: Callable[[LinearEstimate], None] | None,
-    ) -> None:
-        self.problem, self.tolerance = problem, tolerance
-        self.whitened, self.trade_off = problem.whitened, problem.trade_off
-        self.progress, self.should_stop, self.on_first = progress, should_stop, on_first
+    problem: RegressionProblem
+    tolerance: float
+    progress: Progress
+    should_stop: ShouldStop
+    on_first: Callable[[LinearEstimate], None] | None
+
+    def __post_init__(self) -> None:
+        self.whitened, self.trade_off = self.problem.whitened, self.problem.trade_off
         self.began = time.perf_counter()
         self.steps: list[Step] = []
-        self.entries = 0
         self.best_w = self.whitened.repaired(self.whitened.ordinary())
         self.value = self.whitened.objective(self.best_w, self.trade_off)
         self.bound = 0.0  # A variance is never below 0.
@@ -168,10 +161,6 @@ class _Search:
     @property
     def proved(self) -> bool:
         return self.gap <= self.tolerance
-
-    @property
-    def stopped(self) -> bool:
-        return self.should_stop()
 
     def try_primal(self, w: FloatArray) -> None:
         """Repair a candidate and keep it if it is the best."""
@@ -192,7 +181,6 @@ class _Search:
         """Add the present bounds to the steps, and call the listeners."""
         unit = self.problem.unit_noise
         seconds = time.perf_counter() - self.began
-        self.entries = entries
         self.steps.append(Step(seconds, unit * self.value, unit * self.bound, entries))
         self.progress(measure_progress(self.gap, self.tolerance))
         if self.on_first is not None and self.gap <= FIRST_GAP and not self.proved:
@@ -233,7 +221,7 @@ def solve(
     keys = _newton(search)
     if search.proved:
         stop_reason = "The gap closed on the dual alone."
-    elif search.stopped:
+    elif search.should_stop():
         stop_reason = "Stopped: the best so far."
     else:
         stop_reason = _grow(search, keys)
@@ -254,20 +242,20 @@ def _newton(search: _Search) -> IntArray:
         def settled(point: dual.DualPoint, exact: bool = exact) -> bool:
             if not exact:
                 # A smoothed dual only says where to go on from: few digits of its optimum do.
-                return point.missing < 1e-4 or search.stopped
+                return point.missing < 1e-4 or search.should_stop()
             search.try_dual(point.m, point.priced)
             # Farther from A^T W = E the repair changes the candidate too much for it to be the best.
             if point.missing < 1e-2:
                 search.try_primal(point.priced.candidate(a))
             search.record(point.priced.entries.size)
-            return search.proved or search.stopped
+            return search.proved or search.should_stop()
 
         latest = dual.ascend(whitened, level, m, steps, settled)
         if not exact:
             search.try_dual(latest.m)
             search.try_primal(latest.priced.candidate(level))
             search.record(latest.priced.entries.size)
-        if search.proved or search.stopped:
+        if search.proved or search.should_stop():
             break
         signed_entries.append(_signed_entries(latest.priced))
         m = latest.m
@@ -313,17 +301,17 @@ def _grow(search: _Search, keys: IntArray) -> str:
         restricted = solve_restricted(
             whitened, a, entries, np.where(keys % 2 == 1, 1.0, -1.0), scale, search.should_stop
         )
-        if restricted.sound:
+        if isinstance(restricted, Restricted):
             search.try_primal(restricted.w)
             priced = search.try_dual(restricted.dual)
             prices = priced.prices.ravel()
         search.record(keys.size)
         if search.proved:
             return "The gap closed."
-        if search.stopped:
+        if search.should_stop():
             return "Stopped: the best so far."
-        if not restricted.sound:
-            return f"The restricted problem could not be solved ({restricted.status}): the best so far."
+        if isinstance(restricted, str):
+            return f"The restricted problem could not be solved ({restricted}): the best so far."
         # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
         # the optimum only; before it, either may pass over entries that pay.
         entering = np.union1d(_entering(search, prices, restricted.multipliers), priced.entries)

@@ -24,27 +24,11 @@ QUESTION = Question(
     own_file="loaded",
     parameters=RegressionParameters,
     also=table_upload.ENTRIES
+    | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure", "example", "weights_of")
     | FieldOrigin.OWN_DATA.each(
-        "generator_",
-        "proposed",
-        "error",
-        "tabs",
-        "paper_figure",
-        "example",
-        "weights_of",
-        "solve",
-        "cvxpy",
-        "caps",
-        "steps",
-        "shown",
-        "over_epsilon",
-        "over_rows",
-        "over_exponent",
-        "examples",
-        "draws",
-        "spent",
-        "refused",
-    ),
+        "solve", "caps", "cvxpy", "over_epsilon", "over_rows", "over_exponent", "examples"
+    )
+    | FieldOrigin.OWN_DATA.each("draws", "spent", "refused"),
     formerly={"noise": "variance_source", "noise_variance": "residual_variance"},
 )
 GENERATOR_FIELDS = tuple(name for name in QUESTION.list_fields(SOURCE) if name != "source")

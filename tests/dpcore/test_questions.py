@@ -311,7 +311,7 @@ def test_every_other_question_answers():
         ss.rating_weights(frame, value="amount", group="product", **user)
     rated = ss.rating_weights(frame, value="amount", group="product", **asked, **user)
     assert rated.parameters.source is RatingSource.DATA
-    assert rated.solution.table.ratings.num_users == frame["user_id"].nunique()
+    assert rated.solution.ratings.num_users == frame["user_id"].nunique()
     with pytest.raises(InvalidInput, match="This needs ratings"):
         ss.rating_weights(frame, **asked, **user)
     # A person's own data are meant where they are given, whatever the page begins with.

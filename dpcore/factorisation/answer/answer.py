@@ -56,6 +56,6 @@ def build_answer(
         if result is None
         else {"factorisation_runs.csv": lambda: files.runs_csv(result, disclosure.label)},
         sections=build_sections(solution),
-        bound=lambda: files.budget_table(solution.shares, solution.table.spreads),
+        bound=lambda: files.budget_table(solution.shares, solution.spreads),
         error=None if solution.verdict is None else words.build_numbers(solution)[0].value,
     )

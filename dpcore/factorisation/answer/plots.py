@@ -25,8 +25,8 @@ from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import words
-from dpcore.factorisation.answer.solution import FactorisationSolution, judge
-from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compute_overlap
+from dpcore.factorisation.answer.solution import FactorisationSolution
+from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compare_neighbours
 from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult
 
 MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
@@ -84,10 +84,10 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     disclosure, epsilon = solution.disclosure, solution.parameters.epsilon
     columns: dict[str, npt.ArrayLike] = {
         "bucket": list(BUCKET_NAMES),
-        "fewest_ratings": [low for low, _ in solution.table.spreads],
-        "most_ratings": [high for _, high in solution.table.spreads],
+        "fewest_ratings": [low for low, _ in solution.spreads],
+        "most_ratings": [high for _, high in solution.spreads],
     }
-    labels = label_buckets(solution.table.spreads)
+    labels = label_buckets(solution.spreads)
     bars: list[Item] = []
     noise_curves: list[Item] = []
     for shares in solution.shares:
@@ -98,16 +98,16 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         noise_curves.append(Curve(name, labels, shares.noise_to_signal, **style))
     # Of uniform sampling, whose weights do not depend on epsilon: the axis stays put while epsilon moves.
     noise_over_weight = uniform.noise * epsilon / np.maximum(uniform.weight, 1e-3)
-    limits = (
-        float(noise_over_weight.min()) / max(AXIS_MAX_EPSILON, epsilon),
-        float(noise_over_weight.max()) / min(AXIS_MIN_EPSILON, epsilon),
-    )
+    lowest = np.log10(noise_over_weight.min() / max(AXIS_MAX_EPSILON, epsilon))
+    highest = np.log10(noise_over_weight.max() / min(AXIS_MIN_EPSILON, epsilon))
+    # Whole decades, so that a small change of the ratings does not move the axis.
+    limits = float(10.0 ** np.floor(lowest)), float(10.0 ** np.ceil(highest))
     noise_plot = Plot(
         "factorisation-noise",
         "Noise over signal",
         "",
         _bucket_axis(),
-        Axis("noise over signal", "", _round_to_decades(limits)),
+        Axis("noise over signal", "", limits),
         (*noise_curves, Level("Noise = signal", 1.0, dash="dash")),
         disclosure,
     )
@@ -128,24 +128,16 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
     )
 
 
-def _round_to_decades(limits: tuple[float, float]) -> tuple[float, float]:
-    """Round limits to whole decades, so that a small change of the ratings does not move the axis."""
-    low, high = limits
-    return float(10.0 ** np.floor(np.log10(low))), float(10.0 ** np.ceil(np.log10(high)))
-
-
-def plot_over_epsilon(
-    result: StudyResult, disclosure: Provenance, page_epsilon: float | None = None, measure: str = "rmse"
-) -> Plot:
+def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon: float | None = None) -> Plot:
     """Plot the error, or recall, over epsilon: private models with intervals, others as levels, the entered epsilon."""
-    epsilons = np.array(result.study.epsilons)
+    measure, epsilons = result.study.main_measure, np.array(result.study.epsilons)
     ticks = tuple((epsilon, wording.entered(epsilon)) for epsilon in result.study.epsilons)
     limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     epsilon_axis = Axis("privacy budget ε", "", limits, named_ticks=ticks)
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for kind in result.study.models:
-        summary, name, style = result.summarise(kind, measure), kind.name.lower(), MODEL_STYLES[kind]
+        summary, name, style = result.summarise(kind), kind.name.lower(), MODEL_STYLES[kind]
         mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
         if not np.isfinite(mean).any():
             continue
@@ -157,30 +149,25 @@ def plot_over_epsilon(
             items.append(Curve(kind.value, limits, [float(mean[0])] * 2, **style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
-    if measure == "recall":
-        title, y = f"Recall at {RECALL_SIZE} over ε", f"recall at {RECALL_SIZE}"
-        alt = words.write_recommendation(result, float(epsilons[-1])).replace("**", "")
-        return Plot(
+    key, title, name, number_format = {
+        "rmse": ("factorisation-errors", "Test error over ε", "test error (RMSE)", ".4f"),
+        "recall": (
             "factorisation-recall",
-            title,
-            alt,
-            epsilon_axis,
-            linear_axis(y, number_format=".3f"),
-            items,
-            disclosure,
-            columns,
-        )
-    verdict = judge(result, float(epsilons[-1]))
+            f"Recall at {RECALL_SIZE} over ε",
+            f"recall at {RECALL_SIZE}",
+            ".3f",
+        ),
+    }[measure]
     return Plot(
-        "factorisation-errors",
-        "Test error over ε",
-        f"{'' if verdict is None else words.write_verdict(verdict)} All errors fall as ε grows.".strip(),
+        key,
+        title,
+        words.write_comparison(result, float(epsilons[-1])).replace("**", ""),
         epsilon_axis,
-        linear_axis("test error (RMSE)", number_format=".4f"),
+        linear_axis(name, number_format=number_format),
         items,
         disclosure,
         columns,
-        is_main=True,
+        is_main=measure == "rmse",
     )
 
 
@@ -190,7 +177,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     assert result is not None
     assert verdict is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
-    labels, items = ["All<br>items", *label_buckets(solution.table.spreads)], list[Item]()
+    labels, items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
     for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         difference = result.compare(kind, ModelKind.UNIFORM, measure)
         mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
@@ -214,9 +201,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
         else f"Differences of {name} to uniform sampling by popularity.",
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         linear_axis(
-            f"difference of {name}",
-            title=f"Difference of {name} to uniform ({better})",
-            number_format="+.4f",
+            f"difference of {name}", title=f"Difference of {name} to uniform ({better})", number_format="+.4f"
         ),
         items,
         solution.disclosure,
@@ -236,12 +221,14 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     assert verdict is not None
     reference = result.models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
-    labels, best, items = label_buckets(solution.table.spreads), 0.0, list[Item]()
+    labels, best, items = label_buckets(solution.spreads), 0.0, list[Item]()
     for kind, scheme in SCHEMES.items():
         model = result.models.get((kind, verdict.epsilon))
         if reference is None or model is None or model.item_vectors.shape[1] < 2:
             continue
-        item_overlaps = compute_overlap(model, reference, np.arange(buckets.size), NUM_NEAREST)
+        item_overlaps = compare_neighbours(
+            model.learned_coordinates, reference.learned_coordinates, np.arange(buckets.size), NUM_NEAREST
+        )
         overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
         best = max(best, float(overlaps.max()))
         column = Column(f"overlap_{scheme.value}", overlaps)

@@ -6,48 +6,29 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.answer import section
 from dpcore.answer.answer import Answer
-from dpcore.answer.section import (
-    BEHIND,
-    DOWNLOADS,
-    Cached,
-    Choice,
-    Fields,
-    Figures,
-    File,
-    Found,
-    ItemNames,
-    Label,
-    Note,
-    PaperFigures,
-    Parts,
-    Search,
-    Sections,
-    Solver,
-    Table,
-)
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.progress import ShouldStop
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper
-from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer.solution import (
     FactorisationSolution,
-    RatingsInUse,
     choose_share_settings,
-    compute_shares,
-    describe_table,
     find_disclosure,
     judge,
+    load_ratings,
     replace_noise,
 )
 from dpcore.factorisation.answer.stored import find_stored
 from dpcore.factorisation.implicit import select_choices
-from dpcore.factorisation.measures import find_neighbours
+from dpcore.factorisation.measures import find_nearest
 from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters, RatingSource
+from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import SCHEMES, ModelKind, ProgressReport, StudyResult, run
 
 LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
@@ -57,38 +38,32 @@ NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 STOPPED_EARLY = "Stopped before the private models were done."
 
 
-def solve_beside_page(data: Dataset, parameters: FactorisationParameters) -> Solver:
+def solve_beside_page(data: Dataset, parameters: FactorisationParameters) -> section.Solver:
     """Divide the budget, and take the training as far as it is."""
     given_data = data if parameters.source is RatingSource.DATA else None
-    table: RatingsInUse = yield Cached(describe_table, (parameters.of_ratings, given_data), 2)
+    ratings: Ratings = yield section.Cached(load_ratings, (parameters.of_ratings, given_data), 2)
     shares = []
     for scheme in Scheme:
-        shares_of_scheme = yield Cached(
-            compute_shares, (table, scheme, *choose_share_settings(parameters, scheme)), 48
-        )
+        settings = choose_share_settings(parameters, scheme)
+        shares_of_scheme = yield section.Cached(divide_budget, (ratings, scheme, *settings), 48)
         shares.append(replace_noise(shares_of_scheme, parameters))
-    training: Found = yield search_training(table, parameters)
+    training: section.Found = yield search_training(ratings, parameters)
     result = None if training.stage is Stage.EARLIER else training.value
-    return Found(
-        FactorisationSolution(
-            parameters,
-            table,
-            find_disclosure(parameters, data),
-            tuple(shares),
-            result,
-            result is not None and (result.finished or training.stage is Stage.FINAL),
-        )
+    is_over = result is not None and (result.finished or training.stage is Stage.FINAL)
+    disclosure = find_disclosure(parameters, data)
+    return section.Found(
+        FactorisationSolution(parameters, ratings, disclosure, tuple(shares), result, is_over)
     )
 
 
 def search_training(
-    table: RatingsInUse, parameters: FactorisationParameters, is_trained: bool = False
-) -> Search:
+    ratings: Ratings, parameters: FactorisationParameters, is_trained: bool = False
+) -> section.Search:
     """Build the search that trains all models. The page's own ε may change under its result."""
-    return Search(
+    return section.Search(
         "train_job",
-        (table.digest, replace(parameters.study, epsilons=(1.0,))),
-        lambda tell, stop: run(table.ratings, parameters.study, tell, stop),
+        (ratings.digest, replace(parameters.study, epsilons=(1.0,))),
+        lambda tell, stop: run(ratings, parameters.study, tell, stop),
         "Training",
         "Train again" if is_trained else "Train",
         "model_training",
@@ -101,17 +76,17 @@ def search_training(
     )
 
 
-def show_training(answer: Answer, data: Dataset) -> Parts:
+def show_training(answer: Answer, data: Dataset) -> section.Parts:
     """Offer the training of all models."""
-    yield search_training(answer.solution.table, answer.parameters, answer.solution.result is not None)
+    yield search_training(answer.solution.ratings, answer.parameters, answer.solution.result is not None)
 
 
-def describe_basis(answer: Answer, data: Dataset) -> Parts:
+def describe_basis(answer: Answer, data: Dataset) -> section.Parts:
     """Say what the answer was computed from."""
-    yield Note(words.describe_ratings(answer.solution.table))
+    yield section.Note(words.describe_ratings(answer.solution))
 
 
-def show_budget(answer: Answer, data: Dataset) -> Parts:
+def show_budget(answer: Answer, data: Dataset) -> section.Parts:
     """Show how the budget is divided, for a page whose main figure shows something else."""
     yield (
         "**Look at** the left end: what uniform sampling leaves for rare items, and how far noise stands above their "
@@ -120,15 +95,15 @@ def show_budget(answer: Answer, data: Dataset) -> Parts:
     yield answer.plots["factorisation-shares"]()
 
 
-def show_popularity(answer: Answer, data: Dataset) -> Parts:
+def show_popularity(answer: Answer, data: Dataset) -> section.Parts:
     """Show the differences to uniform sampling by popularity."""
     solution: FactorisationSolution = answer.solution
     if solution.result is None or solution.verdict is None:
-        yield Note(NOT_TRAINED)
+        yield section.Note(NOT_TRAINED)
         return
-    measure = yield Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
+    measure = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
     yield answer.plots[f"factorisation-buckets-{measure}"]()
-    yield Note(
+    yield section.Note(
         f"Mean differences over {wording.counted(solution.result.study.repeats, 'seed')}, paired; whiskers are "
         f"95{wording.PERCENT} intervals. "
         + (
@@ -138,22 +113,22 @@ def show_popularity(answer: Answer, data: Dataset) -> Parts:
             else "Buckets are five equal parts of the items by ratings in training."
         )
     )
-    yield Label()
+    yield section.Label()
 
 
-def show_nearest_items(answer: Answer, data: Dataset) -> Parts:
+def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
     """Show the items that are nearest to one item, under each model."""
     solution: FactorisationSolution = answer.solution
     result, verdict = solution.result, solution.verdict
-    yield Fields(("item",))
+    yield section.Fields(("item",))
     item_names = None
     if answer.parameters.source is RatingSource.DATA:
-        item_names = yield ItemNames("item")
+        item_names = yield section.ItemNames("item")
     if result is None or verdict is None:
-        yield Note(NOT_TRAINED)
+        yield section.Note(NOT_TRAINED)
         return
     if not result.models:
-        yield Note("*Train again* shows them: this training was stored with its errors only.")
+        yield section.Note("*Train again* shows them: this training was stored with its errors only.")
         return
     counts, epsilon = result.train_counts, verdict.epsilon
     names = list(item_names or (f"item {i}" for i in range(counts.size)))
@@ -166,22 +141,22 @@ def show_nearest_items(answer: Answer, data: Dataset) -> Parts:
         if model is not None:
             columns[name] = [
                 f"{escape_formula(names[neighbour])} ({wording.counted(int(counts[neighbour]), 'rating')})"
-                for neighbour in find_neighbours(model, item, NUM_NEIGHBOURS)
+                for neighbour in find_nearest(model.learned_coordinates, np.array([item]), NUM_NEIGHBOURS)[0]
             ]
     yield (
         f"**Nearest to {wording.plain(names[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), "
         f"at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
-    yield Table(columns, "The nearest items under each model", key="factorisation_neighbours")
+    yield section.Table(columns, "The nearest items under each model", key="factorisation_neighbours")
     if (plot := plots.plot_nearest_items(solution)) is not None:
-        yield Figures((plot,), titled=True)
-    yield Label()
+        yield section.Figures((plot,), titled=True)
+    yield section.Label()
 
 
-def show_choices(answer: Answer, data: Dataset) -> Parts:
+def show_choices(answer: Answer, data: Dataset) -> section.Parts:
     """Show recall over epsilon and by popularity, trained on what users chose."""
     parameters: FactorisationParameters = answer.parameters
-    table: RatingsInUse = answer.solution.table
+    ratings: Ratings = answer.solution.ratings
     uses_data = parameters.source is RatingSource.DATA
     yield (
         "**What should be recommended?** It counts what users chose, not how they rate it; what they did not choose "
@@ -193,25 +168,20 @@ def show_choices(answer: Answer, data: Dataset) -> Parts:
             else "These choices are generated as the settings say, and here taste decides what is chosen."
         )
     )
-    yield Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
+    yield section.Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
     study = parameters.choice_study
 
     def train(tell: ProgressReport, stop: ShouldStop) -> StudyResult:
         if uses_data:
-            choices = select_choices(table.ratings, parameters.chosen_from)
+            choices = select_choices(ratings, parameters.chosen_from)
         else:
             population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
             choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
         return run(choices, study, tell, stop)
 
-    result: StudyResult | None = yield Search(
+    result: StudyResult | None = yield section.Search(
         "implicit_job",
-        (
-            table.digest,
-            replace(study, epsilons=(1.0,)),
-            parameters.train_epsilons,
-            parameters.chosen_from,
-        ),
+        (ratings.digest, replace(study, epsilons=(1.0,)), parameters.train_epsilons, parameters.chosen_from),
         train,
         "Training on choices",
         f"Train on choices, {wording.counted(study.repeats, 'seed')}",
@@ -223,37 +193,38 @@ def show_choices(answer: Answer, data: Dataset) -> Parts:
     if result is None:
         return
     if not np.isfinite(result.recall).any():
-        yield Note("Stopped before the first model was done.", "stop_circle")
+        yield section.Note("Stopped before the first model was done.", "stop_circle")
         return
-    yield words.write_recommendation(result, parameters.epsilon)
-    yield Figures((plots.plot_over_epsilon(result, answer.disclosure, measure="recall"),), titled=True)
+    yield words.write_comparison(result, parameters.epsilon)
+    yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), titled=True)
     if (verdict := judge(result, max(result.study.epsilons))) is not None:
         yield (
             f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
             "the items at 100 on the rarest to 20 on the most chosen."
         )
-        yield _tabulate_models(result, verdict.index, "recall")
-    yield Label()
+        yield _tabulate_models(result, verdict.index)
+    yield section.Label()
 
 
-def _tabulate_models(result: StudyResult, epsilon_index: int, measure: str) -> Table:
-    """Tabulate "rmse" or "recall" of each model, over all items and in each bucket."""
-    kinds, buckets = result.study.models, ("All", *plots.BUCKET_NAMES)
-    means = np.array([result.summarise(kind, measure).mean[epsilon_index] for kind in kinds])
+def _tabulate_models(result: StudyResult, epsilon_index: int) -> section.Table:
+    """Tabulate error or recall of each model, over all items and in each bucket."""
+    kinds, buckets, measure = result.study.models, ("All", *plots.BUCKET_NAMES), result.study.main_measure
+    means = np.array([result.summarise(kind).mean[epsilon_index] for kind in kinds])
     columns = {"Model": [kind.value for kind in kinds], **dict(zip(buckets, means.T.tolist(), strict=True))}
     name, number_format = {"rmse": ("Test error", "%.4f"), "recall": ("Recall", "%.3f")}[measure]
     alt = f"{name} of each model, over all items and by popularity"
-    return Table(columns, alt, dict.fromkeys(buckets, number_format), key=f"factorisation_table_{measure}")
+    formats = dict.fromkeys(buckets, number_format)
+    return section.Table(columns, alt, formats, key=f"factorisation_table_{measure}")
 
 
-def show_large(answer: Answer, data: Dataset) -> Parts:
+def show_large(answer: Answer, data: Dataset) -> section.Parts:
     """Show the training at the size of MovieLens 10M, on generated ratings."""
     parameters: FactorisationParameters = answer.parameters
     yield (
         "**The size of MovieLens 10M**: 69,878 users, 10,677 items and 10 million ratings, generated, at "
         f"ε = {wording.entered(parameters.epsilon)} with one seed and the settings above."
     )
-    result: StudyResult | None = yield Search(
+    result: StudyResult | None = yield section.Search(
         "large_job",
         (parameters.large_study, parameters.data_seed),
         lambda tell, stop: run(
@@ -271,33 +242,33 @@ def show_large(answer: Answer, data: Dataset) -> Parts:
         return
     verdict = judge(result, parameters.epsilon)
     if verdict is None:
-        yield Note(STOPPED_EARLY, "stop_circle")
+        yield section.Note(STOPPED_EARLY, "stop_circle")
         return
     yield f"**{words.write_verdict(verdict)}**"
-    yield _tabulate_models(result, verdict.index, "rmse")
-    yield Note(
+    yield _tabulate_models(result, verdict.index)
+    yield section.Note(
         f"Test error (RMSE) at ε = {wording.entered(verdict.epsilon)}, over all items and by fifths of the items from "
         "rare to popular."
     )
 
 
-def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
+def show_paper_figures(answer: Answer, data: Dataset) -> section.Parts:
     """Show the paper's figures at its setting, on generated ratings and choices."""
-    yield PaperFigures(paper.FIGURES)
+    yield section.PaperFigures(paper.FIGURES)
 
 
-def show_runs(answer: Answer, data: Dataset) -> Parts:
+def show_runs(answer: Answer, data: Dataset) -> section.Parts:
     """Offer all runs as a file."""
     for name, write in answer.files.items():
         yield "**Runs** holds the error and recall of each model, ε, seed and bucket, a line each."
-        yield File("Runs (CSV)", name, write)
+        yield section.File("Runs (CSV)", name, write)
 
 
-def build_sections(solution: FactorisationSolution) -> Sections:
+def build_sections(solution: FactorisationSolution) -> section.Sections:
     """Return the sections of an answer."""
     budget = {} if solution.verdict is None else {"Who gets the budget": show_budget}
     return {
-        BEHIND: describe_basis,
+        section.BEHIND: describe_basis,
         "Items": {
             **budget,
             "Rare and popular items": show_popularity,
@@ -305,5 +276,5 @@ def build_sections(solution: FactorisationSolution) -> Sections:
             "Implicit feedback": show_choices,
         },
         "Size": {"Large size": show_large, "The paper's figures": show_paper_figures},
-        DOWNLOADS: show_runs,
+        section.DOWNLOADS: show_runs,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,43 +20,20 @@ from dpcore.factorisation.parameters import FactorisationParameters, RatingSourc
 from dpcore.factorisation.ratings import Ratings
 from dpcore.factorisation.study import FACTORISATION, StudyResult, run
 
-NO_RATINGS = "this needs ratings, and these data have none"
 
-
-@dataclass(frozen=True, eq=False)
-class RatingsInUse:
-    """The table of ratings in use.
-
-    Attributes:
-        ratings: The table.
-        digest: Names it in caches.
-        spreads: Fewest and most ratings of an item in each bucket, rarest first.
-    """
-
-    ratings: Ratings
-    digest: str
-    spreads: tuple[tuple[int, int], ...]
-
-
-def describe_table(parameters: FactorisationParameters, dataset: Dataset | None) -> RatingsInUse:
+def load_ratings(parameters: FactorisationParameters, dataset: Dataset | None) -> Ratings:
     """Load the table that the parameters name.
 
     Raises:
         InvalidInput: The data hold no ratings.
     """
     if (generator := parameters.generator) is not None:
-        ratings: Ratings | None = generator.draw(np.random.default_rng(parameters.data_seed))
-        digest = repr((generator, parameters.data_seed))
-    else:
-        assert dataset is not None
-        ratings = None if dataset.pairs is None else Ratings.from_pairs(dataset.pairs)
-        digest = dataset.digest
+        return generator.draw(np.random.default_rng(parameters.data_seed))
+    pairs = None if dataset is None else dataset.pairs
+    ratings = None if pairs is None else Ratings.from_pairs(pairs)
     if ratings is None:
-        raise refuse(NO_RATINGS)
-    buckets = assign_buckets(ratings.item_counts)
-    counts_by_bucket = [ratings.item_counts[buckets == bucket] for bucket in range(BUCKETS)]
-    spreads = tuple((int(counts.min(initial=0)), int(counts.max(initial=0))) for counts in counts_by_bucket)
-    return RatingsInUse(ratings, digest, spreads)
+        raise refuse("this needs ratings, and these data have none")
+    return ratings
 
 
 def find_disclosure(parameters: FactorisationParameters, dataset: Dataset | None) -> Provenance:
@@ -138,7 +116,7 @@ class FactorisationSolution:
 
     Attributes:
         parameters: The question.
-        table: The ratings.
+        ratings: The table.
         disclosure: Of everything that is computed from them.
         shares: Who gets the budget under each scheme.
         result: Of the training for this question, as far as it is; None before.
@@ -146,11 +124,18 @@ class FactorisationSolution:
     """
 
     parameters: FactorisationParameters
-    table: RatingsInUse
+    ratings: Ratings
     disclosure: Provenance
     shares: tuple[BudgetShares, ...]
     result: StudyResult | None = None
     finished: bool = False
+
+    @cached_property
+    def spreads(self) -> list[tuple[int, int]]:
+        """Return the fewest and the most ratings of an item in each bucket, rarest first."""
+        counts, buckets = self.ratings.item_counts, assign_buckets(self.ratings.item_counts)
+        counts_by_bucket = [counts[buckets == bucket] for bucket in range(BUCKETS)]
+        return [(int(group.min()), int(group.max())) if group.size else (0, 0) for group in counts_by_bucket]
 
     def find_shares(self, scheme: Scheme) -> BudgetShares:
         """Return the shares of one scheme."""
@@ -179,22 +164,17 @@ def solve(
     if dataset is None and parameters.source is RatingSource.DATA:
         raise refuse("no data were given, and the settings name ratings of one's own")
     parameters_in_use = parameters if dataset is None else replace(parameters, source=RatingSource.DATA)
-    table = describe_table(parameters_in_use, dataset)
+    ratings = load_ratings(parameters_in_use, dataset)
     shares = tuple(
         replace_noise(
-            compute_shares(table, scheme, *choose_share_settings(parameters_in_use, scheme)),
+            divide_budget(ratings, scheme, *choose_share_settings(parameters_in_use, scheme)),
             parameters_in_use,
         )
         for scheme in Scheme
     )
-    result = run(table.ratings, parameters_in_use.study, should_stop=should_stop)
+    result = run(ratings, parameters_in_use.study, should_stop=should_stop)
     disclosure = find_disclosure(parameters_in_use, dataset)
-    return FactorisationSolution(parameters_in_use, table, disclosure, shares, result, finished=True)
-
-
-def compute_shares(table: RatingsInUse, scheme: Scheme, spending: Spending, exponent: float) -> BudgetShares:
-    """Compute the shares of the budget under one scheme."""
-    return divide_budget(table.ratings, scheme, spending, exponent)
+    return FactorisationSolution(parameters_in_use, ratings, disclosure, shares, result, finished=True)
 
 
 def replace_noise(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
@@ -232,7 +212,7 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
     quotient first rises and then falls in k, so that the minimum is at one of them.
     """
     try:
-        ratings = describe_table(parameters, dataset).ratings
+        ratings = load_ratings(parameters, dataset)
     except InvalidInput as refused:
         return refused.problems[0].sentence
     counts = np.diff(ratings.starts)

@@ -13,12 +13,12 @@ from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
+from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer.solution import (
     MIN_SEEDS,
     FactorisationSolution,
-    RatingsInUse,
     Verdict,
     judge,
     list_trained_epsilons,
@@ -64,15 +64,15 @@ def write_verdict(verdict: Verdict) -> str:
     return f"At ε = {epsilon} it is not clear whether factorising beats item means with own offsets."
 
 
-def write_recommendation(result: StudyResult, epsilon: float) -> str:
-    """Write whether a factorisation recalls more than popularity, at the trained epsilon nearest to one."""
+def write_comparison(result: StudyResult, epsilon: float) -> str:
+    """Write whether a factorisation is worth it, by errors or by recall, at the trained epsilon nearest to one."""
     verdict = judge(result, epsilon)
     if verdict is None:
         return "Nothing is trained yet that could be compared."
-    difference = _add_interval(f"{verdict.gain:+.3f}", verdict.gain_half_width, 3)
-    comparison = (
-        f"{verdict.mean:.3f} against {verdict.mean - verdict.gain:.3f}, a difference of {difference}"
-    ).replace("-", "−")
+    if result.study.main_measure == "rmse":
+        return write_verdict(verdict)
+    difference = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
+    comparison = f"{verdict.mean:.3f} against {verdict.mean - verdict.gain:.3f}, a difference of {difference}"
     opening = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
         return f"{opening}, **factorise with adaptive weights**: it recalls more than what is popular, {comparison}."
@@ -80,8 +80,8 @@ def write_recommendation(result: StudyResult, epsilon: float) -> str:
         return f"{opening}, **recommend what is popular**, by noisy counts: factorising recalls less, {comparison}."
     hint = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
     return (
-        f"{opening} it is **not clear** whether factorising recommends better than what is popular: {comparison}."
-        f"{hint}"
+        f"{opening} it is **not clear** whether factorising recommends better than what is popular: "
+        f"{comparison}.{hint}"
     )
 
 
@@ -127,9 +127,14 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
             "weight 1 adds at most 1. For tail and adaptive weights; uniform sampling needs no counts.",
             value=adaptive.noise,
         ),
-        _build_number("Noise on the rarest items", rare_noise, f"{wording.number(rare_noise, 2)}×", SIGNAL),
-        _build_number(
-            "Noise on popular items", popular_noise, f"{wording.number(popular_noise, 2)}×", SIGNAL
+        *(
+            Number(
+                f"Noise on {items} items",
+                f"{wording.number(noise, 2)}×",
+                "the signal (adaptive)",
+                value=finite_or_none(noise),
+            )
+            for items, noise in (("the rarest", rare_noise), ("popular", popular_noise))
         ),
         Number(
             "Noise on each count",
@@ -149,7 +154,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         )
     changes = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[verdict.index, 1:]
     rare_changes = changes[:3][np.isfinite(changes[:3])]
-    rare, popular = float(rare_changes.mean()) if rare_changes.size else math.nan, float(changes[-1])
+    rare_change = float(rare_changes.mean()) if rare_changes.size else math.nan
     return (
         Number(
             f"Test error (RMSE), {recommended.value}",
@@ -159,18 +164,20 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         ),
         spread,
         Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),
-        _build_number(f"Adaptive, rarest 60{wording.PERCENT}", rare, _write_signed(rare), AGAINST_UNIFORM),
-        _build_number("Adaptive, most rated", popular, _write_signed(popular), AGAINST_UNIFORM),
+        *(
+            Number(
+                f"Adaptive, {items}",
+                _write_signed(change),
+                "RMSE against uniform",
+                value=finite_or_none(change),
+            )
+            for items, change in (
+                (f"rarest 60{wording.PERCENT}", rare_change),
+                ("most rated", float(changes[-1])),
+            )
+        ),
         *noise_numbers,
     )
-
-
-SIGNAL, AGAINST_UNIFORM = "the signal (adaptive)", "RMSE against uniform"
-
-
-def _build_number(label: str, value: float, text: str, note: str) -> Number:
-    """Build a number of items that may have no rating."""
-    return Number(label, text, note, value=value if math.isfinite(value) else None)
 
 
 def _find_error(result: StudyResult, kind: ModelKind, verdict: Verdict) -> tuple[float, float]:
@@ -203,26 +210,22 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
     limit = min(errors[kind] for kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
     near_optimal = [kind.value for kind in PRIVATE_KINDS if errors[kind] <= limit]
-    near_optimal_text = f"{', '.join(near_optimal)} stay within 1{wording.PERCENT} of the smallest error."
-    if len(near_optimal) == 1:
-        near_optimal_text = f"only {near_optimal[0]}; the others are more than 1{wording.PERCENT} worse."
-    adaptive, tail = (
-        result.compare(kind, ModelKind.UNIFORM) for kind in (ModelKind.ADAPTIVE, ModelKind.TAIL)
-    )
     ends = [(verdict.index, 1), (verdict.index, -1)]  # The rarest fifth, and the most rated one.
-    adaptive_text = "not tested on both ends."
-    if all(math.isfinite(adaptive.mean[end]) for end in ends):
-        rarest, most_rated = (_write_gain(adaptive.mean[end], adaptive.half_width[end]) for end in ends)
-        adaptive_text = f"they {rarest} on the rarest fifth of items and {most_rated} on the most rated."
-    tail_texts = [_add_interval(_write_signed(tail.mean[end]), tail.half_width[end]) for end in ends]
+    facts_against_uniform = {}
+    for kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
+        change = result.compare(kind, ModelKind.UNIFORM)
+        text = "not tested on both ends."
+        if all(math.isfinite(change.mean[end]) for end in ends):
+            rarest, most_rated = (_write_gain(change.mean[end], change.half_width[end]) for end in ends)
+            text = f"{rarest} on the rarest fifth of items, {most_rated} on the most rated."
+        facts_against_uniform[f"{name} against uniform"] = text
     return {
         "Without privacy": f"{errors_without_privacy}.",
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of {', '.join(verdicts)}.",
         "Own offsets": "how far a user rates above the released item means, computed locally from their own ratings. "
         "They are not released, so they cost no privacy. The factorisation subtracts them before it clips ratings.",
-        "Good enough": near_optimal_text,
-        "Adaptive weights against uniform": adaptive_text,
-        "Tail sampling against uniform": f"rarest fifth {tail_texts[0]}, most popular {tail_texts[1]}.",
+        "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
+        **facts_against_uniform,
         "Seeds": f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
         f"share. The 95{wording.PERCENT} intervals are Student's; differences are paired by seed.",
     }
@@ -231,7 +234,7 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
 def _write_gain(change: float, half_width: float) -> str:
     """Write a change of the error: ``gain 0.0041 ± 0.0013``."""
     if math.isfinite(half_width) and half_width >= abs(change):
-        return f"show no clear change ({_add_interval(_write_signed(change), half_width)})"
+        return f"no clear change ({_add_interval(_write_signed(change), half_width)})"
     return f"{'gain' if change < 0.0 else 'cost'} {_add_interval(f'{abs(change):.4f}', half_width)}"
 
 
@@ -245,19 +248,19 @@ def _add_interval(text: str, half_width: float, digits: int = 4) -> str:
     return f"{text} ± {half_width:.{digits}f}" if math.isfinite(half_width) else text
 
 
-def describe_ratings(table: RatingsInUse) -> str:
+def describe_ratings(solution: FactorisationSolution) -> str:
     """Describe the ratings in a line."""
-    ratings = table.ratings
+    ratings, spreads = solution.ratings, solution.spreads
     return (
         f"{wording.counted(ratings.num_users, 'user')}, {wording.counted(ratings.num_items, 'item')}, "
-        f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(table.spreads[0][0])} to "
-        f"{wording.counted(table.spreads[-1][1], 'rating')} per item."
+        f"{wording.counted(ratings.num_ratings, 'rating')}; {wording.number(spreads[0][0])} to "
+        f"{wording.counted(spreads[-1][1], 'rating')} per item."
     )
 
 
 def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) -> tuple[Line, ...]:
     """Summarise the ratings for a report: what they are, and how many."""
-    ratings, disclosure = solution.table.ratings, solution.disclosure
+    ratings, disclosure = solution.ratings, solution.disclosure
     lines = (
         (Line("Data", "generated ratings", disclosure),) if dataset is None else summarise_dataset(dataset)
     )

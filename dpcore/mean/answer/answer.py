@@ -52,10 +52,10 @@ NO_VALUES = Missing("values, one per row", "Bring data with values")
 
 def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
     """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
-    read = None
+    summary = None
     if data.values is not None:
-        read = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
-    solution = yield Cached(solve, (data, parameters.without("own_cap"), read))
+        summary = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
+    solution = yield Cached(solve, (data, parameters.without("own_cap"), summary))
     return Found(solution)
 
 
@@ -89,11 +89,11 @@ def show_weights(answer: Answer, data: Dataset) -> Parts:
 
 def show_hidden(answer: Answer, data: Dataset) -> Parts:
     """Show what the assumption of independent rows hides."""
-    read = answer.solution.values
-    if read is None:
+    summary = answer.solution.values
+    if summary is None:
         yield NO_VALUES
         return
-    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, read))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, summary))
     yield Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
     yield Label()
 
@@ -102,8 +102,8 @@ def compute_ranges(
     data: Dataset, parameters: MeanParameters, solution: MeanSolution
 ) -> tuple[plots.Ranges, Plot, Plot]:
     """Return the best ranges, and the error over either end."""
-    found = plots.choose_ranges(data, solution, parameters)
-    return found, plots.plot_upper(found, data), plots.plot_lower(found, data)
+    ranges = plots.choose_ranges(data, solution, parameters)
+    return ranges, plots.plot_upper(ranges, data), plots.plot_lower(ranges, data)
 
 
 def show_ranges(answer: Answer, data: Dataset) -> Parts:
@@ -114,13 +114,13 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         else:
             yield "All values are the same, or too large to square: no range is better than another."
         return
-    look = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
+    leak = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
     yield (
         f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} What follows "
-        f"is read off the values{look}"
+        f"is read off the values{leak}"
     )
-    found, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
-    problem = found.rows.problem
+    ranges, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
+    problem = ranges.rows.problem
     joint = yield Search(
         "range_search",
         problem.epsilon,
@@ -133,7 +133,7 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         light=True,
     )
     alt = "The range in use beside the best ones, with the three parts of the error of each"
-    yield Table(plots.build_table(found, joint), alt)
+    yield Table(plots.build_table(ranges, joint), alt)
     if data.is_private:
         yield Note(
             "None of these is entered here: a range that was read off private values would leak into all that is "
@@ -142,12 +142,12 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         yield PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
         low, high = plots.round_outward(joint)
-        if (low, high) == (found.lower, found.upper):
+        if (low, high) == (ranges.lower, ranges.upper):
             yield Note("The range in use is the best one.")
         else:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
             yield Proposal(label, "straighten", {"lower": low, "upper": high})
-    yield Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(found, joint)))
+    yield Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
     yield Figures((upper, lower), titled=True)
 
 

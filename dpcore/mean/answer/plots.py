@@ -53,17 +53,17 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         if is_of_table:
             columns[f"{key}_shift"] = np.broadcast_to(np.abs(error.shift), bounds.shape)
     # The parts are those of the bound, as on the card: of both ways there would be eight curves.
-    parts = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
+    error_parts = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
     if is_of_table:
-        parts = {BIAS: columns["cap_shift"], **parts}
+        error_parts = {BIAS: columns["cap_shift"], **error_parts}
     items: list[Item] = [
         Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
-        *(Curve(name, bounds, values, STYLES[name]) for name, values in parts.items()),
+        *(Curve(name, bounds, values, STYLES[name]) for name, values in error_parts.items()),
     ]
     if solution.split_release is not None:
-        name, usual = "Total, bounded rows, usual split of ε", columns["usual_split_standard_error"]
-        items.append(Curve(name, bounds, usual, Style.CUSTOMARY))
+        split_error = columns["usual_split_standard_error"]
+        items.append(Curve("Total, bounded rows, usual split of ε", bounds, split_error, Style.CUSTOMARY))
     items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _list_bands(solution)]
     marks = [
         Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP),
@@ -90,7 +90,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),
         is_main=True,
-        handle=_build_handle(solution, own_cap, columns["cap_standard_error"], parts),
+        handle=_build_handle(solution, own_cap, columns["cap_standard_error"], error_parts),
     )
 
 
@@ -99,7 +99,7 @@ MAX_ERRORS = 5.0
 
 
 def _build_handle(
-    solution: MeanSolution, own_cap: int | None, error: FloatArray, parts: dict[str, FloatArray]
+    solution: MeanSolution, own_cap: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone."""
     histogram, bounds = solution.problem.histogram, solution.bounds
@@ -107,11 +107,11 @@ def _build_handle(
         # What a release lacks of the truth.
         -np.broadcast_to(solution.capped.shift, bounds.shape),
         # A Laplace draw with a mean magnitude of 1 has a standard deviation of sqrt(2).
-        parts[NOISE] / math.sqrt(2.0),
+        error_parts[NOISE] / math.sqrt(2.0),
         draw_unit_noise(NoiseKind.LAPLACE),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * solution.cap.standard_error,
-        sampling=parts[SAMPLING],
+        sampling=error_parts[SAMPLING],
         unit_sampling_draws=draw_normal(NoiseKind.LAPLACE),
     )
     return Handle(
@@ -121,7 +121,7 @@ def _build_handle(
         own_cap or solution.cap.max_contributions,
         "own_cap",
         is_integer=True,
-        parts=parts,
+        parts=error_parts,
         users=(sample_users(histogram.sizes, histogram.users, "rows"),),
         dots=dots,
     )
@@ -160,8 +160,8 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Pl
     shift = bounded_mean(clamped, bounds) - clamped.mean
     # The vertical axis depends on the values and bounds alone, so that it does not move with epsilon: the standard
     # error of the best cap at epsilon = 1 fits into it.
-    usual = mean.best_cap(mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped.variance))
-    half_height = 1.3 * max(float(np.abs(shift).max()), usual.standard_error)
+    best_cap = mean.best_cap(mean.MeanProblem(problem.histogram, 1.0, problem.value_bound, clamped.variance))
+    half_height = 1.3 * max(float(np.abs(shift).max()), best_cap.standard_error)
     error = np.sqrt(smoothed.privacy_variance if is_of_table else smoothed.variance)
     error_name = f"± {'the noise' if is_of_table else f'one {solution.error_name}'}"
     columns = {

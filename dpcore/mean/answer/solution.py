@@ -137,7 +137,7 @@ def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary |
         values: Summary of the values, which does not depend on epsilon; None if the data have no values.
     """
     histogram = data.histogram
-    problem = parameters.problem(histogram, read=values)
+    problem = parameters.problem(histogram, values)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     bounds = np.unique(
         np.concatenate((axes.choose_curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
@@ -187,7 +187,7 @@ NOT_COMPARED = ("own_cap",)
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
     """Compare the best cap and its error over epsilon."""
     values = ValueSummary.from_dataset(data, parameters.lower, parameters.upper)
-    problem = parameters.problem(data.histogram, read=values)
+    problem = parameters.problem(data.histogram, values)
 
     def best(epsilon: float) -> tuple[float, float]:
         cap = mean.best_cap(replace(problem, epsilon=epsilon))

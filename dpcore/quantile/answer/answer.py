@@ -228,7 +228,8 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
         (answer.parameters, exact.bound, draws),
         lambda tell, stop: (
             exact,
-            several.sample_answers(exact.together, draws, progress=tell, should_stop=stop),
+            draws,
+            several.sample_answers(exact.outputs, draws, progress=tell, should_stop=stop),
         ),
         "Drawing answers",
         "Draw answers",
@@ -238,15 +239,15 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
     )
     if simulation is None:
         return
-    solution, sampled = simulation
-    count = sampled.answers.shape[0]
-    if sampled.cancelled:
+    solution, num_draws, answers = simulation
+    count = answers.shape[0]
+    if count < num_draws:
         yield Note(f"Stopped early: {wording.counted(count, 'answer')} drawn.")
     if count == 0:
         return
-    yield _choose_values(exact, "samples", lambda limits: plots.plot_samples(solution, sampled, limits, data))
+    yield _choose_values(exact, "samples", lambda limits: plots.plot_samples(solution, answers, limits, data))
     yield Label()
-    yield "\n".join(f"- {line}" for line in words.describe_samples(solution, sampled))
+    yield "\n".join(f"- {line}" for line in words.describe_samples(solution, answers))
 
 
 SECTIONS: Sections = {

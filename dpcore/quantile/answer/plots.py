@@ -30,7 +30,6 @@ from dpcore.quantile import WeightKind
 from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error, near_grid, window
 from dpcore.quantile.answer.words import name_quantile
 from dpcore.quantile.parameters import Weighting
-from dpcore.quantile.several import SampledAnswers
 
 BINS = 240
 SAMPLE_BINS = 40
@@ -73,8 +72,8 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     if solution.bound != solution.choices.of(solution.kind).bound:
         items.append(Mark(IN_USE, solution.bound, solution.rank_error, Style.ENTERED, "square"))
     own_bound = solution.parameters.own_bound
-    if solution.own is not None and own_bound is not None:
-        items.append(Mark("Your own bound", own_bound, mean_error(solution.own), Style.ENTERED, "x"))
+    if own_bound is not None:
+        items.append(Mark("Your own bound", own_bound, mean_error(solution.own_outputs), Style.ENTERED, "x"))
     smooth, cap = solution.choices.smooth, solution.choices.cap
     average = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
     marked = [item.y for item in items if isinstance(item, Mark)]
@@ -122,11 +121,11 @@ def plot_density(
             if low <= position <= high:
                 options: dict[str, Any] = {"style": style, "dash": level_dash, "legend": label}
                 levels.append(Level(f"{name}: {label.lower()}", position, is_vertical=True, **options))
-    if len(solution.outputs) == 1 and solution.own is not None:
-        own_density = solution.own.outputs[0].binned_density(low, high, BINS)[1]
+    if len(solution.own_outputs) == 1:
+        own_density = solution.own_outputs[0].binned_density(low, high, BINS)[1]
         curves.append(Curve("Your own bound", centers, own_density, Style.CUSTOMARY))
     if len(solution.outputs) == 1 and solution.bound < solution.problem.histogram.max_size:
-        unbounded_density = solution.unbounded.outputs[0].binned_density(low, high, BINS)[1]
+        unbounded_density = solution.unbounded_outputs[0].binned_density(low, high, BINS)[1]
         curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
     base = Column("base_density", _compute_base_density(solution, edges))
     curves.append(Curve("Base ν", centers, base, Style.SAMPLING, color_style=Style.ENTERED))
@@ -176,7 +175,7 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     curves, unbounded_curves = list[Curve](), list[Curve]()
     columns: dict[str, npt.ArrayLike] = {"distance_in_rank": grid}
     for output, unbounded, (style, dash) in zip(
-        solution.outputs, solution.unbounded.outputs, STYLES, strict=False
+        solution.outputs, solution.unbounded_outputs, STYLES, strict=False
     ):
         name, column = name_quantile(output.quantile), f"probability_q{wording.digits(output.quantile)}"
         columns[column], columns[f"{column}_without_bound"] = near, far = (
@@ -249,16 +248,16 @@ def plot_poorer(
 
 
 def plot_samples(
-    solution: QuantileSolution, sampled: SampledAnswers, limits: tuple[float, float], dataset: Dataset
+    solution: QuantileSolution, answers: FloatArray, limits: tuple[float, float], dataset: Dataset
 ) -> Plot:
     """Plot the share of the simulated answers in each bin beside its exact probability, within ``limits``."""
-    edges, draws = np.linspace(*limits, SAMPLE_BINS + 1), max(sampled.answers.shape[0], 1)
+    edges, draws = np.linspace(*limits, SAMPLE_BINS + 1), max(answers.shape[0], 1)
     centers = (edges[:-1] + edges[1:]) / 2.0
     columns: dict[str, npt.ArrayLike] = {"from": edges[:-1], "to": edges[1:]}
     items: list[Curve | Points] = []
-    for output, answers, (style, dash) in zip(solution.outputs, sampled.answers.T, STYLES, strict=False):
+    for output, output_answers, (style, dash) in zip(solution.outputs, answers.T, STYLES, strict=False):
         name, key = name_quantile(output.quantile), f"q{wording.digits(output.quantile)}"
-        simulated, exact = np.histogram(answers, edges)[0] / draws, np.diff(output.cdf(edges))
+        simulated, exact = np.histogram(output_answers, edges)[0] / draws, np.diff(output.cdf(edges))
         columns |= {f"simulated_share_{key}": simulated, f"exact_probability_{key}": exact}
         items.append(Curve(f"{name}, exact", centers, exact, style, dash=dash, width=WIDTH, steps="hvh"))
         items.append(Points(f"{name}, simulated", centers, simulated, style, size=7))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal
 from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from dpcore.quantile.several import SeveralOutputs, several
+from dpcore.quantile.several import compute_outputs
 
 SEARCH_POINTS = 32
 GOOD_ENOUGH = 1.05
@@ -55,16 +56,13 @@ def search(
 ) -> Choices:
     """Return the best bound of both kinds."""
 
-    def subprogress(start: float) -> Progress:
-        return lambda share: progress(start + share / 2.0)
+    def find(weighting: WeightKind, begin: float) -> QuantileChoice:
+        def tell(share: float) -> None:
+            progress(begin + share / 2.0)
 
-    smooth, cap = (
-        optimal_bound.best_bound(
-            problem, weighting, SEARCH_POINTS, subprogress(begin), should_stop, quantiles
-        )
-        for weighting, begin in ((WeightKind.SMOOTH, 0.0), (WeightKind.CAP, 0.5))
-    )
-    return Choices(smooth, cap)
+        return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, tell, should_stop, quantiles)
+
+    return Choices(find(WeightKind.SMOOTH, 0.0), find(WeightKind.CAP, 0.5))
 
 
 NOT_COMPARED = ("own_bound",)
@@ -106,26 +104,26 @@ class QuantileSolution:
         problem: The problem on these data, with all of epsilon.
         choices: The best bounds for the values.
         bound: h in use, in rows per user.
-        together: The answers' distributions at ``bound``, one per quantile, ascending.
-        unbounded: The same without a bound.
+        outputs: The answers' distributions at ``bound``, one per quantile, ascending.
+        unbounded_outputs: The same without a bound.
         counts_bound: The best h of this kind by the paper's bound.
         counts_error: Expected rank error at ``counts_bound``.
         counts_standard_error: Standard error of ``counts_error`` over the subsamples of a cap; 0 without subsamples.
         counts_certificate: Proof that ``counts_bound`` is best for the trade-off form of the paper's bound.
-        own: The distributions at the entered bound; None for none.
+        own_outputs: The same at the entered bound; empty for none.
     """
 
     parameters: QuantileParameters
     problem: QuantileProblem
     choices: Choices
     bound: float
-    together: SeveralOutputs
-    unbounded: SeveralOutputs
+    outputs: tuple[QuantileOutput, ...]
+    unbounded_outputs: tuple[QuantileOutput, ...]
     counts_bound: float
     counts_error: float
     counts_standard_error: float
     counts_certificate: Certificate
-    own: SeveralOutputs | None
+    own_outputs: tuple[QuantileOutput, ...]
 
     @property
     def kind(self) -> WeightKind:
@@ -133,14 +131,9 @@ class QuantileSolution:
         return self.parameters.kind
 
     @property
-    def outputs(self) -> tuple[QuantileOutput, ...]:
-        """Return the distributions of the answers."""
-        return self.together.outputs
-
-    @property
     def rank_error(self) -> float:
         """Return the expected rank error at the bound in use, mean over the quantiles and the subsamples."""
-        return mean_error(self.together)
+        return mean_error(self.outputs)
 
     @property
     def subsample_errors(self) -> FloatArray:
@@ -155,7 +148,7 @@ class QuantileSolution:
     @property
     def unbounded_error(self) -> float:
         """Return the expected rank error without a bound."""
-        return mean_error(self.unbounded)
+        return mean_error(self.unbounded_outputs)
 
     @property
     def near_optimal(self) -> tuple[float, float]:
@@ -188,18 +181,18 @@ class QuantileSolution:
         return tuple(self.problem.rows.value_at(q) for q in self.parameters.asked)
 
 
-def mean_error(together: SeveralOutputs) -> float:
+def mean_error(outputs: Sequence[QuantileOutput]) -> float:
     """Return the expected rank error, mean over the quantiles and the subsamples."""
-    return float(np.mean([output.expected_rank_error for output in together.outputs]))
+    return float(np.mean([output.expected_rank_error for output in outputs]))
 
 
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileSolution:
     """Compute the distributions at the bound in use."""
     quantiles, weighting, histogram = parameters.asked, parameters.kind, problem.histogram
-    everything = float(histogram.max_size)
+    max_bound = float(histogram.max_size)
     paper = parameters.rank_bound(histogram).best(weighting)
     if parameters.weighting is Weighting.NONE:
-        bound = everything
+        bound = max_bound
     elif parameters.bound_from is BoundFrom.COUNTS:
         bound = paper.bound
     else:
@@ -210,15 +203,15 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
         problem=problem,
         choices=choices,
         bound=bound,
-        together=several(problem, quantiles, weighting, bound),
-        unbounded=several(problem, quantiles, WeightKind.SMOOTH, everything),
+        outputs=compute_outputs(problem, quantiles, weighting, bound),
+        unbounded_outputs=compute_outputs(problem, quantiles, WeightKind.SMOOTH, max_bound),
         counts_bound=paper.bound,
         counts_error=float(at_counts.rank_error[0]),
         counts_standard_error=float(at_counts.standard_error[0]),
         counts_certificate=paper.certificate,
-        own=None
+        own_outputs=()
         if parameters.own_bound is None
-        else several(problem, quantiles, weighting, parameters.own_bound),
+        else compute_outputs(problem, quantiles, weighting, parameters.own_bound),
     )
 
 

@@ -16,12 +16,13 @@ from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.rows import WeightKind
-from dpcore.quantile.several import SampledAnswers, split
+from dpcore.quantile.several import split
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
 
@@ -125,8 +126,8 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
             f"{wording.percent(output.expected_rank_error)}."
         )
     sentences["Best for the values"] = _compare_weights(solution)
-    if solution.own is not None and parameters.own_bound is not None:
-        error = mean_error(solution.own)
+    if parameters.own_bound is not None:
+        error = mean_error(solution.own_outputs)
         change = wording.change(error, solution.rank_error)
         sentences[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = (
             standard.compare_own_bound("rank error", wording.percent(error), change)
@@ -249,16 +250,16 @@ def describe_poorer_bases(solution: QuantileSolution, how: Poorer) -> str:
     )
 
 
-def describe_samples(solution: QuantileSolution, sampled: SampledAnswers) -> tuple[str, ...]:
+def describe_samples(solution: QuantileSolution, answers: FloatArray) -> tuple[str, ...]:
     """Compare the mean of the simulated answers with the exact mean, per quantile."""
     order = " The answers are sorted, which the exact mean ignores." if len(solution.outputs) > 1 else ""
     sentences = []
-    for output, answers in zip(solution.outputs, sampled.answers.T, strict=True):
-        deviation = float(np.std(answers, ddof=1)) if answers.size > 1 else math.nan
+    for output, output_answers in zip(solution.outputs, answers.T, strict=True):
+        deviation = float(np.std(output_answers, ddof=1)) if output_answers.size > 1 else math.nan
         sentences.append(
-            f"{name_quantile(output.quantile)}: mean of {wording.counted(answers.size, 'simulated answer')} "
-            f"{wording.number(float(answers.mean()), 4)} (standard error "
-            f"{wording.number(deviation / math.sqrt(answers.size), 2)}), exact mean "
+            f"{name_quantile(output.quantile)}: mean of {wording.counted(output_answers.size, 'simulated answer')} "
+            f"{wording.number(float(output_answers.mean()), 4)} (standard error "
+            f"{wording.number(deviation / math.sqrt(output_answers.size), 2)}), exact mean "
             f"{wording.number(output.mean, 4)}.{order}"
         )
     return tuple(sentences)

@@ -59,8 +59,8 @@ def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Ax
 
 def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error of every method, of coefficients with the parts that it is made of: the main figure."""
-    is_coefficients, ours = target is ErrorTarget.COEFFICIENTS, solution.methods[0]
-    methods = [method for method in solution.methods if 0.0 < method.error(target) < math.inf]
+    is_coefficients, ours = target is ErrorTarget.COEFFICIENTS, solution.methods["ours"]
+    methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
     errors = np.array([method.error(target) for method in methods])
     ratios = np.array([method.divide_by(ours, target) for method in methods])
     labels = np.array([_in_two_lines(method) for method in methods])
@@ -78,13 +78,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
     bars = [
         Bars(
-            name,
-            labels[i],
-            errors[i],
-            style,
-            opacity=opacity,
-            hover=(("times the best", ratios[i]),),
-            **look,
+            name, labels[i], errors[i], style, opacity=opacity, hover=(("times the best", ratios[i]),), **look
         )
         for name, i, style, opacity in (
             (OURS, is_ours, Style.SMOOTH, 1.0),
@@ -114,16 +108,12 @@ def _in_two_lines(method: Method) -> str:
 
 def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     """Plot the error against the cap, in its parts, with the best weights as a level and both ends marked."""
-    caps, ours = solution.caps, solution.methods[0].error(target)
+    caps, ours = solution.caps, solution.methods["ours"].error(target)
     assert caps is not None
     is_coefficients, best = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
     noise = caps.privacy_variance if is_coefficients else caps.prediction_noise
     total = caps.errors(target)
-    name, column = (
-        ("sampling error", "cap_sampling_error")
-        if is_coefficients
-        else ("error before noise", "cap_fit_error")
-    )
+    name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
     x, error = caps.caps.astype(np.float64), np.sqrt(total)
     before, noise_error = (np.sqrt(np.maximum(total - noise, 0.0)), np.sqrt(noise))
@@ -150,7 +140,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         {
             "cap": caps.caps,
             "cap_error": error,
-            column: before,
+            "cap_sampling_error" if is_coefficients else "cap_fit_error": before,
             "cap_privacy_noise": noise_error,
             "ours_error": np.full(x.size, ours),
             "draws_without_estimate": caps.rank_deficient,
@@ -200,23 +190,15 @@ def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
     columns = {name: np.array([getattr(step, name) for step in steps], dtype=np.float64) for name in names}
     seconds, gaps = columns["seconds"], columns["relative_gap"]
     iterations = np.arange(1, gaps.size + 1, dtype=np.float64)
-    iterations_text = wording.counted(gaps.size, "iteration")
+    iterations_text, hover = wording.counted(gaps.size, "iteration"), ("seconds", seconds)
+    curve = Curve("Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover=hover)
     return Plot(
         "regression-gap",
         "The gap closes",
         f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}.",
         linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=","),
         Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS),
-        [
-            Curve(
-                "Gap",
-                iterations,
-                np.maximum(gaps, 1e-12),
-                Style.SMOOTH,
-                symbol="circle",
-                hover=("seconds", seconds),
-            )
-        ],
+        [curve],
         disclosure,
         columns,
         height=GAP_HEIGHT,

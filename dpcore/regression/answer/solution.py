@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +24,8 @@ from dpcore.regression.estimate import (
     prediction_error,
     user_weights,
 )
-from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource, rows_of
-from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
+from dpcore.regression.problem import RegressionProblem, build_rows
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
 PROVED = 1e-6
@@ -39,25 +40,30 @@ KEPT, KEPT_CELLS = 32, 200_000
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table of methods; errors are roots.
+    """One row of the table of methods; all numbers are NaN where there is no estimate.
 
     Attributes:
         name: In words.
-        coefficients: Root of the total variance of the coefficients; NaN where there is no estimate.
-        predictions: Root of the expected squared error of the prediction.
-        noise_share: Share of the total variance that is privacy noise.
         note: What there is to say.
+        variance: Total variance of the coefficients, (label unit / feature unit)^2.
+        noise_variance: The part of it that is privacy noise.
+        squared_error: Expected squared error of the prediction, label unit squared.
     """
 
     name: str
-    coefficients: float
-    predictions: float
-    noise_share: float
-    note: str = ""
+    note: str
+    variance: float = math.nan
+    noise_variance: float = math.nan
+    squared_error: float = math.nan
 
-    def error(self, target: ErrorTarget) -> float:
-        """Return the error of the coefficients or of the predictions."""
-        return self.coefficients if target is ErrorTarget.COEFFICIENTS else self.predictions
+    @property
+    def noise_share(self) -> float:
+        """Return the share of the total variance that is privacy noise; NaN if there is none."""
+        return self.noise_variance / self.variance if self.variance > 0.0 else math.nan
+
+    def error(self, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
+        """Return the root of the variance, or of the squared error of the prediction."""
+        return math.sqrt(self.variance if target is ErrorTarget.COEFFICIENTS else self.squared_error)
 
     def divide_by(self, best: Method, target: ErrorTarget = ErrorTarget.COEFFICIENTS) -> float:
         """Return the error over that of another method; NaN if that is 0: labels without noise, endless budget."""
@@ -76,7 +82,7 @@ class RegressionSolution:
         no_cap: Ordinary least squares on all rows.
         caps: What every cap costs; None where the trial was stopped before its first round.
         draws: The draws behind it.
-        methods: All methods side by side, the best weights first.
+        methods: All methods side by side: ``ours``, ``best bound`` (if bounds were tried), ``no bound`` ...
         stage: Whether it is for the present parameters, and whether more is still to come.
         target: The error that figures show.
     """
@@ -88,7 +94,7 @@ class RegressionSolution:
     no_cap: LinearEstimate
     caps: CapCurve | None
     draws: CapDraws
-    methods: tuple[Method, ...]
+    methods: Mapping[str, Method]
     stage: Stage = Stage.FINAL
     target: ErrorTarget = ErrorTarget.COEFFICIENTS
 
@@ -103,11 +109,6 @@ class RegressionSolution:
         return table_of(self.data).label
 
     @property
-    def outside(self) -> OutsideCounts:
-        """Return how many labels are clipped."""
-        return count_clipped(self.data, self.parameters)
-
-    @property
     def at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
         weights = user_weights(self.problem, self.best_estimate).total
@@ -118,13 +119,10 @@ class RegressionSolution:
         """Return the smallest and largest cap tried, around the best, within 5 % of its standard error."""
         if self.caps is None:
             return None
-        is_near = self.caps.has_estimate
-        is_near &= np.sqrt(self.caps.variance) <= 1.05 * math.sqrt(float(self.caps.variance[self.caps.best]))
-        low = high = self.caps.best
-        while low > 0 and is_near[low - 1]:
-            low -= 1
-        while high < is_near.size - 1 and is_near[high + 1]:
-            high += 1
+        errors, best = np.sqrt(self.caps.variance), self.caps.best
+        too_large = np.flatnonzero(~(self.caps.has_estimate & (errors <= 1.05 * errors[best])))
+        low = too_large[too_large < best].max(initial=-1) + 1
+        high = too_large[too_large > best].min(initial=errors.size) - 1
         return int(self.caps.caps[low]), int(self.caps.caps[high])
 
     @property
@@ -171,9 +169,8 @@ def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
     return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
 
 
-def choose_draws(num_rows: int) -> int:
-    """Return the number of draws for each cap: fewer where there are many rows."""
-    return DRAWS if num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
+def _choose_draws(problem: RegressionProblem) -> int:
+    return DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
 
 
 def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
@@ -184,7 +181,7 @@ def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
 
 def check_features(data: Dataset) -> RegressionProblem:
     """Check and sort features and owners, once for all parameters."""
-    return rows_of(table_of(data))
+    return build_rows(table_of(data))
 
 
 def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
@@ -208,7 +205,7 @@ def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionS
         variance = estimate_variance(data, parameters.lower, parameters.upper)
     problem = parameters.problem(table_of(data), variance)
     labels = parameters.clipped(table_of(data))
-    draws = sample_limiting.study(problem, labels, choose_draws(problem.num_rows))
+    draws = sample_limiting.study(problem, labels, _choose_draws(problem))
     return compute(data, parameters, problem, working_set.solve(problem), draws)
 
 
@@ -225,8 +222,8 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     variance = parameters.residual_variance
     if variance is None:
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
-    problem = parameters.asked_of(rows, variance)
-    ends, num_draws = (parameters.lower, parameters.upper), choose_draws(problem.num_rows)
+    problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
+    ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
     labels = parameters.clipped(table_of(data))
     weights: Found = yield Search(
         "solve",
@@ -279,49 +276,25 @@ def compute(
     caps = sample_limiting.curve(problem, draws) if draws.num_draws else None
     no_cap = sample_limiting.all_rows(problem)
     labels = parameters.clipped(table_of(data))
-    methods = _list_methods(problem, best_estimate, no_cap, caps, labels)
-    return RegressionSolution(data, parameters, problem, best_estimate, no_cap, caps, draws, methods, stage)
 
+    def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
+        squared_error = prediction_error(problem, estimate, labels)
+        return Method(name, note, estimate.variance, estimate.privacy_variance, squared_error)
 
-def _list_methods(
-    problem: RegressionProblem,
-    best_estimate: LinearEstimate,
-    no_cap: LinearEstimate,
-    caps: CapCurve | None,
-    labels: FloatArray,
-) -> tuple[Method, ...]:
-    def build_method(
-        name: str, note: str, variance: float, noise_variance: float, prediction: float
-    ) -> Method:
-        noise_share = noise_variance / variance if variance > 0.0 else math.nan
-        return Method(name, math.sqrt(variance), math.sqrt(prediction), noise_share, note)
-
-    def describe_estimate(name: str, estimate: LinearEstimate, note: str) -> Method:
-        prediction = prediction_error(problem, estimate, labels)
-        return build_method(name, note, estimate.variance, estimate.privacy_variance, prediction)
-
-    def describe_cap(name: str, caps: CapCurve, index: int, note: str) -> Method:
-        errors = (caps.variance[index], caps.privacy_variance[index], caps.prediction_error[index])
-        return build_method(name, note, *map(float, errors))
-
-    ours = describe_estimate("Best weights", best_estimate, "the least variance that any unbiased one has")
-    plain = describe_estimate("No bound", no_cap, "ordinary least squares on all rows")
+    note = "the least variance that any unbiased one has"
+    methods = {"ours": describe("Best weights", note, best_estimate)}
+    if caps is not None:
+        note = f"at most {wording.counted(caps.max_contributions, 'row')} per user"
+        methods["best bound"] = Method("Best bound", note, *caps.list_errors(caps.best))
+    methods["no bound"] = describe("No bound", "ordinary least squares on all rows", no_cap)
+    if caps is not None:
+        lost, kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
+        note = f"{lost} of {lost + kept} draws had dependent rows" if lost else "a bound of 1"
+        methods["one row"] = Method("One row per user", note, *caps.list_errors(0))
     try:
-        averages = describe_estimate(
-            "User averages", sample_limiting.user_averages(problem), "one averaged row per user"
-        )
+        averages = sample_limiting.user_averages(problem)
+        methods["averages"] = describe("User averages", "one averaged row per user", averages)
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"
-        averages = Method("User averages", math.nan, math.nan, math.nan, note)
-    if caps is None:
-        return ours, plain, averages
-    note = f"at most {wording.counted(caps.max_contributions, 'row')} per user"
-    lost = int(caps.rank_deficient[0])
-    lost_note = f"{lost} of {lost + int(caps.num_used[0])} draws had dependent rows"
-    return (
-        ours,
-        describe_cap("Best bound", caps, caps.best, note),
-        plain,
-        describe_cap("One row per user", caps, 0, lost_note if lost else "a bound of 1"),
-        averages,
-    )
+        methods["averages"] = Method("User averages", note)
+    return RegressionSolution(data, parameters, problem, best_estimate, no_cap, caps, draws, methods, stage)

@@ -17,9 +17,9 @@ from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Neighbours, format_rounded_up
 from dpcore.data.column_names import escape_formula
-from dpcore.regression.answer.solution import PROVED, RegressionSolution
+from dpcore.regression.answer.solution import PROVED, Method, RegressionSolution, count_clipped
 from dpcore.regression.draw import Draw
-from dpcore.regression.estimate import LinearEstimate, coefficient_variances
+from dpcore.regression.estimate import ErrorTarget, coefficient_variances
 from dpcore.regression.parameters import DataSource
 
 WARN_CLIPPED = 0.05
@@ -32,62 +32,52 @@ TOTAL_HELP = (
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
-    estimate, caps, ours = solution.best_estimate, solution.caps, solution.methods[0]
+    methods, scale = solution.methods, solution.best_estimate.noise.scale
 
-    def build_error(label: str, error: float, note: str, help: str = TOTAL_HELP, key: str = "") -> Number:
-        return Number(label, wording.number(error), note, help, error, key=key)
+    def build_error(label: str, method: Method, note: str = "") -> Number:
+        return Number(label, wording.number(method.error()), note, TOTAL_HELP, method.error())
 
+    prediction = methods["ours"].error(ErrorTarget.PREDICTIONS)
     numbers = [
-        build_error("Standard error, total", ours.coefficients, ""),
+        build_error("Standard error, total", methods["ours"]),
         Number(
             "Laplace noise, scale b",
-            wording.number(estimate.noise.scale),
-            f"({_write_noise_share(estimate)})",
+            wording.number(scale),
+            f"({_write_noise_share(methods['ours'])})",
             "b = B × (largest weight of a user) / ε: what the release adds to each coefficient.",
-            estimate.noise.scale,
+            scale,
         ),
-    ]
-    if caps is not None:
-        cap_text = f"{wording.counted(caps.max_contributions, 'row')} per user"
-        cap_error = math.sqrt(float(caps.variance[caps.best]))
-        numbers.append(build_error("Best bound, standard error", cap_error, cap_text))
-    numbers += [
-        build_error(
-            "No bound, standard error",
-            math.sqrt(solution.no_cap.variance),
-            _write_noise_share(solution.no_cap),
-        ),
-        build_error(
+        build_error("No bound, standard error", methods["no bound"], _write_noise_share(methods["no bound"])),
+        Number(
             f"Error in predicting {wording.plain(solution.unit, 20)}",
-            ours.predictions,
+            wording.number(prediction),
             f"labels spread by {wording.number(float(np.std(solution.labels)))}",
             "Root of the expected squared error of the released model's predictions on these rows.",
-            "error_in_predicting",
+            prediction,
+            key="error_in_predicting",
         ),
     ]
+    if best_bound := methods.get("best bound"):
+        numbers.insert(2, build_error("Best bound, standard error", best_bound, best_bound.note))
     return tuple(numbers)
 
 
-def _write_noise_share(estimate: LinearEstimate) -> str:
-    if estimate.variance <= 0.0:
-        return "no error"
-    return f"{wording.percent(estimate.privacy_variance / estimate.variance)} privacy noise"
+def _write_noise_share(method: Method) -> str:
+    return f"{wording.percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
 
 
 def _compare_methods(solution: RegressionSolution) -> str:
     """Say how many times larger the error of the best cap and of equal weights is, in two lines beside the figure."""
-    caps, best_error = solution.caps, math.sqrt(solution.best_estimate.variance)
+    ours, best_bound = solution.methods["ours"], solution.methods.get("best bound")
 
-    def write_ratio(variance: float) -> str:
-        # Errors may be 0: labels without noise, and a budget without bound.
-        return f"{wording.number(math.sqrt(variance) / best_error, 3) if best_error > 0.0 else '∞'} times"
+    def write_ratio(method: Method) -> str:
+        return f"{wording.number(method.divide_by(ours), 3) if ours.variance > 0.0 else '∞'} times"
 
-    plain_ratio = write_ratio(solution.no_cap.variance)
-    if caps is None:
+    plain_ratio = write_ratio(solution.methods["no bound"])
+    if best_bound is None:
         return f"With no bound and equal weights the error is {plain_ratio} as large."
-    cap_text = wording.counted(caps.max_contributions, "row")
-    cap_ratio = write_ratio(float(caps.variance[caps.best]))
-    return f"The best bound, {cap_text} per user, has {cap_ratio} this error; equal weights {plain_ratio}."
+    rows = best_bound.note.removeprefix("at most ")
+    return f"The best bound, {rows}, has {write_ratio(best_bound)} this error; equal weights {plain_ratio}."
 
 
 def describe_near_optimal(solution: RegressionSolution) -> str:
@@ -106,7 +96,8 @@ FIT = (
 
 def write_detail(solution: RegressionSolution) -> str:
     """Say what the best weights gain, and how that must be qualified."""
-    sentences, caps, prediction = [_compare_methods(solution)], solution.caps, solution.methods[0].predictions
+    sentences, caps = [_compare_methods(solution)], solution.caps
+    prediction = solution.methods["ours"].error(ErrorTarget.PREDICTIONS)
     if solution.stage is Stage.EARLIER:
         sentences.insert(0, "**This is the answer for the settings before.**")
     elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED):
@@ -120,7 +111,10 @@ def write_detail(solution: RegressionSolution) -> str:
             "bring more users, or drop features."
         )
     # The best weights are the best for coefficients only.
-    if caps is not None and math.sqrt(caps.prediction_error[caps.best_prediction]) < prediction:
+    if (
+        caps is not None
+        and math.sqrt(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]) < prediction
+    ):
         sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
@@ -135,7 +129,7 @@ def _count_share(num_users: int, everybody: int) -> str:
 
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
     """Explain the noise, who sets it and the bounds in sentences, each under its heading."""
-    estimate, caps, unit = solution.best_estimate, solution.caps, wording.plain(solution.unit, 20)
+    estimate, caps = solution.best_estimate, solution.caps
     largest_plain = solution.no_cap.largest_user_weight / estimate.largest_user_weight
     effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
@@ -153,12 +147,6 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         "1 + (s − 1)ρ.",
     }
     if caps is not None:
-        best, plain = (math.sqrt(caps.prediction_error[index]) for index in (caps.best_prediction, -1))
-        facts[f"Predicting {unit}"] = (
-            f"root mean squared error {wording.number(solution.methods[0].predictions)}; best bound "
-            f"{wording.number(best)}; no bound {wording.number(plain)}; σ is "
-            f"{wording.number(math.sqrt(solution.problem.residual_variance))}."
-        )
         deficient = caps.caps[caps.rank_deficient > 0]
         if deficient.size:
             facts["Bounds without an estimate"] = (
@@ -178,7 +166,9 @@ def describe_basis(solution: RegressionSolution) -> str:
         f"{wording.plain(data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
-        + solution.outside.write_sentence("[L, U]", " and is clipped", " and are clipped")
+        + count_clipped(data, solution.parameters).write_sentence(
+            "[L, U]", " and is clipped", " and are clipped"
+        )
     )
 
 
@@ -194,12 +184,12 @@ def warn_of_clipping(outside: OutsideCounts) -> str:
 
 def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
     """Tabulate the errors of all methods."""
-    methods = solution.methods
+    methods = solution.methods.values()
     return {
         "Method": [method.name for method in methods],
-        "Standard error, coefficients": [method.coefficients for method in methods],
-        "Times the best": [method.divide_by(methods[0]) for method in methods],
-        "Error, predictions": [method.predictions for method in methods],
+        "Standard error, coefficients": [method.error() for method in methods],
+        "Times the best": [method.divide_by(solution.methods["ours"]) for method in methods],
+        "Error, predictions": [method.error(ErrorTarget.PREDICTIONS) for method in methods],
         "Privacy noise": [100.0 * method.noise_share for method in methods],
         "What it is": [method.note for method in methods],
     }
@@ -207,12 +197,10 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
 
 def describe_methods(solution: RegressionSolution) -> str:
     """Explain the columns of the table of methods."""
-    unit = wording.plain(solution.unit, 20)
+    unit, draws = wording.plain(solution.unit, 20), wording.counted(solution.draws.num_draws, "draw")
     return (
-        f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "
-        f"predictions ({unit}); share of the variance that is privacy noise. Bounds are averaged over "
-        f"{wording.counted(solution.draws.num_draws, 'draw')}; the prediction error of *Best bound* is at the bound "
-        "that is best for the coefficients."
+        f"Errors of coefficients are in {unit} per unit of feature, of predictions in {unit}. Bounds are averaged "
+        f"over {draws}. Both errors of *Best bound* are at the bound that is best for the coefficients."
     )
 
 
@@ -224,12 +212,9 @@ def tabulate_release(solution: RegressionSolution, draw: Draw | None) -> dict[st
     if draw is not None:
         columns["Released"] = values = draw.release.values
         columns |= {"95 % from": values - draw.half_widths, "95 % to": values + draw.half_widths}
-    columns["Noise scale b"] = np.full(
-        len(names), estimate.noise.scale if draw is None else draw.release.scale
-    )
-    columns["Standard error"] = (
-        np.sqrt(coefficient_variances(problem, estimate)) if draw is None else draw.standard_errors
-    )
+    scale = estimate.noise.scale if draw is None else draw.release.scale
+    errors = np.sqrt(coefficient_variances(problem, estimate)) if draw is None else draw.standard_errors
+    columns |= {"Noise scale b": np.full(len(names), scale), "Standard error": errors}
     if solution.parameters.source is DataSource.GENERATED:
         columns["True (generated)"] = solution.parameters.generator.generate().coefficients
     return columns

@@ -63,7 +63,7 @@ def test_buckets_hold_equally_many_items_from_rare_to_popular() -> None:
 
 
 def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None:
-    near = measures.find_neighbours(model, 7, 5)
+    near = measures.find_nearest(model.learned_coordinates, np.array([7]), 5)[0]
     learned = model.item_vectors[:, 1:]
     scores = learned @ learned[7]
     scores[7] = -np.inf
@@ -79,10 +79,14 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
         RANGE,
     )
     items = np.arange(150)
-    assert measures.compute_overlap(turned, model, items) == pytest.approx(1.0)
+    assert measures.compare_neighbours(
+        turned.learned_coordinates, model.learned_coordinates, items
+    ) == pytest.approx(1.0)
     noise = FactorModel(np.random.default_rng(5).normal(size=(150, 4)), model.settings, RANGE)
     # By chance 20 of 149 are shared: 0.13, with a standard deviation of 0.006 over 150 items.
-    assert measures.compute_overlap(noise, model, items).mean() == pytest.approx(20 / 149, abs=0.04)
+    assert measures.compare_neighbours(
+        noise.learned_coordinates, model.learned_coordinates, items
+    ).mean() == pytest.approx(20 / 149, abs=0.04)
 
 
 STUDY = RatingStudy(

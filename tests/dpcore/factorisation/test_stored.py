@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.factorisation.answer import stored
-from dpcore.factorisation.answer.solution import describe_table
+from dpcore.factorisation.answer.solution import load_ratings
 from dpcore.factorisation.study import run
 
 
@@ -18,8 +18,8 @@ def test_one_seed_of_what_is_stored_is_what_is_trained_today():
         stored.STORED_PARAMETERS,
     )
     assert held is not None
-    table = describe_table(asked, None)
-    again = run(table.ratings, replace(asked.study, epsilons=(1.0,), repeats=1, with_recall=False))
+    table = load_ratings(asked, None)
+    again = run(table, replace(asked.study, epsilons=(1.0,), repeats=1, with_recall=False))
     assert again.rmse[:, 0, 0] == pytest.approx(held.rmse[:, 0, 0], abs=1e-4, nan_ok=True)
     assert np.isfinite(held.rmse).all()
 

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from benchmarks import _mean_simulation as simulation
 from dpcore import mean
 from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
-from dpcore.dataset import Values
+from dpcore.dataset import Dataset, Values
 from dpcore.mean import private_counts
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
+from dpcore.mean.table_values import ValueSummary
 
 SKEWED = ContributionHistogram(sizes=[1, 3, 10, 200], users=[4000, 800, 60, 3])
 
@@ -197,7 +199,13 @@ def test_parameters_make_the_problem_of_their_setting():
     parameters = mean.MeanParameters(
         2.0, -1.0, 4.0, variance_source=mean.VarianceSource.FROM_VALUES, counts=mean.Counts.PRIVATE
     )
-    assert parameters.problem(SKEWED, 1.5, 0.5) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 1.5, 1.5)
+    # Three rows of one user: mean 1/2, and the variance with the divisor n - 1 is 3/4.
+    values = Values(np.zeros(3, dtype=np.int64), np.array([0.0, 0.0, 1.5]))
+    summary = ValueSummary.from_dataset(
+        Dataset("x", "x", Disclosure.PUBLIC, ContributionHistogram.from_counts([3]), values=values), -1.0, 4.0
+    )
+    problem = PrivateCountsProblem(SKEWED, 2.0, 5.0, 0.75, 1.5)
+    assert parameters.problem(SKEWED, summary) == problem
     assert parameters.problem(SKEWED) == PrivateCountsProblem(SKEWED, 2.0, 5.0, 6.25, None)
-    public = replace(parameters, counts=mean.Counts.PUBLIC).problem(SKEWED, 1.5, 0.5)
-    assert public == mean.MeanProblem(SKEWED, 2.0, 5.0, 1.5)
+    public = replace(parameters, counts=mean.Counts.PUBLIC).problem(SKEWED, summary)
+    assert public == mean.MeanProblem(SKEWED, 2.0, 5.0, 0.75)

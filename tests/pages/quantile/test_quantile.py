@@ -283,15 +283,15 @@ def test_other_bases_and_no_bound_are_used(given, base):
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
     found = asked(quantiles="0.9, 0.1")
-    together = several.several(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.solution.bound)
+    together = several.compute_outputs(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.solution.bound)
     words = words_of(found)
     near = figure(found, "near")
-    for one in together.outputs:
+    for one in together:
         low, high = one.interval()
         assert f"answers lie from {wording.number(low)} to {wording.number(high)}" in words
         t, within = trace(near, f"{one.quantile:g}-quantile")
         assert within == pytest.approx(one.probability_within(t))
-    mean_error = np.mean([one.expected_rank_error for one in together.outputs])
+    mean_error = np.mean([one.expected_rank_error for one in together])
     assert f"Rank error {wording.percent(mean_error)}" in words
 
 
@@ -589,7 +589,7 @@ def test_a_poor_base_is_drawn_and_said():
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
     view = asked().solution
-    sampled = several.sample_answers(view.together, 5000)
+    sampled = several.sample_answers(view.outputs, 5000)
     drawn = drawn_of(plots.plot_samples(view, sampled, core.window(view)[0], SHOP))
     _, exact = trace(drawn, "Median, exact")
     _, simulated = trace(drawn, "Median, simulated")

@@ -190,7 +190,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     figure = chart(at, "regression_predictions")
     assert trace(figure, "Bounded rows, total")[1] == pytest.approx(np.sqrt(caps.prediction_error))
     ((x,), (y,)) = trace(figure, "Best bound")
-    at_best = caps.best_prediction
+    at_best = caps.find_best(ErrorTarget.PREDICTIONS)
     assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
     ours = prediction_error(problem, working_set.solve(problem), labels)
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)

@@ -194,12 +194,12 @@ def plan_parameters(draw) -> PlanParameters:
 def per_group_parameters(draw) -> PerGroupParameters:
     statistic, noise = draw(st.sampled_from(Statistic)), draw(st.sampled_from(NoiseKind))
     mean = statistic is Statistic.MEAN
-    objective = draw(st.sampled_from([o for o in Objective if not (mean and o.relative)]))
+    objective = draw(st.sampled_from([o for o in Objective if not (mean and o.is_relative)]))
     own = draw(st.booleans())
     lower = draw(st.floats(-1e9, 1e9)) if mean else None
-    rules = SelectionRule if statistic.non_negative else [SelectionRule.PUBLIC_LIST]
+    rules = SelectionRule if statistic.is_non_negative else [SelectionRule.PUBLIC_LIST]
     selection = draw(st.sampled_from(rules))
-    relations = [Neighbours.ADD_OR_REMOVE_USER, *([] if selection.private else [Neighbours.REPLACE_USER])]
+    relations = [Neighbours.ADD_OR_REMOVE_USER, *([] if selection.is_private else [Neighbours.REPLACE_USER])]
     return PerGroupParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         statistic=statistic,
@@ -207,13 +207,13 @@ def per_group_parameters(draw) -> PerGroupParameters:
         delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
         neighbours=draw(st.sampled_from(relations)),
         selection=selection,
-        selection_share=draw(st.floats(0.01, 0.99)) if selection.private else None,
-        selection_delta=draw(st.floats(1e-15, 0.5)) if selection.private else None,
+        selection_share=draw(st.floats(0.01, 0.99)) if selection.is_private else None,
+        selection_delta=draw(st.floats(1e-15, 0.5)) if selection.is_private else None,
         objective=objective,
-        floor=draw(st.floats(1e-9, 1e15)) if objective.floored else None,
+        floor=draw(st.floats(1e-9, 1e15)) if objective.needs_floor else None,
         lower=lower,
         upper=None if lower is None else lower + draw(st.floats(1.0, 1e9)),
-        num_groups=None if selection.private else draw(st.none() | st.integers(1, 10**8)),
+        num_groups=None if selection.is_private else draw(st.none() | st.integers(1, 10**8)),
         own_groups=draw(st.integers(1, 10**12)) if own else None,
         own_amount=draw(st.integers(1, 10**12).map(float) if statistic.is_integer else st.floats(1e-9, 1e12))
         if own
