@@ -122,7 +122,10 @@ def train_bassily(
         first_rate = radius / math.sqrt(num_users * num_users * lipschitz**2 + num_features * sigma**2)
     else:
         first_rate = radius * (2.0 if reading.step_size is StepSize.DIAMETER else 1.0)
-    weights = _compute_row_weights(rows, cell, seed, runs) / total
+    if cell.method is Method.CAP:
+        weights = (draw_ranks(rows, seed, runs) < cell.bound) / total
+    else:
+        weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None] / total
     order = np.argsort(rows.sizes, kind="stable")
     largest_size = int(rows.sizes[order[-1]])
     with np.errstate(divide="ignore"):
@@ -133,6 +136,7 @@ def train_bassily(
     # With one user there is no step: the model stays at 0.
     num_made = min(max(round(steps * reading.share), 1), steps)
     row_positions = np.arange(largest_size)
+    weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
     for step in range(steps - num_made + 1, steps + 1):
         if step % 1000 == 0:
             progress((step - (steps - num_made)) / num_made)
@@ -145,23 +149,13 @@ def train_bassily(
         row_indices = rows.starts[users][:, None] + np.minimum(row_positions[:width], sizes[:, None] - 1)
         signed_rows = rows.signed[row_indices]
         slopes = LossKind.LOGISTIC.differentiate(np.einsum("rwd,rd->rw", signed_rows, theta))
-        slopes = (
-            # Slopes of the logistic loss are below 0: clipping has one side.
-            np.maximum(slopes, -max_slopes[row_indices])
-            * weights[row_indices, np.arange(num_runs)[:, None] * (weights.shape[1] > 1)]
-        )
+        # Slopes of the logistic loss are below 0: clipping has one side.
+        slopes = np.maximum(slopes, -max_slopes[row_indices]) * weights[row_indices, weight_columns]
         slopes[row_positions[:width] >= sizes[:, None]] = 0.0
         gradient = np.einsum("rw,rwd->rd", slopes, signed_rows)
         noise = sigma * rng.standard_normal((num_runs, num_features))
         theta = np.clip(theta - first_rate / math.sqrt(step) * (num_users * gradient + noise), -BOX, BOX)
     return np.asarray(theta.T)
-
-
-def _compute_row_weights(rows: ClassifierRows, cell: Cell, seed: int, runs: range) -> FloatArray:
-    """Compute the weight of each row before the division, shape (num_rows, 1) or (num_rows, runs)."""
-    if cell.method is Method.CAP:
-        return (draw_ranks(rows, seed, runs) < cell.bound).astype(np.float64)
-    return compute_smooth_weights(rows.sizes, cell.bound)[rows.users][:, None]
 
 
 MAX_USERS = 1000
@@ -251,15 +245,15 @@ PAPER = "Epasto et al. 2020"
 BOUNDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 NO_BOUND = BOUNDS[-1]
 """Stands for no bound."""
-WEIGHTS = {
+WEIGHTS: dict[int, tuple[float | None, ...]] = {
     30: (0.514, 0.557, 0.628, 0.700, 2.846),
     40: (0.433, 0.469, 0.510, 0.551, 2.611),
     50: (0.401, 0.416, 0.445, 0.472, 2.307),
 }
-CAPS = {
-    30: (0.553, 0.580, 0.654, 0.725),
-    40: (0.474, 0.472, 0.522, 0.553),
-    50: (0.436, 0.423, 0.454, 0.464),
+CAPS: dict[int, tuple[float | None, ...]] = {
+    30: (0.553, 0.580, 0.654, 0.725, None),
+    40: (0.474, 0.472, 0.522, 0.553, None),
+    50: (0.436, 0.423, 0.454, 0.464, None),
 }
 """As printed, by ε; the last of the weights' is that of no bound."""
 DASHES = {30: "solid", 40: "dash", 50: "dot"}
@@ -311,25 +305,11 @@ FIGURES = (
         Axis("mean logistic loss on all rows", number_format=".3g"),
         BOUNDS,
         tuple(
-            line
+            Line(f"{key}_{epsilon}", f"{name}, ε = {epsilon}", style, symbol, dash, losses[epsilon])
             for epsilon, dash in DASHES.items()
-            for line in (
-                Line(
-                    f"cap_{epsilon}",
-                    f"Cap, ε = {epsilon}",
-                    Style.CAP,
-                    "diamond",
-                    dash,
-                    (*CAPS[epsilon], None),
-                ),
-                Line(
-                    f"weights_{epsilon}",
-                    f"Weights, ε = {epsilon}",
-                    Style.SMOOTH,
-                    "circle",
-                    dash,
-                    WEIGHTS[epsilon],
-                ),
+            for key, name, style, symbol, losses in (
+                ("cap", "Cap", Style.CAP, "diamond", CAPS),
+                ("weights", "Weights", Style.SMOOTH, "circle", WEIGHTS),
             )
         ),
         lambda bound, seed: compute_losses(_rows(seed), Reading(StepSize.DIAMETER), bound, seed),

@@ -63,10 +63,7 @@ def _make_best(table: Table, method: Method, position: int) -> BestBound:
         low -= 1
     while high < is_near_optimal.size - 1 and is_near_optimal[high + 1]:
         high += 1
-    reaches = [
-        experiment_cell.reach
-        for experiment_cell in (table.experiment.cells[cell_index] for cell_index in cells)
-    ]
+    reaches = [table.experiment.cells[cell_index].reach for cell_index in cells]
     return BestBound(int(cells[position]), reaches[low], reaches[high])
 
 
@@ -76,20 +73,18 @@ def plan_close_call(table: Table) -> Experiment | None:
     Returns:
         The question for them, with noise of its own; None where the table is not finished, or nothing is open.
     """
-    followed = find_best(table, Method.FOLLOWED)
-    if followed is None or not table.is_finished:
+    adaptive = find_best(table, Method.FOLLOWED)
+    if adaptive is None or not table.is_finished:
         return None
     means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
-    cells_by_loss = [int(cell_index) for cell_index in np.argsort(means)]
+    least_cell, *_ = cells_by_loss = np.argsort(means).tolist()
     # Step 1: the cells whose loss is within two standard errors of the smallest, about a 95 % interval.
+    comparisons = {cell_index: _compare_losses(table, cell_index, least_cell) for cell_index in cells_by_loss}
     undecided = [
-        cell_index
-        for cell_index in cells_by_loss
-        if _compare_losses(table, cell_index, cells_by_loss[0])[0]
-        <= 2.0 * _compare_losses(table, cell_index, cells_by_loss[0])[1]
+        cell_index for cell_index, (difference, error) in comparisons.items() if difference <= 2.0 * error
     ]
-    compared_cells = sorted({followed.cell_index, cells_by_loss[0], *undecided[:CLOSE_CELLS]})
-    if len(compared_cells) < 2 or followed.cell_index not in undecided:
+    compared_cells = sorted({adaptive.cell_index, least_cell, *undecided[:CLOSE_CELLS]})
+    if len(compared_cells) < 2 or adaptive.cell_index not in undecided:
         return None
     previous = table.experiment
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
@@ -155,13 +150,9 @@ def choose_answer(
         cell = close_table.experiment.cells[decided_index]
         cell_index = table.experiment.cells.index(cell)
         return _make_best(table, cell.method, table.find_cells(cell.method).tolist().index(cell_index))
-    best_bounds = [
-        best_bound for best_bound in (find_best(table, method) for method in Method) if best_bound is not None
-    ]
-    if not best_bounds:
-        return None
-    cell_index = _choose_least_loss(table, [best_bound.cell_index for best_bound in best_bounds])
-    return next(best_bound for best_bound in best_bounds if best_bound.cell_index == cell_index)
+    best_bounds = [find_best(table, method) for method in Method]
+    by_cell = {bound.cell_index: bound for bound in best_bounds if bound is not None}
+    return by_cell[_choose_least_loss(table, list(by_cell))] if by_cell else None
 
 
 def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:

@@ -72,17 +72,17 @@ def fit_model(
         L(θ) - θ·g - radius |g|, g the gradient; with Λ > 0, none anywhere below L(θ) - |g|² / (2 Λ).
     """
     normalised_weights = weights / math.fsum(weights)
-    theta = _minimise(rows, loss, normalised_weights, regularisation, start, should_stop)
+
+    def minimise(multiplier: float, start: FloatArray | None) -> FloatArray:
+        penalty = regularisation + multiplier
+        return _minimise(rows, loss, normalised_weights, penalty, start, should_stop)
+
+    theta = minimise(0.0, start)
     if np.linalg.norm(theta) > radius:
         # The minimiser on the ball minimises the loss plus multiplier / 2 |θ|², and its length falls as the multiplier
         # grows.
         low, high = 0.0, 1.0
-        while (
-            np.linalg.norm(
-                theta := _minimise(rows, loss, normalised_weights, regularisation + high, theta, should_stop)
-            )
-            > radius
-        ):
+        while np.linalg.norm(theta := minimise(high, theta)) > radius:
             low, high = high, high * 4.0
             if should_stop():
                 break
@@ -90,10 +90,10 @@ def fit_model(
             if high - low <= 1e-15 * high or should_stop():
                 break
             midpoint = (low + high) / 2.0
-            theta = _minimise(rows, loss, normalised_weights, regularisation + midpoint, theta, should_stop)
+            theta = minimise(midpoint, theta)
             low, high = (midpoint, high) if np.linalg.norm(theta) > radius else (low, midpoint)
         # At the upper end the minimiser lies in the ball.
-        theta = _minimise(rows, loss, normalised_weights, regularisation + high, theta, should_stop)
+        theta = minimise(high, theta)
         # Bisection ends a rounding away from the sphere.
         theta *= min(1.0, radius / float(np.linalg.norm(theta)))
     value, gradient, _ = _evaluate(rows, loss, normalised_weights, regularisation, theta)
@@ -104,9 +104,7 @@ def fit_model(
         gaps.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
     if regularisation:
         gaps.append(gradient_norm**2 / (2.0 * regularisation))
-    bound = value - min(gaps)
-    argument = "the tangent plane of a convex function"
-    return Fit(theta, Certificate(value, bound, argument))
+    return Fit(theta, Certificate(value, value - min(gaps), "the tangent plane of a convex function"))
 
 
 def fit_to_gradient(
@@ -168,9 +166,8 @@ def _evaluate(
     margins = rows.signed @ theta
     value = float(normalised_weights @ loss.evaluate(margins)) + 0.5 * regularisation * float(theta @ theta)
     gradient = rows.signed.T @ (normalised_weights * loss.differentiate(margins)) + regularisation * theta
-    hessian = rows.features.T @ (
-        rows.features * (normalised_weights * loss.differentiate_twice(margins))[:, None]
-    )
+    curvatures = normalised_weights * loss.differentiate_twice(margins)
+    hessian = rows.features.T @ (rows.features * curvatures[:, None])
     hessian[np.diag_indices_from(hessian)] += regularisation
     return value, gradient, hessian
 

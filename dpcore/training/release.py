@@ -110,24 +110,6 @@ def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _
     return _WeightGrid(sensitivity_in_steps**2, max(sensitivity / (sensitivity_in_steps - 2), finest_step))
 
 
-def check_release(mechanism: Mechanism, cell: Cell) -> None:
-    """Raise `InvalidInput` for settings that no release can have.
-
-    Raises:
-        InvalidInput: The bound is out of range, users are sampled, or the method asks for another pace or loss.
-    """
-    with Problems() as problems:
-        problems.between(1e-6, 1e9, bound=cell.bound)
-        if mechanism.sampled < 1.0:
-            problems.add("a release takes all users in every step")
-        if mechanism.user_share < 1.0:
-            problems.add("a release is no first look: its noise is that of all users")
-        if mechanism.pace is Pace.ENTERED and cell.method is Method.OUTPUT:
-            problems.add("a release by output perturbation has its penalty by the rule")
-        if cell.method is Method.OUTPUT and not mechanism.loss.has_bounded_slope:
-            problems.add("output perturbation needs a loss of bounded slope")
-
-
 class StoppedError(Exception):
     """A release was stopped, and there is no model.
 
@@ -138,20 +120,6 @@ class StoppedError(Exception):
     def __init__(self, was_drawn: bool) -> None:
         super().__init__("the release was stopped")
         self.was_drawn = was_drawn
-
-
-@dataclass(frozen=True)
-class _Watcher:
-    """The callbacks that watch the work, and may stop it."""
-
-    progress: Progress
-    should_stop: ShouldStop
-
-    def report(self, share: float, was_drawn: bool) -> None:
-        """Report the progress, and raise `StoppedError` if the work is to stop."""
-        self.progress(share)
-        if self.should_stop():
-            raise StoppedError(was_drawn)
 
 
 def train_once(
@@ -174,76 +142,66 @@ def train_once(
         should_stop: Asked before anything is drawn, and between steps.
 
     Raises:
-        InvalidInput: What `check_rows` says; nothing was drawn.
+        InvalidInput: The settings are none that a release can have; nothing was drawn.
         StoppedError: It was stopped; it says whether noise may have been drawn.
 
     Source: Epasto et al. 2020, algorithm 2, with noisy gradient descent as its learner; for a cap, Amin et al. 2019,
         algorithm 1; for clipped sums, McMahan, Ramage, Talwar and Zhang 2018.
     """
-    check_release(mechanism, cell)
-    mechanism = _apply_method(mechanism, cell)
-    noise, facts = _price_release(rows, mechanism, cell)
+    mechanism, noise, facts = _price_release(rows, mechanism, cell)
     if charge is not None:
         charge(facts)
-    watcher = _Watcher(progress, should_stop)
-    watcher.report(0.0, was_drawn=False)
+    release = _Release(rows, mechanism, cell, noise, facts, progress, should_stop)
+    release.report(0.0, was_drawn=False)
     if cell.method is Method.OUTPUT:
-        return _release_minimiser(rows, mechanism, cell, noise, facts, watcher)
-    release_model = _release_by_rule if mechanism.pace is Pace.RULE else _release_as_entered
-    return release_model(rows, mechanism, cell, noise, facts, watcher)
+        return release.perturb_minimiser()
+    return release.descend_by_rule() if mechanism.pace is Pace.RULE else release.descend_as_entered()
 
 
 def state_guarantee(rows: ClassifierRows, mechanism: Mechanism, cell: Cell) -> ReleaseFacts:
     """Return the guarantee that `train_once` would charge; nothing is drawn, and only public sizes matter.
 
     Raises:
-        InvalidInput: What `check_rows` says.
+        InvalidInput: The settings are none that a release can have.
     """
-    check_release(mechanism, cell)
-    return _price_release(rows, _apply_method(mechanism, cell), cell)[1]
-
-
-def _apply_method(mechanism: Mechanism, cell: Cell) -> Mechanism:
-    """Apply the clip and the pace of a method to the mechanism."""
-    mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    return apply_rule(mechanism) if cell.method is Method.FOLLOWED else mechanism
+    return _price_release(rows, mechanism, cell)[2]
 
 
 def _price_release(
     rows: ClassifierRows, mechanism: Mechanism, cell: Cell
-) -> tuple[GaussianSteps, ReleaseFacts]:
-    """Return the noise of a whole release, and its guarantee."""
-    num_features, steps, name = rows.num_features, mechanism.steps, MECHANISM
-    if cell.method is Method.OUTPUT:
-        squared_sensitivity, num_draws, name = (
-            _output_sensitivity(mechanism, num_features) ** 2,
-            num_features,
-            OUTPUT_MECHANISM,
-        )
+) -> tuple[Mechanism, GaussianSteps, ReleaseFacts]:
+    """Return the mechanism with what the method changes in it, the noise of a whole release, and its guarantee.
+
+    Raises:
+        InvalidInput: The bound is out of range, users are sampled, or the method asks for another pace or loss.
+    """
+    is_output = cell.method is Method.OUTPUT
+    with Problems() as problems:
+        problems.between(1e-6, 1e9, bound=cell.bound)
+        if mechanism.sampled < 1.0:
+            problems.add("a release takes all users in every step")
+        if mechanism.user_share < 1.0:
+            problems.add("a release is no first look: its noise is that of all users")
+        if is_output and mechanism.pace is Pace.ENTERED:
+            problems.add("a release by output perturbation has its penalty by the rule")
+        if is_output and not mechanism.loss.has_bounded_slope:
+            problems.add("output perturbation needs a loss of bounded slope")
+    bound_follows = cell.method is Method.FOLLOWED
+    mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
+    mechanism = apply_rule(mechanism) if bound_follows else mechanism
+    num_features, steps = rows.num_features, mechanism.steps
+    if is_output:
+        squared_sensitivity, num_draws = _output_sensitivity(mechanism, num_features) ** 2, num_features
     elif mechanism.pace is Pace.RULE:
-        bound_follows = cell.method is Method.FOLLOWED
-        squared_sensitivity, num_draws = (
-            choose_rule_grid(mechanism, bound_follows).total,
-            steps * (num_features + bound_follows) + 1,
-        )
+        squared_sensitivity = choose_rule_grid(mechanism, bound_follows).total
+        num_draws = steps * (num_features + bound_follows) + 1
     else:
         grid = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
-        squared_sensitivity, num_draws = (
-            steps * _squared_sensitivity(mechanism) + grid.squared,
-            steps * num_features + 1,
-        )
+        squared_sensitivity = steps * _squared_sensitivity(mechanism) + grid.squared
+        num_draws = steps * num_features + 1
     noise = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
-    return noise, ReleaseFacts(noise.epsilon, noise.delta, mechanism.neighbours, name)
-
-
-def _sum_gradients(
-    rows: ClassifierRows, mechanism: Mechanism, cell: Cell, bound: float, theta: FloatArray
-) -> tuple[IntArray, int]:
-    """Sum bounded gradients in steps of ``bound × clip / CELLS``, and count the users within the bound."""
-    if cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
-        sums, is_within = round_user_sums(rows, mechanism, bound, theta)
-        return sums.sum(axis=0), int(is_within.sum())
-    return round_gradients(rows, mechanism, bound, theta).sum(axis=0), 0
+    name = OUTPUT_MECHANISM if is_output else MECHANISM
+    return mechanism, noise, ReleaseFacts(noise.epsilon, noise.delta, mechanism.neighbours, name)
 
 
 @dataclass(frozen=True)
@@ -268,10 +226,8 @@ class RuleGrid:
 def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
     """Split the budget as `account.split_budget` does, to a millionth."""
     gradients, counts, number = account.split_budget(mechanism.neighbours, bound_follows)
-    squared_steps, squared_gradient = (
-        int(gradient_sensitivity(mechanism.neighbours)) ** 2,
-        _squared_sensitivity(mechanism),
-    )
+    squared_gradient = _squared_sensitivity(mechanism)
+    squared_steps = int(gradient_sensitivity(mechanism.neighbours)) ** 2
     count = math.isqrt(round(USER_NORM**2 * counts / gradients))
     number_unit = math.isqrt(round(mechanism.steps * squared_gradient * number / gradients))
     # The total of the rounded integers: it pays for what rounding shifts from one part to another.
@@ -279,81 +235,112 @@ def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
     return RuleGrid(squared_gradient, count, squared_steps * count**2, number_unit, total)
 
 
-def _release_by_rule(
-    rows: ClassifierRows,
-    mechanism: Mechanism,
-    cell: Cell,
-    noise: GaussianSteps,
-    facts: ReleaseFacts,
-    watcher: _Watcher,
-) -> Model:
-    """Release as `adaptive_bound.simulate` does for one run, in integers."""
-    bound_follows = cell.method is Method.FOLLOWED
-    grid = choose_rule_grid(mechanism, bound_follows)
-    if cell.method is Method.CAP:
-        rows = draw_rows(rows, cell.bound)
-    unit_noise = gradient_sensitivity(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
-    # The number of users is public, or released with noise.
-    num_users = float(rows.num_users)
-    if grid.number:
-        noisy_value = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
-        num_users = max(float(noisy_value) / grid.number, unit_noise)
+@dataclass(frozen=True)
+class _Release:
+    """A release that is paid for; the noise is drawn in integers."""
 
-    def take_direction(
-        theta: FloatArray, bounds: FloatArray, step: int
-    ) -> tuple[FloatArray, FloatArray | None]:
-        # Before the first step noise was drawn for the number of users only, where that is released.
-        watcher.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.number > 0)
-        gradient_sum, num_within = _sum_gradients(rows, mechanism, cell, float(bounds[0]), theta[:, 0])
-        direction = np.asarray(noise.release(gradient_sum, grid.squared_gradient) / CELLS)[:, None]
-        if not bound_follows:
-            return direction, None
-        balance = np.array([grid.count * (2 * num_within - rows.num_users)])
-        noisy_balance = float(noise.release(balance, grid.squared_counts)[0])
-        # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
-        return direction, np.array([noisy_balance / (2.0 * grid.count * num_users) + 0.5])
+    rows: ClassifierRows
+    mechanism: Mechanism
+    cell: Cell
+    noise: GaussianSteps
+    facts: ReleaseFacts
+    progress: Progress
+    should_stop: ShouldStop
 
-    result = descend_by_rule(
-        take_direction,
-        mechanism,
-        rows.num_features,
-        np.array([num_users]),
-        np.array([cell.bound]),
-        unit_noise=unit_noise,
-        step_noise=noise.scale / CELLS,
-        bound_follows=bound_follows,
-    )
-    assert result is not None  # `take_direction` raises where it is stopped.
-    last_bound = float(result[1][0])
-    deviation = noise.scale * last_bound * mechanism.clip / CELLS
-    return Model(result[0][:, 0], facts, cell, deviation, last_bound)
+    def report(self, share: float, was_drawn: bool) -> None:
+        """Report the progress, and raise `StoppedError` if the work is to stop."""
+        self.progress(share)
+        if self.should_stop():
+            raise StoppedError(was_drawn)
 
+    def choose_rows(self) -> ClassifierRows:
+        """Return the rows to train on; under a cap, draw them once."""
+        return draw_rows(self.rows, self.cell.bound) if self.cell.method is Method.CAP else self.rows
 
-def _release_as_entered(
-    rows: ClassifierRows,
-    mechanism: Mechanism,
-    cell: Cell,
-    noise: GaussianSteps,
-    facts: ReleaseFacts,
-    watcher: _Watcher,
-) -> Model:
-    """Release as `descent.train_cell` does for one run, in integers."""
-    bound, squared_gradient = cell.bound, _squared_sensitivity(mechanism)
-    grid = _choose_weight_grid(mechanism, bound, rows.num_users)
-    if cell.method is Method.CAP:
-        # min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
-        rows = draw_rows(rows, bound)
-    divisor = np.array([_release_weight_sum(rows, bound, grid, noise)])
-    unit = bound * mechanism.clip / CELLS
+    def sum_gradients(self, rows: ClassifierRows, bound: float, theta: FloatArray) -> tuple[IntArray, int]:
+        """Sum bounded gradients in steps of ``bound × clip / CELLS``, and count the users within the bound."""
+        if self.cell.method in (Method.FOLLOWED, Method.CLIPPED_SUM):
+            sums, is_within = round_user_sums(rows, self.mechanism, bound, theta)
+            return sums.sum(axis=0), int(is_within.sum())
+        # Under a cap min(h, s) rows are left, so that smooth weights of bound h weigh each of them 1.
+        return round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
-    def take_gradient(theta: FloatArray, step: int) -> FloatArray:
-        watcher.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.squared > 0)
-        gradient_sum, _ = _sum_gradients(rows, mechanism, cell, bound, theta[:, 0])
-        return np.asarray(unit * noise.release(gradient_sum, squared_gradient))[:, None]
+    def descend_by_rule(self) -> Model:
+        """Release as `adaptive_bound.simulate` does for one run."""
+        rows, mechanism, noise = self.choose_rows(), self.mechanism, self.noise
+        bound_follows = self.cell.method is Method.FOLLOWED
+        grid = choose_rule_grid(mechanism, bound_follows)
+        unit_noise = gradient_sensitivity(mechanism.neighbours) * noise.scale / math.sqrt(grid.total)
+        # The number of users is public, or released with noise.
+        num_users = float(rows.num_users)
+        if grid.number:
+            noisy_value = noise.release(np.array([grid.number * rows.num_users]), grid.number**2)[0]
+            num_users = max(float(noisy_value) / grid.number, unit_noise)
 
-    theta = descend_as_entered(take_gradient, mechanism, rows.num_features, divisor)
-    assert theta is not None  # `take_gradient` raises where it is stopped.
-    return Model(theta[:, 0], facts, cell, noise.scale * unit, bound)
+        def take_direction(
+            theta: FloatArray, bounds: FloatArray, step: int
+        ) -> tuple[FloatArray, FloatArray | None]:
+            # Before the first step noise was drawn for the number of users only, where that is released.
+            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.number > 0)
+            gradient_sum, num_within = self.sum_gradients(rows, float(bounds[0]), theta[:, 0])
+            direction = np.asarray(noise.release(gradient_sum, grid.squared_gradient) / CELLS)[:, None]
+            if not bound_follows:
+                return direction, None
+            balance = np.array([grid.count * (2 * num_within - rows.num_users)])
+            noisy_balance = float(noise.release(balance, grid.squared_counts)[0])
+            # (2 within - n) / (2 n) + 1/2 = within / n, of released numbers.
+            return direction, np.array([noisy_balance / (2.0 * grid.count * num_users) + 0.5])
+
+        result = descend_by_rule(
+            take_direction,
+            mechanism,
+            rows.num_features,
+            np.array([num_users]),
+            np.array([self.cell.bound]),
+            unit_noise=unit_noise,
+            step_noise=noise.scale / CELLS,
+            bound_follows=bound_follows,
+        )
+        assert result is not None  # `report` raises where it is stopped.
+        last_bound = float(result[1][0])
+        deviation = noise.scale * last_bound * mechanism.clip / CELLS
+        return Model(result[0][:, 0], self.facts, self.cell, deviation, last_bound)
+
+    def descend_as_entered(self) -> Model:
+        """Release as `descent.train_cell` does for one run."""
+        rows, mechanism, noise, bound = self.choose_rows(), self.mechanism, self.noise, self.cell.bound
+        grid = _choose_weight_grid(mechanism, bound, rows.num_users)
+        divisor = np.array([_release_weight_sum(rows, bound, grid, noise)])
+        unit, squared_gradient = bound * mechanism.clip / CELLS, _squared_sensitivity(mechanism)
+
+        def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.squared > 0)
+            gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
+            return np.asarray(unit * noise.release(gradient_sum, squared_gradient))[:, None]
+
+        theta = descend_as_entered(take_gradient, mechanism, rows.num_features, divisor)
+        assert theta is not None  # `report` raises where it is stopped.
+        return Model(theta[:, 0], self.facts, self.cell, noise.scale * unit, bound)
+
+    def perturb_minimiser(self) -> Model:
+        """Release the minimiser of the penalised sum of losses, on a grid, with noise once.
+
+        The objective is μ-strongly convex, so that the minimiser lies within |g| / μ of the point whose gradient is
+        g. The search ends where that is small enough, on any data, so that no failure reveals anything about them;
+        the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
+        """
+        rows, mechanism, noise, bound = self.rows, self.mechanism, self.noise, self.cell.bound
+        unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
+        penalty = optimum.choose_penalty(unit_noise, rows.num_features, bound)
+        weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
+        theta = optimum.fit_to_gradient(
+            rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * bound, self.should_stop
+        )
+        self.report(0.9, was_drawn=False)
+        step, sensitivity = bound / penalty / _OUTPUT_CELLS, _output_sensitivity(mechanism, rows.num_features)
+        noisy = noise.release(np.rint(theta / step).astype(np.int64), sensitivity**2)
+        model = mechanism.project(np.asarray(step * noisy, dtype=np.float64)[:, None])
+        return Model(model[:, 0], self.facts, self.cell, noise.scale * step, bound)
 
 
 def _release_weight_sum(rows: ClassifierRows, bound: float, grid: _WeightGrid, noise: GaussianSteps) -> float:
@@ -378,31 +365,3 @@ def _output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
         math.ceil(sensitivity * _OUTPUT_CELLS * (1.0 + 2.0 * _MINIMISER_TOLERANCE) + math.sqrt(num_features))
         + 1
     )
-
-
-def _release_minimiser(
-    rows: ClassifierRows,
-    mechanism: Mechanism,
-    cell: Cell,
-    noise: GaussianSteps,
-    facts: ReleaseFacts,
-    watcher: _Watcher,
-) -> Model:
-    """Release the minimiser of the penalised sum of losses, on a grid, with noise once.
-
-    The objective is μ-strongly convex, so that the minimiser lies within |g| / μ of the point whose gradient is
-    g. The search ends where that is small enough, on any data, so that no failure reveals anything about them;
-    the sensitivity has twice the slack in it, and √d for rounding to the nearest step.
-    """
-    num_features, sensitivity_in_steps = rows.num_features, _output_sensitivity(mechanism, rows.num_features)
-    unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
-    penalty = optimum.choose_penalty(unit_noise, num_features, cell.bound)
-    weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
-    theta = optimum.fit_to_gradient(
-        rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * cell.bound, watcher.should_stop
-    )
-    watcher.report(0.9, was_drawn=False)
-    step = cell.bound / penalty / _OUTPUT_CELLS
-    noisy = noise.release(np.rint(theta / step).astype(np.int64), sensitivity_in_steps**2)
-    model = mechanism.project(np.asarray(step * noisy, dtype=np.float64)[:, None])
-    return Model(model[:, 0], facts, cell, noise.scale * step, cell.bound)

@@ -42,16 +42,11 @@ class Scaling:
     def __post_init__(self) -> None:
         with Problems() as problems:
             for feature_number, value_range in enumerate(self.ranges, 1):
-                if value_range is None:
-                    continue
-                if problems.finite(
-                    **{f"an end of the range of feature {feature_number}": value_range[0]}
-                ) and problems.finite(**{f"an end of the range of feature {feature_number}": value_range[1]}):
-                    low, high = value_range
-                    if not (low < high and math.isfinite(high - low)):
-                        problems.add(
-                            f"the range of feature {feature_number} must go from a lower to a higher number"
-                        )
+                low, high = value_range or (-1.0, 1.0)
+                name = f"the range of feature {feature_number}"
+                is_finite = all(problems.finite(**{f"an end of {name}": end}) for end in (low, high))
+                if is_finite and not (low < high and math.isfinite(high - low)):
+                    problems.add(f"{name} must go from a lower to a higher number")
             problems.positive(norm=self.norm)
 
     def apply(self, features: FloatArray) -> FloatArray:
@@ -63,19 +58,8 @@ class Scaling:
         if len(self.ranges) != features.shape[1]:
             raise refuse(f"{len(self.ranges)} ranges for {features.shape[1]} features")
         # Halved before they are added up: the sum of two large ends may leave float64.
-        midpoints = np.array(
-            [
-                0.0 if value_range is None else value_range[0] / 2 + value_range[1] / 2
-                for value_range in self.ranges
-            ]
-        )
-        half_widths = np.array(
-            [
-                1.0 if value_range is None else value_range[1] / 2 - value_range[0] / 2
-                for value_range in self.ranges
-            ]
-        )
-        mapped = np.clip((features - midpoints) / half_widths, -1.0, 1.0) / self.norm
+        low, high = np.array([value_range or (-1.0, 1.0) for value_range in self.ranges]).reshape(-1, 2).T / 2
+        mapped = np.clip((features - (low + high)) / (high - low), -1.0, 1.0) / self.norm
         # Added up column by column: a row's result must not depend on where it stands (`release` rests on that).
         squares = np.zeros(mapped.shape[0])
         for column in mapped.T:

@@ -28,19 +28,13 @@ from dpcore.training.release import Model, StoppedError, state_guarantee, train_
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
 from pages.shared.base import tables
-from pages.shared.card.releases import Releases, lost_sentence, released_lines, spent_lines
+from pages.shared.card import releases
+from pages.shared.card.releases import Releases
 from pages.shared.fields import fields, jobs, runner
 from pages.training.question import QUESTION
 
 JOB = QUESTION.key("release_job")
-
-
-@dataclass(frozen=True)
-class _Request:
-    """A release that was asked for: whose rows, and the mark of what was noted for it; empty once that is settled."""
-
-    account: str
-    mark: str
+"""Its question is whose rows are used, and the mark in the ledger of what was noted for the release."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +53,7 @@ def _get_mechanism(solution: TrainingSolution) -> Mechanism:
 def _get_question(solution: TrainingSolution) -> object:
     """Return the question that a release would answer now."""
     data, parameters = solution.data, solution.parameters
-    mechanism = _get_mechanism(solution)
-    return (
-        data.dataset.digest,
-        data.scaling,
-        parameters.positive_above,
-        mechanism,
-        parameters.release_cell,
-    )
+    return data.digest, parameters.positive_above, _get_mechanism(solution), parameters.release_cell
 
 
 def _get_store(solution: TrainingSolution) -> Releases:
@@ -82,15 +69,12 @@ def find_latest(solution: TrainingSolution) -> Model | None:
 
 def collect() -> None:
     """Keep the model that was drawn beside the page; if the work stopped before there was noise, nothing was spent."""
-    request, result = jobs.result_of(JOB) or (None, None)
-    if request is None or not request.mark:
-        return
-    store = Releases(QUESTION, request.account)
-    jobs.put(JOB, _Request(request.account, ""), result)
-    if isinstance(result, ReleaseRecord):
+    (account, mark), result = jobs.result_of(JOB) or (("", ""), None)
+    store = Releases(QUESTION, account)
+    if isinstance(result, ReleaseRecord) and result not in store.draws:
         store.draws.append(result)
-    elif isinstance(result, _Stopped) and not result.has_noise:
-        store.take_back(request.mark)
+    if isinstance(result, _Stopped) and not result.has_noise and mark in store.ledger.marks:
+        store.take_back(mark)
 
 
 def show(solution: TrainingSolution) -> None:
@@ -105,16 +89,15 @@ def show(solution: TrainingSolution) -> None:
         f"grid before it is added up, and OpenDP's discrete Gaussian noise covers all of it. It spends **{cost}**. "
         "The page keeps it and draws again only when you ask."
     )
-    st.caption(
-        ("All users take part in every step of a release. " if parameters.sampled < 1.0 else "")
-        + (
-            "Rows are drawn once, for all steps. Who keeps which rows is part of what ε covers, and is not shown. "
-            if parameters.bounded_by is Method.CAP
-            else ""
-        )
-        + "Everything else on this page is a simulation with NumPy's noise of the same size, and no release. ε does "
-        "not cover a method, a bound, steps or a step size that were chosen by looking at these data."
-    )
+    notes = [
+        "Everything else on this page is a simulation with NumPy's noise of the same size, and no release. ε does not "
+        "cover a method, a bound, steps or a step size that were chosen by looking at these data."
+    ]
+    if parameters.bounded_by is Method.CAP:
+        notes.insert(0, "Rows are drawn once, for all steps; ε covers who keeps which rows.")
+    if parameters.sampled < 1.0:
+        notes.insert(0, "All users take part in every step of a release.")
+    st.caption(" ".join(notes))
     if jobs.watch(JOB, "Training the model that is released"):
         return
     _say_stopped(store.account)
@@ -165,23 +148,20 @@ def _start(solution: TrainingSolution) -> None:
             return _Stopped(True, describe_error(error))
         return ReleaseRecord(question, table.feature_names, scaling, model, meaning)
 
-    jobs.start(JOB, _Request(data.account, store.note(facts)), make)
+    jobs.start(JOB, (data.account, store.note(facts)), make)
 
 
 def _say_stopped(account: str) -> None:
     """Show how the last release of these rows ended, if it was stopped or failed."""
-    request, stopped = jobs.result_of(JOB) or (None, None)
-    if request is None or request.account != account or not isinstance(stopped, _Stopped):
+    (stopped_account, _), stopped = jobs.result_of(JOB) or (("", ""), None)
+    if stopped_account != account or not isinstance(stopped, _Stopped):
         return
     if stopped.problems:
         fields.show_problems(stopped.problems)
-        return
-    st.info(
-        "Stopped after noise was drawn: what the release costs is spent."
-        if stopped.has_noise
-        else "Stopped before any noise was drawn: nothing was spent.",
-        icon=":material/stop_circle:",
-    )
+    elif stopped.has_noise:
+        st.info("Stopped after noise was drawn: the cost is spent.", icon=":material/stop_circle:")
+    else:
+        st.info("Stopped before any noise was drawn: nothing was spent.", icon=":material/stop_circle:")
 
 
 def _show_model(record: ReleaseRecord) -> None:
@@ -206,9 +186,14 @@ def list_lines(solution: TrainingSolution) -> tuple[Line, ...]:
 
 def _list_release_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest release, and all that was spent: releases that ended in an error, too."""
-    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), "these rows"))
-    if not draws:
-        return spending
-    latest = draws[-1]
-    note = f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}."
-    return released_lines(latest.names, latest.model.theta, note, latest.model.facts.label, spending)
+    return releases.list_lines(
+        draws,
+        ledger,
+        "these rows",
+        lambda latest: (
+            latest.names,
+            latest.model.theta,
+            f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}.",
+            latest.model.facts,
+        ),
+    )

@@ -33,12 +33,6 @@ from pages.shared.fields import fields, runner
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
 
-def _check_levels(design: Design | None) -> None:
-    """Raise InvalidInput for levels read off private rows: a release would hold them, and ε does not cover them."""
-    with Problems() as problems:
-        problems.extend([] if design is None else find_unlisted_levels(design))
-
-
 def _check_saved(data: Dataset) -> None:
     assert data.table is not None
     check_rows(data.table.features, data.table.user_codes, data.table.feature_names)
@@ -54,8 +48,9 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
 def _build_entry(data: Dataset, account: str, design: Design | None) -> TrainingData:
     if design is None:  # Without it nobody knows which columns need a range.
         raise refuse("what the columns of the table mean is missing")
-    if data.is_private:
-        _check_levels(design)
+    with Problems() as problems:
+        # Levels read off private rows would stand in a release, and ε does not cover them.
+        problems.extend(find_unlisted_levels(design) if data.is_private else [])
     return TrainingData(data, account, design)
 
 
@@ -101,21 +96,23 @@ def _generate() -> TrainingData | None:
     values = {name: st.session_state[QUESTION.key(field)] for name, field in names.items()}
     labels = {name: QUESTION.field(field).name for name, field in names.items()}
     generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
-    if generator is None:
-        fields.show_problems(problems)
-        return None
-    if demo.is_served() and generator.num_users > MAX_DEMO_USERS:
+    if generator is not None and demo.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
             f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
             icon=":material/cloud_off:",
         )
         return None
+    data: TrainingData | None = None
     try:
-        data: TrainingData = runner.compute(Cached(generate_data, (generator,), kept=4))
+        data = None if generator is None else runner.compute(Cached(generate_data, (generator,), kept=4))
     except InvalidInput as refused:
-        fields.show_problems(refused.problems)
-        return None
+        problems = list(refused.problems)
+    if problems:
+        fields.show_problems(problems)
     return data
+
+
+ENDS = {"low": "lowest", "high": "highest"}
 
 
 def _range_key(end: str, column: str) -> str:
@@ -129,33 +126,25 @@ def _show_upload() -> TrainingData | None:
         return None
     _propose_ranges(table)
 
-    def read_ranges() -> dict[str, tuple[float | None, float | None]]:
-        return {
-            column: (
-                st.session_state.get(_range_key("low", column)),
-                st.session_state.get(_range_key("high", column)),
-            )
-            for column in table.numbers
+    def find_empty_columns() -> list[str]:
+        states = {
+            column: [st.session_state.get(_range_key(end, column)) for end in ENDS] for column in numbers
         }
+        return [column for column, ends in states.items() if None in ends]
 
-    if table.numbers:
-        is_open = any(None in ends for ends in read_ranges().values())
+    numbers = table.numbers
+    if numbers:
+        is_open = bool(find_empty_columns())
         with st.expander("Ranges of the features", expanded=is_open, icon=":material/straighten:"):
             st.caption(
                 "What each column can be, from what the quantity is. Read off private data, ranges are not covered by "
                 "ε. Values outside are clipped."
             )
             with st.grid(4, min_column_width=150):
-                for column in table.numbers:
-                    fields.number(f"{wording.plain(column, 20)}, lowest", _range_key("low", column))
-                    fields.number(f"{wording.plain(column, 20)}, highest", _range_key("high", column))
-    ranges, empty_columns = {}, []
-    for column, (low, high) in read_ranges().items():
-        if low is None or high is None:
-            empty_columns.append(column)
-        else:
-            ranges[column] = (float(low), float(high))
-    if empty_columns:
+                for column in numbers:
+                    for end, word in ENDS.items():
+                        fields.number(f"{wording.plain(column, 20)}, {word}", _range_key(end, column))
+    if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "
             f"{wording.plain(', '.join(empty_columns), 200)} from what the quantity is. The answer follows.",
@@ -163,6 +152,8 @@ def _show_upload() -> TrainingData | None:
         )
         return None
     assert table.design is not None
+    low, high = ({c: float(st.session_state[_range_key(end, c)]) for c in numbers} for end in ENDS)
+    ranges = {column: (low[column], high[column]) for column in numbers}
     try:
         return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
     except InvalidInput as refused:
@@ -177,8 +168,8 @@ def _propose_ranges(table: TrainingData) -> None:
         return
     state[key] = table.account
     for column in table.numbers:
-        low, high = (None, None) if table.dataset.is_private else rounded_out(*table.find_extremes(column))
-        state[_range_key("low", column)], state[_range_key("high", column)] = low, high
+        ends = (None, None) if table.dataset.is_private else rounded_out(*table.find_extremes(column))
+        state.update(zip((_range_key(end, column) for end in ENDS), ends, strict=True))
 
 
 def show_label_rule(table: TrainingData, positive_above: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from dpcore.answer import (
     share_axis,
 )
 from dpcore.common import wording
-from dpcore.contributions import FloatArray
 from dpcore.training.account import Method
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
@@ -57,6 +57,10 @@ def choose_limits(solution: TrainingSolution, measure: Measure, unit: ScoreUnit)
     return min(guessing, without_privacy) - 0.9 * distance, max(guessing, without_privacy) + 0.1 * distance
 
 
+MAX_DISTANCE = 1.0
+"""How far beyond guessing the axis reaches, in distances between guessing and no privacy."""
+
+
 def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
     summary, name = solution.summarise(measure, unit), measure.value
@@ -64,11 +68,10 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     # Methods without runs are listed too, since the figure is updated in place.
     methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     best = [solution.best_by_method.get(method) for method in methods]
-    means, half_widths = (
-        np.array([math.nan if choice is None else float(values[choice.cell_index]) for choice in best])
-        for values in (summary.mean, summary.half_width)
+    means, half_widths, reaches = (
+        np.array([math.nan if bound is None else float(values[bound.cell_index]) for bound in best])
+        for values in (summary.mean, summary.half_width, solution.reaches)
     )
-    reaches = [math.nan if choice is None else solution.get_cell(choice.cell_index).reach for choice in best]
     # A method far worse than guessing is of no use, and would press all others together.
     distance, direction = max(abs(guessing - without_privacy), 0.02), 1.0 if measure is Measure.LOSS else -1.0
     is_far = direction * (means - guessing) > MAX_DISTANCE * distance
@@ -76,26 +79,16 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     visible_values = np.append(visible_means[np.isfinite(visible_means)], (without_privacy, guessing))
     margin = 0.12 * distance
     limits = float(visible_values.min()) - margin, float(visible_values.max()) + margin
-    answer = None if solution.best is None else solution.best.cell_index
-    is_answer = np.array([choice is not None and choice.cell_index == answer for choice in best])
+    is_answer = np.array([bound is not None and bound == solution.best for bound in best])
     labels = np.array([_label_method(method, reach) for method, reach in zip(methods, reaches, strict=True)])
     low, high = visible_means - half_widths, visible_means + half_widths
-    items: list[Item] = [
-        Points(
-            point_name,
-            labels[rows],
-            visible_means[rows],
-            style,
-            low[rows],
-            high[rows],
-            symbol=symbol,
-            size=12,
-        )
-        for point_name, rows, style, symbol in (
-            ("The answer", is_answer, Style.SMOOTH, "diamond"),
-            ("Other methods, at their best bounds", ~is_answer, Style.CAP, ""),
-        )
-    ]
+    items: list[Item] = []
+    for point_name, shown, style, symbol in (
+        ("The answer", is_answer, Style.SMOOTH, "diamond"),
+        ("Other methods, at their best bounds", ~is_answer, Style.CAP, ""),
+    ):
+        x, y = labels[shown], visible_means[shown]
+        items.append(Points(point_name, x, y, style, low[shown], high[shown], symbol=symbol, size=12))
     if is_far.any():
         symbol, end = ("triangle-up", limits[1]) if direction > 0.0 else ("triangle-down", limits[0])
         edge = np.where(is_far, end - direction * margin / 3.0, np.nan)
@@ -118,7 +111,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
         solution.data.provenance,
         {
             "method": [method.value for method in methods],
-            "bound": np.array(reaches),
+            "bound": reaches,
             name: means,
             "half_width_95": half_widths,
             "kind": np.where(is_answer, "answer", "other"),
@@ -129,21 +122,12 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
     )
 
 
-MAX_DISTANCE = 1.0
-"""How far beyond guessing the axis reaches, in distances between guessing and no privacy."""
-METHOD_LINES = {
-    Method.FOLLOWED: "Clipped sum,<br>bound<br>follows",
-    Method.SMOOTH: "Smooth<br>weights",
-    Method.CAP: "Cap, random<br>rows",
-    Method.CLIPPED_SUM: "Clipped<br>sum",
-    Method.OUTPUT: "Output<br>perturbation",
-}
-
-
 def _label_method(method: Method, reach: float) -> str:
     """Label a method on the axis with the best of its bounds."""
-    has_bound = method is not Method.FOLLOWED and math.isfinite(reach)
-    return f"{METHOD_LINES[method]}<br>h = {wording.entered(reach)}" if has_bound else METHOD_LINES[method]
+    lines = textwrap.wrap(METHOD_NAMES[method], 12)
+    if method is not Method.FOLLOWED and math.isfinite(reach):
+        lines.append(f"h = {wording.entered(reach)}")
+    return "<br>".join(lines)
 
 
 def _make_bound_axis(solution: TrainingSolution) -> Axis:
@@ -159,27 +143,22 @@ def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axi
     return linear_axis(TITLES[measure].lower(), limits, title=title, number_format=".3f")
 
 
-def _widen_limits(
-    limits: tuple[float, float], means: FloatArray, without_privacy: float, guessing: float
-) -> tuple[float, float]:
-    """Widen the limits to fit curves, unless these are far worse than guessing."""
-    finite_means, reach = means[np.isfinite(means)], 2.0 * max(abs(guessing - without_privacy), 0.02)
-    visible_means = np.clip(
-        finite_means if finite_means.size else [guessing], guessing - reach, guessing + reach
-    )
-    return min(limits[0], float(visible_means.min())), max(limits[1], float(visible_means.max()))
-
-
 def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
     summary, cells = solution.summarise(measure, unit), solution.table.experiment.cells
     without_privacy, guessing = solution.average_references(measure, unit)
-    bound_axis, name = _make_bound_axis(solution), measure.value
-    limits = _widen_limits(choose_limits(solution, measure, unit), summary.mean, without_privacy, guessing)
     without_noise, unclipped = solution.average_without_noise(measure, unit)
-    largest_weight = solution.largest_weight
+    bound_axis, name = _make_bound_axis(solution), measure.value
+    # The curves fit on the axis, unless these are far worse than guessing.
+    reach, finite_means = (
+        2.0 * max(abs(guessing - without_privacy), 0.02),
+        summary.mean[np.isfinite(summary.mean)],
+    )
+    visible_means = np.clip(np.append(finite_means, guessing), guessing - reach, guessing + reach)
+    low, high = choose_limits(solution, measure, unit)
+    limits = min(low, float(visible_means.min())), max(high, float(visible_means.max()))
+    largest_weight, reaches = solution.largest_weight, solution.reaches
     methods = np.array([cell.method.value for cell in cells])
-    reaches = np.array([cell.reach for cell in cells])
     columns: dict[str, npt.ArrayLike] = {
         "method": methods,
         "bound": reaches,
@@ -242,14 +221,21 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         across("Guessing", guessing, Style.ENTERED),
     ]
     is_smooth = methods == Method.SMOOTH.value
-    weight_name, weights = "W, the heaviest user's share", largest_weight[is_smooth]
+    weight_curve = Curve(
+        "W, the heaviest user's share",
+        reaches[is_smooth],
+        largest_weight[is_smooth],
+        Style.ENTERED,
+        dash="solid",
+        width=2.0,
+    )
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
         "",
         bound_axis,
         share_axis("share W", (0.0, 1.08 * float(np.nanmax(largest_weight))), number_format=".2~%"),
-        (Curve(weight_name, reaches[is_smooth], weights, Style.ENTERED, dash="solid", width=2.0),),
+        (weight_curve,),
         solution.data.provenance,
     )
     is_any_visible = ((summary.mean >= limits[0]) & (summary.mean <= limits[1])).any()

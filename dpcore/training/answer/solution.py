@@ -149,8 +149,7 @@ class TrainingSolution:
 
     def list_bounds(self, method: Method) -> FloatArray:
         """Return the bounds of a method, ascending: how far a user moves a step's sum, in rows."""
-        cells = self.table.experiment.cells
-        return np.array([cells[cell_index].reach for cell_index in self.table.find_cells(method)])
+        return np.asarray(self.reaches[self.table.find_cells(method)])
 
     def summarise(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> SplitSummary:
         """Return means and their errors, one entry per cell."""
@@ -193,6 +192,11 @@ class TrainingSolution:
     def answer_cell(self) -> Cell:
         """Return the method that answers, at its best bound."""
         return self.get_cell(self.answer_index)
+
+    @property
+    def reaches(self) -> FloatArray:
+        """Return how far a user moves a step's sum under each cell, in rows."""
+        return np.array([cell.reach for cell in self.table.experiment.cells])
 
     @property
     def largest_weight(self) -> FloatArray:

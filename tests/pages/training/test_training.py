@@ -431,7 +431,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     settled(fine(at.selectbox(key="training.bounded_by").set_value(Method.CAP).run()))
     release(at)
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
-    account = at.session_state["training.release_job"].question.account
+    account = at.session_state["training.release_job"].question[0]
     (line, *_) = releases._list_release_lines(at.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
