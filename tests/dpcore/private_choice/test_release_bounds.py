@@ -176,7 +176,9 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
         best, abs=0.07 if weighting is Weighting.SMOOTH else 0
     )
     # The page's own bound from counts is the same, however many rows the data have.
-    assert asked.rank_bound(histogram).best(asked.weight_kind).bound == draw.problem.condition.best_bound(histogram)
+    assert asked.rank_bound(histogram).best(asked.weight_kind).bound == draw.problem.condition.best_bound(
+        histogram
+    )
 
 
 def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() -> None:
