@@ -1,18 +1,19 @@
 """Division of each user's budget among many tasks (Krichene et al. 2023).
 
-n users contribute to m tasks along a bipartite graph; user j's data in task i weigh w_ij, and the squared
-weights of a user sum to at most beta, the user's budget. One method per module:
+n users contribute to m tasks along a bipartite graph. User j's data in task i weigh w_ij, and the squared weights of a
+user sum to at most beta, the user's budget.
 
-    graph       the user-task graph and sums along it       budget      (epsilon, delta) <-> beta
-    problem     the problem and the allocation of weights   weights     powers of the task size, clipped
-    sampling    the baseline: k tasks per user              counts      task sizes, released privately
-    exact       one weight per task, optimal on a graph     free        one weight per user and task, optimal
-    bounds      gains in closed form, tasks sliced by size  weight_skew effect of user-dependent weights
-    examples    features and labels on a graph              synthetic   graphs and examples, generated
-    ridge       algorithm 1                                 descent     algorithm 2
-    experiment  appendix C                                  files       weights as CSV, and code
-    fit         rules that fit weights to budgets, by name  parameters  settings of the page
-    search      progress and end of the optimisers
+    graph       the graph of users and tasks, and sums along it
+    problem     (epsilon, delta) <-> beta; the problem and the allocation of weights
+    weights     powers of the task size, fitted to users' budgets; their skew
+    sampling    the baseline, k tasks per user; task sizes, released privately
+    exact       optima on a graph: one weight per task, or per user and task
+    bounds      gains in closed form, tasks sliced by size
+    learners    algorithms 1 and 2
+    experiment  generated graphs, appendix C
+    files       weights as CSV, and code
+    parameters  settings of the page
+    answer      the answer as data, with its tabs
 
 Nothing is imported here; ask for the module (``from dpcore.multitask import exact``).
 """

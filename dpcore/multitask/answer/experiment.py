@@ -121,7 +121,7 @@ def show_experiment(answer: Answer, data: Dataset) -> Parts:
     result: ExperimentResult | None = yield Search(
         "experiment_job",
         experiment,
-        lambda tell, stop: run_experiment(experiment, tell, stop),
+        lambda progress, stop: run_experiment(experiment, progress, stop),
         "Running",
         "Run",
         fields=("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed"),

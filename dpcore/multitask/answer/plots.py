@@ -242,7 +242,7 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
 def plot_exponents(solution: MultitaskSolution) -> Plot:
     """Plot the total bound over mu, with the paper's values marked, and the optimum where it is known."""
     comparison, curve = solution.comparison, solution.comparison.curve
-    exponents, chosen = Column("mu", curve.exponents), comparison.rule.exponent
+    exponents = Column("mu", curve.exponents)
     items: list[Item] = [Curve("Total bound", exponents, Column("total_bound", curve.totals), WEIGHTS_STYLE)]
     if solution.optima is not None:
         total = comparison.compare_total(solution.optima.choose(comparison.rule.fit))
@@ -250,7 +250,7 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
         items.append(Curve("Exact optimum of this kind", exponents, optimum, USER_OPTIMUM_STYLE))
     items.append(Mark("Best μ", *curve.best, WEIGHTS_STYLE))
     total = comparison.compare_total(comparison.allocation)
-    items.append(Mark("Chosen μ", chosen, total, SAMPLING_STYLE, "circle"))
+    items.append(Mark("Chosen μ", comparison.rule.exponent, total, SAMPLING_STYLE, "circle"))
     ticks = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"))
     limits = min(float(curve.totals.min()), 0.8) / 1.5, max(float(curve.totals.max()), 1.25) * 1.2
     return Plot(
@@ -374,8 +374,8 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
 
 def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str, npt.ArrayLike], int]:
     """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
-    chosen, uniform = solution.comparison.allocation, solution.comparison.uniform
-    sizes, bounds = chosen.problem.task_sizes, chosen.task_bounds
+    allocation, uniform = solution.comparison.allocation, solution.comparison.uniform
+    sizes, bounds = allocation.problem.task_sizes, allocation.task_bounds
     order = np.argsort(sizes, kind="stable")
     num_left_out = max(order.size - max_rows, 0)
     if num_left_out:
@@ -383,8 +383,8 @@ def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str
     return {
         "Task": order,
         "Users": sizes[order],
-        "Weight, mean": np.sqrt(solution.budgets.exact) * chosen.mean_weights[order],
-        "Weight against uniform": (chosen.mean_weights / uniform.mean_weights)[order],
+        "Weight, mean": np.sqrt(solution.budgets.exact) * allocation.mean_weights[order],
+        "Weight against uniform": (allocation.mean_weights / uniform.mean_weights)[order],
         "Error bound against uniform": (bounds / uniform.task_bounds)[order],
         "Share of the total error": (bounds / bounds.sum())[order],
     }, num_left_out

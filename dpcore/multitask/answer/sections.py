@@ -204,11 +204,11 @@ def show_counts(answer: Answer, data: Dataset) -> Parts:
         compute_total_ratio(allocation, comparison.allocation) / loss_factor for allocation in allocations
     )
     cost_factor = compute_cost_factor(tasks.graph.task_sizes, counts.usable)
-    left = (
+    left_column = (
         Numbers(words.build_count_numbers(counts, with_slack, without_slack, cost_factor)),
         words.describe_counts(comparison, counts, slack_helps=with_slack <= 1.05 * without_slack),
     )
-    yield Columns((left, (plots.plot_counts(tasks, counts),)))
+    yield Columns((left_column, (plots.plot_counts(tasks, counts),)))
     yield Label(after=":violet-badge[:material/casino: simulation: not a release]")
 
 
