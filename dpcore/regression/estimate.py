@@ -175,6 +175,11 @@ def evaluate(
     )
 
 
+def evaluate_repaired(problem: RegressionProblem, w: FloatArray) -> LinearEstimate:
+    """Evaluate the nearest feasible C to sorted weights W, which claims no optimality."""
+    return evaluate(problem, problem.whitened.original(problem.whitened.repaired(w)))
+
+
 def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
     """Return the variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
 

@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.regression.estimate import ErrorTarget, LinearEstimate, checked_labels, evaluate
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate, checked_labels, evaluate_repaired
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
@@ -91,10 +91,9 @@ class CapCurve:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
         return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
 
-    def list_errors(self, index: int) -> tuple[float, float, float]:
+    def list_errors(self, index: int) -> list[float]:
         """Return total variance, privacy variance and prediction error of the cap at a position."""
-        columns = (self.variance, self.privacy_variance, self.prediction_error)
-        return float(columns[0][index]), float(columns[1][index]), float(columns[2][index])
+        return [float(c[index]) for c in (self.variance, self.privacy_variance, self.prediction_error)]
 
     def find_best(self, target: ErrorTarget) -> int:
         """Return the position of the cap of least error, of those that never lost rank.
@@ -134,15 +133,6 @@ def random_ranks(whitened: Whitened, seed: int) -> IntArray:
     return ranks
 
 
-def _weights_on(whitened: Whitened, rows: IntArray) -> FloatArray | None:
-    weights = least_squares(whitened.rows[rows], whitened.target)
-    if weights is None:
-        return None
-    w = np.zeros(whitened.rows.shape)
-    w[rows] = weights
-    return w
-
-
 def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
     """Draw the rows that sample limiting keeps, once, and return the estimator on them.
 
@@ -156,13 +146,15 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     """
     require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
-    w = _weights_on(whitened, np.flatnonzero(random_ranks(whitened, seed) < max_contributions))
-    if w is None:
+    rows = np.flatnonzero(random_ranks(whitened, seed) < max_contributions)
+    weights = least_squares(whitened.rows[rows], whitened.target)
+    if weights is None:
         rows_kept = wording.counted(max_contributions, "row")
         message = f"with at most {rows_kept} per user, this draw's rows are linearly dependent"
         raise refuse(message, remedy="Raise the bound, or draw again")
-    c = whitened.original(whitened.repaired(w))
-    return evaluate(problem, c)
+    w = np.zeros(whitened.rows.shape)
+    w[rows] = weights
+    return evaluate_repaired(problem, w)
 
 
 def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
@@ -286,8 +278,7 @@ def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> 
 
 def all_rows(problem: RegressionProblem) -> LinearEstimate:
     """Ordinary least squares on all rows, noise for the user who moves it most."""
-    c = problem.whitened.original(problem.whitened.repaired(problem.whitened.ordinary()))
-    return evaluate(problem, c)
+    return evaluate_repaired(problem, problem.whitened.ordinary())
 
 
 def user_averages(problem: RegressionProblem) -> LinearEstimate:
@@ -307,5 +298,4 @@ def user_averages(problem: RegressionProblem) -> LinearEstimate:
         )
         raise refuse(message, remedy="Use rows instead of averages")
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
-    c = whitened.original(whitened.repaired(shared))
-    return evaluate(problem, c)
+    return evaluate_repaired(problem, shared)

@@ -31,7 +31,6 @@ from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_loaded, find_releases, list_lines
 from pages.shared.base import tables
 from pages.shared.card import cards
-from pages.shared.card.releases import Releases
 from pages.shared.data import table_upload
 from pages.shared.fields import fields, runner
 from pages.shared.render.question_page import Page
@@ -44,9 +43,10 @@ def show_release(answer: Answer) -> None:
     """Draw the tab: a description, the button, and the latest draw with its label."""
     solution, store = answer.solution, find_releases(answer)
     draws, latest = store.draws, store.draws[-1] if store.draws else None
-    epsilon = format_rounded_up(solution.problem.epsilon)
+    problem, estimate, labels = solution.problem, solution.best_estimate, table_of(solution.data).labels
+    epsilon, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
-        f"A draw adds fresh Laplace noise of scale **{wording.number(solution.best_estimate.noise.scale)}** to each "
+        f"A draw adds fresh Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each "
         f"coefficient, by OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; "
         "every further draw of the same labels spends more."
     )
@@ -62,22 +62,21 @@ def show_release(answer: Answer) -> None:
         else f"Draw the coefficients: spends ε = {epsilon}",
         "regression_draw",
         "casino",
-        _draw,
-        store,
-        solution,
+        store.draw,
+        lambda charge: draw_coefficients(problem, estimate, labels, lower, charge=charge),
         is_main=not draws,
         disabled=solution.variance_is_private or solution.stage is not Stage.FINAL,
         help=None if solution.stage is Stage.FINAL else "It waits for the end of the search.",
     )
     store.say_refused()
-    is_earlier = latest is not None and latest.question != solution.problem.digest
+    is_earlier = latest is not None and latest.question != problem.digest
     store.show_account(None if latest is None else latest.facts, is_earlier)
     columns = words.tabulate_release(solution, latest)
     tables.show(
         columns,
         "Coefficients with noise scale, standard error and, once drawn, released value and interval",
         "regression_coefficients",
-        dict.fromkeys([name for name in columns if name != "Coefficient"], "%.4g"),
+        dict.fromkeys([*columns][1:], "%.4g"),
     )
     st.caption(words.describe_release(solution))
     if latest is None:
@@ -85,15 +84,6 @@ def show_release(answer: Answer) -> None:
     else:
         label = "Released coefficients (CSV)"
         store.file_button(label, lambda: regression_draw.released_csv(draws), "released-coefficients")
-
-
-def _draw(store: Releases, solution: RegressionSolution) -> None:
-    labels, lower = table_of(solution.data).labels, solution.parameters.lower
-    store.draw(
-        lambda charge: draw_coefficients(
-            solution.problem, solution.best_estimate, labels, lower, charge=charge
-        )
-    )
 
 
 def build_shown_answer(

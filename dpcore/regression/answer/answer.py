@@ -33,27 +33,19 @@ def describe_basis(answer: Answer, data: Dataset) -> Parts:
     """Say what the answer is computed with, and show all methods beside each other."""
     yield section.Note(words.describe_basis(answer.solution))
     yield "**All methods beside each other**"
-    yield section.Table(
-        words.tabulate_methods(answer.solution),
-        "Errors of the best weights, the best bound, no bound, one row per user and user averages",
-        {
-            "Standard error, coefficients": "%.4g",
-            "Times the best": "%.3g",
-            "Error, predictions": "%.4g",
-            "Privacy noise": "%.2g %%",
-        },
-        key="regression_methods",
-    )
+    columns, alt = words.tabulate_methods(answer.solution), "Errors of all methods"
+    formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
+    formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
+    yield section.Table(columns, alt, formats, key="regression_methods")
     yield section.Note(words.describe_methods(answer.solution))
 
 
 def show_bounds(answer: Answer, data: Dataset) -> Parts:
     """Show the error against the bound."""
-    solution = answer.solution
-    if solution.caps is None:
+    if answer.solution.caps is None:
         yield section.Note("No bound has been tried yet, or the trial was stopped.", "info")
     else:
-        yield section.Figures((plots.plot_caps(solution, solution.target),), "xy")
+        yield section.Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
 
 
 def show_weights(answer: Answer, data: Dataset) -> Parts:
@@ -68,8 +60,7 @@ def show_weights(answer: Answer, data: Dataset) -> Parts:
 
 
 def _show_directions(solution: RegressionSolution) -> Parts:
-    available = reversed(plots.list_weights(solution))
-    names = {method: plots.METHODS[method][0] for method in available}
+    names = {method: plots.METHODS[method][0] for method in reversed(plots.list_weights(solution))}
     method = yield section.Choice("weights_of", "Share of each coefficient's weight, under", names)
     yield section.Figures((plots.plot_directions(solution, method),), titled=True)
 
@@ -163,16 +154,13 @@ def show_search(answer: Answer, data: Dataset) -> Parts:
     plot = plots.plot_gap(estimate.steps, answer.disclosure)
     yield f"{estimate.stop_reason} {plot.alt}"
     yield plot
-    entries, limit = problem.features.size, working_set.MOST_ENTRIES
-    too_large = (
-        f"A general solver takes too long for the {entries:,} entries of C; it is offered up to {limit:,}."
-    )
+    is_large = problem.features.size > working_set.MOST_ENTRIES
     yield from show_other_solver(
         "cvxpy",
         problem.digest,
         lambda stop: working_set.compare_solvers(problem, stop),
         "Total variance",
-        too_large if entries > limit else "",
+        f"A general solver is offered up to {working_set.MOST_ENTRIES:,} entries of C." if is_large else "",
     )
     yield section.Label()
 
@@ -195,9 +183,8 @@ EXAMPLE_TEXTS = {
 
 def show_examples(answer: Answer, data: Dataset) -> Parts:
     """Show the two examples of an unbounded gap, with the true optimum."""
-    number = yield section.Choice(
-        "example", "Example of the paper", {n: f"Example {n}" for n in EXAMPLE_TEXTS}
-    )
+    names = {number: f"Example {number}" for number in EXAMPLE_TEXTS}
+    number = yield section.Choice("example", "Example of the paper", names)
     yield EXAMPLE_TEXTS[number]
     sweep = yield section.Search(
         "examples",
@@ -211,14 +198,9 @@ def show_examples(answer: Answer, data: Dataset) -> Parts:
     )
     if sweep is None or not sweep.values.size:
         return
-    yield plots.plot_example(sweep, number)
-    last = {name: float(column[-1]) for name, column in sweep.columns.items()}
-    ratio = last["best_cap_variance"] / last["ours_variance"]
-    yield (
-        f"At g = {sweep.values[-1]:.0f}: optimum {wording.number(last['ours_variance'], 5)} (proved from below at "
-        f"{wording.number(last['ours_lower_bound'], 5)}), best bound {wording.number(last['best_cap_variance'], 5)} at "
-        f"{wording.counted(int(last['best_cap']), 'row')} per user: {wording.number(ratio)} times as much."
-    )
+    plot = plots.plot_example(sweep, number)
+    yield plot
+    yield plot.alt
     yield section.Label(Disclosure.PUBLIC)
 
 

@@ -78,13 +78,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
     bars = [
         Bars(
-            name,
-            labels[i],
-            errors[i],
-            style,
-            opacity=opacity,
-            hover=(("times the best", ratios[i]),),
-            **look,
+            name, labels[i], errors[i], style, opacity=opacity, hover=(("times the best", ratios[i]),), **look
         )
         for name, i, style, opacity in (
             (OURS, is_ours, Style.SMOOTH, 1.0),
@@ -196,23 +190,15 @@ def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
     columns = {name: np.array([getattr(step, name) for step in steps], dtype=np.float64) for name in names}
     seconds, gaps = columns["seconds"], columns["relative_gap"]
     iterations = np.arange(1, gaps.size + 1, dtype=np.float64)
-    iterations_text = wording.counted(gaps.size, "iteration")
+    iterations_text, hover = wording.counted(gaps.size, "iteration"), ("seconds", seconds)
+    curve = Curve("Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover=hover)
     return Plot(
         "regression-gap",
         "The gap closes",
         f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}.",
         linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=","),
         Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS),
-        [
-            Curve(
-                "Gap",
-                iterations,
-                np.maximum(gaps, 1e-12),
-                Style.SMOOTH,
-                symbol="circle",
-                hover=("seconds", seconds),
-            )
-        ],
+        [curve],
         disclosure,
         columns,
         height=GAP_HEIGHT,

@@ -169,9 +169,8 @@ def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
     return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
 
 
-def choose_draws(num_rows: int) -> int:
-    """Return the number of draws for each cap: fewer where there are many rows."""
-    return DRAWS if num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
+def _choose_draws(problem: RegressionProblem) -> int:
+    return DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
 
 
 def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
@@ -206,7 +205,7 @@ def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionS
         variance = estimate_variance(data, parameters.lower, parameters.upper)
     problem = parameters.problem(table_of(data), variance)
     labels = parameters.clipped(table_of(data))
-    draws = sample_limiting.study(problem, labels, choose_draws(problem.num_rows))
+    draws = sample_limiting.study(problem, labels, _choose_draws(problem))
     return compute(data, parameters, problem, working_set.solve(problem), draws)
 
 
@@ -224,7 +223,7 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     if variance is None:
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
     problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
-    ends, num_draws = (parameters.lower, parameters.upper), choose_draws(problem.num_rows)
+    ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
     labels = parameters.clipped(table_of(data))
     weights: Found = yield Search(
         "solve",

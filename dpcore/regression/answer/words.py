@@ -197,12 +197,10 @@ def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
 
 def describe_methods(solution: RegressionSolution) -> str:
     """Explain the columns of the table of methods."""
-    unit = wording.plain(solution.unit, 20)
+    unit, draws = wording.plain(solution.unit, 20), wording.counted(solution.draws.num_draws, "draw")
     return (
-        f"Standard error over all coefficients together ({unit} per unit of feature); root mean squared error of "
-        f"predictions ({unit}); share of the variance that is privacy noise. Bounds are averaged over "
-        f"{wording.counted(solution.draws.num_draws, 'draw')}; the prediction error of *Best bound* is at the bound "
-        "that is best for the coefficients."
+        f"Errors of coefficients are in {unit} per unit of feature, of predictions in {unit}. Bounds are averaged "
+        f"over {draws}. Both errors of *Best bound* are at the bound that is best for the coefficients."
     )
 
 
@@ -214,12 +212,9 @@ def tabulate_release(solution: RegressionSolution, draw: Draw | None) -> dict[st
     if draw is not None:
         columns["Released"] = values = draw.release.values
         columns |= {"95 % from": values - draw.half_widths, "95 % to": values + draw.half_widths}
-    columns["Noise scale b"] = np.full(
-        len(names), estimate.noise.scale if draw is None else draw.release.scale
-    )
-    columns["Standard error"] = (
-        np.sqrt(coefficient_variances(problem, estimate)) if draw is None else draw.standard_errors
-    )
+    scale = estimate.noise.scale if draw is None else draw.release.scale
+    errors = np.sqrt(coefficient_variances(problem, estimate)) if draw is None else draw.standard_errors
+    columns |= {"Noise scale b": np.full(len(names), scale), "Standard error": errors}
     if solution.parameters.source is DataSource.GENERATED:
         columns["True (generated)"] = solution.parameters.generator.generate().coefficients
     return columns
