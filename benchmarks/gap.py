@@ -9,7 +9,7 @@ import numpy as np
 
 from dpcore.contributions import ContributionHistogram
 from dpcore.gap_examples.compare import build_problem_of_noise_ratio, compare, variance_ratios
-from dpcore.gap_examples.regression import enumerate_sample_limiting, example_3, limit_samples_3
+from dpcore.gap_examples.regression import limit_samples_3
 from dpcore.gap_examples.two_groups import supremum, whole_cap_limit
 
 
@@ -46,11 +46,6 @@ def main() -> None:
             "example 3, g = 500: thresholds",
             500,
             lambda: [limit_samples_3(500, h) for h in range(1, 501)],
-        ),
-        (
-            "example 3, g = 12: samples with least squares",
-            4_096,
-            lambda: enumerate_sample_limiting(example_3(12).instance, 4),
         ),
     ]
     print(f"{'what':<48}{'how many':>10}{'seconds':>10}{'each, µs':>12}")

@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import rejects
 from dpcore.counting.duck import Duck, Steps, check_stop
 from dpcore.counting.formats import MAX_LINE_BYTES, damaged_archive, describe_file, open_lines
-from dpcore.counting.rejects import LONG_LINE, MAX_PLACES, QUOTES
+from dpcore.counting.rejects import LONG_LINE, QUOTES
 from dpcore.counting.relation import ROW, Relation, scan
 from dpcore.counting.text import SEPARATOR_NAMES, mark_fields
 from dpcore.data.column_names import shorten
@@ -183,56 +182,43 @@ def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
 # --- cells that are refused --------------------------------------------------------------------------------
 
 
-@dataclass
-class RowLocator:
-    """A locator of the first rows that fulfil a condition; it reads the files again, so it is used only for messages.
+def find_rows(
+    relations: Sequence[Relation], view: Callable[[Relation], str], open_duck: OpenDuck,
+    write_sql: Callable[[Duck], str], max_rows: int, should_stop: ShouldStop | None,
+) -> list[tuple[str, str]]:  # fmt: skip
+    """Return the location of the first bad rows, each with a detail; files are read again, so only for messages.
 
-    Attributes:
-        view: Function that returns the SQL of the numbered rows of one file.
+    Args:
         relations: The files.
+        view: Function that returns the SQL of the numbered rows of one file.
         open_duck: Function that opens DuckDB.
+        write_sql: Function that returns SQL over ``source`` with the columns ``bad``, `relation.ROW` and ``detail``. A
+            detail is a number or a text, or an integer for another row, which is replaced by its location.
+        max_rows: Largest number of rows.
         should_stop: Called while lines are counted.
     """
-
-    view: Callable[[Relation], str]
-    relations: Sequence[Relation]
-    open_duck: OpenDuck
-    should_stop: ShouldStop | None
-
-    def find(self, write_sql: Callable[[Duck], str], max_rows: int = MAX_PLACES) -> list[tuple[str, str]]:
-        """Return the location of the first bad rows, each with a detail for the message.
-
-        Args:
-            write_sql: Function that returns SQL over ``source`` with the columns ``bad``, `relation.ROW` and
-                ``detail``. A detail is a number or a text, or an integer for another row, which is replaced by its
-                location.
-            max_rows: Largest number of rows.
-        """
-        examples: list[tuple[str, str]] = []
-        for relation in self.relations:
-            with self.open_duck() as duck, duck.in_order():
-                duck.connection.execute(f"CREATE TEMP VIEW source AS {self.view(relation)}")
-                limit = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
-                rows = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
-            other_rows = [detail for _, detail in rows if isinstance(detail, int)]
-            locations = self._describe_rows(relation, [row for row, _ in rows] + other_rows)
-            examples += [
-                (locations[row], locations[detail] if isinstance(detail, int) else _format_detail(detail))
-                for row, detail in rows
-            ]
-            if len(examples) == max_rows:
-                break
-        return examples
-
-    def _describe_rows(self, relation: Relation, rows: Sequence[int]) -> dict[Any, str]:
-        """Return the location of each row as text, with the file name if there are several files."""
+    examples: list[tuple[str, str]] = []
+    for relation in relations:
+        with open_duck() as duck, duck.in_order():
+            duck.connection.execute(f"CREATE TEMP VIEW source AS {view(relation)}")
+            limit = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
+            found = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
+        rows = [row for row, _ in found] + [detail for _, detail in found if isinstance(detail, int)]
+        suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
-            return {row: relation.table.describe_row(row - 1) for row in rows}
-        suffix = f" of {shorten(relation.name)}" if len(self.relations) > 1 else ""
-        if relation.kind is FileKind.PARQUET:
-            return {row: f"row {row:,}{suffix}" for row in rows}
-        lines = _find_lines(relation, rows, self.should_stop)
-        return {row: f"line {line:,}{suffix}" for row, line in lines.items()}
+            locations = {row: relation.table.describe_row(row - 1) for row in rows}
+        elif relation.kind is FileKind.PARQUET:
+            locations = {row: f"row {row:,}{suffix}" for row in rows}
+        else:
+            lines = _find_lines(relation, rows, should_stop)
+            locations = {row: f"line {line:,}{suffix}" for row, line in lines.items()}
+        examples += [
+            (locations[row], locations[detail] if isinstance(detail, int) else _format_detail(detail))
+            for row, detail in found
+        ]
+        if len(examples) == max_rows:
+            break
+    return examples
 
 
 def _format_detail(detail: object) -> str:

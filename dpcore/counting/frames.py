@@ -25,7 +25,7 @@ from dpcore.data.column_names import (
     shorten,
 )
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM
-from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
+from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
 
 if TYPE_CHECKING:
@@ -289,16 +289,7 @@ def _build_design(
         feature_names = features or [name for name in table.columns if name not in (user, label)]
         if unknown := [column for column in levels if column not in feature_names]:
             problems.add(f"levels names {', '.join(map(shorten, unknown))}, which is no feature")
-    design_features = []
-    for column in feature_names:
-        if column in category_features:
-            design_features.append(category_features[column])
-        elif design_matrix.is_numeric(table, column):
-            design_features.append(Feature(column))
-        else:
-            ordered = design_matrix.levels(table, column)
-            if features or 2 <= len(ordered) <= MAX_LEVELS // 2:
-                design_features.append(Feature(column, FeatureKind.CATEGORIES, ordered[0] if ordered else ""))
+    design_features = design_matrix.guess_features(table, feature_names, category_features, bool(features))
     assert user is not None
     assert label is not None
-    return Design(label, user, tuple(design_features), intercept)
+    return Design(label, user, design_features, intercept)

@@ -269,16 +269,15 @@ class FileReduction:
             cells, ask, lambda mask: self._find_marked(mask, 1)[0][0], name, delimiter, self._counts
         )
 
-    def _locator(self) -> diagnose.RowLocator:
-        return diagnose.RowLocator(
-            lambda each: self._write_view([each], True), self._relations, self._duck, self._stop
-        )
+    def _find_rows(self, write_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
+        def view(each: Relation) -> str:
+            return self._write_view([each], True)
+
+        return diagnose.find_rows(self._relations, view, self._duck, write_sql, max_rows, self._stop)
 
     def _find_marked(self, mask: str, max_rows: int) -> RowPlaces:
         """Return the locations of the first rows for which a mask is true."""
-        return self._locator().find(
-            lambda _: f"SELECT {ROW}, '' AS detail, {mask} AS bad FROM source", max_rows
-        )
+        return self._find_rows(lambda _: f"SELECT {ROW}, '' AS detail, {mask} AS bad FROM source", max_rows)
 
     def _describe_first(self, mask: str, count: int) -> str:
         return describe_first(self._find_marked(mask, 1), count)
@@ -306,7 +305,7 @@ class FileReduction:
         cells = ", ".join(comparable_sql(column, self._types[column]) for column in columns)
         first = f"min({ROW}) OVER (PARTITION BY {cells})"
         rows = f"SELECT {ROW}, {first} AS detail FROM source WHERE {self._counted_sql(columns, roles)}"
-        return self._locator().find(lambda _: f"SELECT *, detail < {ROW} AS bad FROM ({rows})", max_rows)
+        return self._find_rows(lambda _: f"SELECT *, detail < {ROW} AS bad FROM ({rows})", max_rows)
 
     def _counted_sql(self, columns: Sequence[str], roles: Roles) -> str:
         """Return the SQL condition that a row counts, if rows are compared by these columns."""
@@ -415,7 +414,7 @@ class FileReduction:
                 bad = query.odd_cells(events, roles.missing_users, self._counts)[cell_kind]
                 return sql_of(events.select(ROW, bad=bad, detail=detail))
 
-            return self._locator().find(write_sql, max_rows)
+            return self._find_rows(write_sql, max_rows)
 
         return Reduction(
             rows, message_roles or self.roles, self.columns, duck.run, duck, find_places,

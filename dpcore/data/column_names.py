@@ -79,9 +79,8 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
         if line:
             problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
         else:  # The names of Parquet, and of a table in memory, stand in no line.
-            problems.add(
-                "the names of the columns look like data", "", "Name the columns, such as user and value"
-            )
+            message = "the names of the columns look like data"
+            problems.add(message, "", "Name the columns, such as user and value")
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
         positions = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
         which = " and ".join(positions[:3]) + and_more(len(positions) - 3)
@@ -92,15 +91,13 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
     unnamed = [index for index, cell in enumerate(names) if not cell]
     used_names = set(names)
     for index in unnamed:
-        names[index] = next(
-            c for c in (f"column {index + 1}" + "'" * k for k in range(99)) if c not in used_names
-        )
+        names[index] = f"column {index + 1}"
+        while names[index] in used_names:
+            names[index] += "'"
     if unnamed and len(unnamed) < len(names):
-        first = names[unnamed[0]]
-        notes.append(
-            f'A column without a name is called "{first}".' if len(unnamed) == 1 else
-            f'{len(unnamed)} columns without a name are called "{first}" and so on.'
-        )  # fmt: skip
+        called, more = f'called "{names[unnamed[0]]}"', len(unnamed) > 1
+        subject = f"{len(unnamed)} columns without a name are" if more else "A column without a name is"
+        notes.append(f"{subject} {called}{' and so on' if more else ''}.")
     return names
 
 
@@ -134,12 +131,14 @@ def check_header_row(
     names: list[str], frame: pd.DataFrame, starts: IntArray, line: int, problems: Problems, notes: list[str]
 ) -> None:
     """Add problems or notes if the header is repeated among the rows, or looks like a row itself."""
+    import pandas as pd
+
     if len(names) > 20:
         return
     if len(names) > 1 and all(re.fullmatch(r"column [0-9]+'*", name) for name in names[1:]):
+        head = frame.head(MOST_TITLES + _INSPECTED_ROWS).to_numpy(object).tolist()
         first = [names[0], *[""] * (len(names) - 1)]
-        num_titles = count_titles(_prepend_row(first, frame))
-        if num_titles:
+        if num_titles := count_titles(pd.DataFrame([first, *head], dtype=str)):
             problems.extend(refuse_title(int(starts[num_titles - 1]), line).problems)
             return
     matches = [(frame.iloc[:, index] == name).to_numpy(bool) for index, name in enumerate(names)]
@@ -158,18 +157,8 @@ def check_header_row(
     if all(s or n for s, n in zip(is_repeated, numbered, strict=True)) or any(numbered):
         problems.add(f"{_NO_HEADER}, as the same cells stand below it", f"line {line}", _ADD_HEADER)
     elif any(is_repeated):
-        notes.append(
-            f"The name of column {is_repeated.index(True) + 1} also stands among its rows: "
-            "check that the first line holds column names."
-        )
-
-
-def _prepend_row(first: list[str], frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the first rows of a table with one more row in front."""
-    import pandas as pd
-
-    head = frame.head(MOST_TITLES + _INSPECTED_ROWS)
-    return pd.DataFrame([first, *head.to_numpy(object).tolist()], dtype=str)
+        name = f"The name of column {is_repeated.index(True) + 1} also stands among its rows"
+        notes.append(f"{name}: check that the first line holds column names.")
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:

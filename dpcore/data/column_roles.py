@@ -81,32 +81,28 @@ class Roles:
         """Return the columns that together identify the user; empty if there are none."""
         if self.kind is TableKind.HISTOGRAM or self.user is None:
             return ()
-        return (self.user, *(self.further_user if self.kind is TableKind.EVENTS else ()))
+        return (self.user, *self.further_user) if self.kind is TableKind.EVENTS else (self.user,)
 
     @property
     def groups(self) -> tuple[str, ...]:
         """Return the columns that together name a task, group or product; empty if there are none."""
         if self.kind not in (TableKind.EVENTS, TableKind.PAIRS) or self.task is None:
             return ()
-        if self.kind is TableKind.PAIRS:
-            return (self.task,)
-        return (self.task, *self.further_task)
+        return (self.task, *self.further_task) if self.kind is TableKind.EVENTS else (self.task,)
 
     @property
     def needed(self) -> dict[str, str | None]:
         """Return the roles that this kind of table must fill, with their columns."""
         if self.kind is TableKind.EVENTS:
-            needed = {"user": self.user}
-            if self.contribution is Contribution.DISTINCT_TASKS:
-                needed["task"] = self.task
-            if self.contribution is Contribution.TOTAL:
-                needed["value"] = self.value
-            return needed
-        if self.kind is TableKind.COUNTS:
-            return {"count": self.count}
-        if self.kind is TableKind.PAIRS:
-            return {"user": self.user, "task": self.task, "count": self.count}
-        return {"size": self.size, "users": self.users}
+            counted = {Contribution.DISTINCT_TASKS: ("task",), Contribution.TOTAL: ("value",)}
+            roles: tuple[str, ...] = ("user", *counted.get(self.contribution, ()))
+        else:
+            roles = {
+                TableKind.COUNTS: ("count",),
+                TableKind.PAIRS: ("user", "task", "count"),
+                TableKind.HISTOGRAM: ("size", "users"),
+            }[self.kind]
+        return {role: getattr(self, role) for role in roles}
 
     @property
     def optional(self) -> dict[str, str]:
@@ -116,8 +112,8 @@ class Roles:
             possible |= {f"user (column {number})": c for number, c in enumerate(self.further_user, 2)}
             possible |= {f"task (column {number})": c for number, c in enumerate(self.groups[1:], 2)}
         else:
-            possible = {"user": self.user} if self.kind is TableKind.COUNTS else {}
-            possible |= {"value": self.value} if self.kind is TableKind.PAIRS else {}
+            roles = {TableKind.COUNTS: ("user",), TableKind.PAIRS: ("value",)}.get(self.kind, ())
+            possible = {role: getattr(self, role) for role in roles}
         return {role: column for role, column in possible.items() if column is not None}
 
 
@@ -197,20 +193,26 @@ def _as_histogram(table: Table, columns: list[str]) -> Roles | None:
     people = [c for c in columns if _counts_people(c)]
     sizes = [c for c in columns if c not in people and set(name_words(c)) & (_SIZE_WORDS | _COUNT_WORDS)]
     tasks = [c for c in columns if c not in people and set(name_words(c)) & _TASKS]
-    pair: tuple[str, str] | None = None
-    if people and sizes:
-        pair = (sizes[0], people[0])
-    elif people and tasks:  # how many tasks have so many users: the tasks are what is counted
-        pair = (people[0], tasks[0])
-    elif len(columns) == 2 and not any(_user_score(c) for c in columns):
-        known_words = set(name_words(columns[1])) & (_VALUE_WORDS | _TASK_WORDS)
-        if not known_words and _ascends(table, columns[0]) and _mostly_whole(table, columns[1], 1.0):
-            pair = (columns[0], columns[1])
-    if pair is None or not all(_mostly_whole(table, c, 0.5) for c in pair):
+    size, users = columns[:2]
+    if people and (sizes or tasks):
+        # How many tasks have so many users: the tasks are what is counted.
+        size, users = (sizes[0], people[0]) if sizes else (people[0], tasks[0])
+    elif (
+        len(columns) > 2
+        or any(map(_user_score, columns))
+        or _names_values_or_tasks(users)
+        or not (_ascends(table, size) and _mostly_whole(table, users, 1.0))
+    ):
         return None
-    if len(columns) > 2 and len(table.frame) > 1 and not _all_distinct(table, pair[0]):
+    if not all(_mostly_whole(table, c, 0.5) for c in (size, users)):
+        return None
+    if len(columns) > 2 and len(table.frame) > 1 and not _all_distinct(table, size):
         return None  # say, users and events per page
-    return Roles(TableKind.HISTOGRAM, size=pair[0], users=pair[1])
+    return Roles(TableKind.HISTOGRAM, size=size, users=users)
+
+
+def _names_values_or_tasks(column: str) -> bool:
+    return bool(set(name_words(column)) & (_VALUE_WORDS | _TASK_WORDS))
 
 
 def _as_counts(table: Table, columns: list[str]) -> Roles | None:
@@ -222,24 +224,19 @@ def _as_counts(table: Table, columns: list[str]) -> Roles | None:
     if user is not None and count_columns and (len(columns) == 2 or _all_distinct(table, user)):
         return Roles(TableKind.COUNTS, user=user, count=count_columns[0])
     if len(columns) == 2:
-        first_column, second_column = columns
-        known_words = set(name_words(second_column)) & (_VALUE_WORDS | _TASK_WORDS)
-        named_otherwise = (
-            known_words or _user_score(second_column) or set(name_words(first_column)) & _VALUE_WORDS
+        first, second = columns
+        is_named = (
+            _names_values_or_tasks(second) or _user_score(second) or set(name_words(first)) & _VALUE_WORDS
         )
-        if (
-            not named_otherwise
-            and _all_distinct(table, first_column)
-            and _mostly_whole(table, second_column, 1.0)
-        ):
-            return Roles(TableKind.COUNTS, user=first_column, count=second_column)
+        if not is_named and _all_distinct(table, first) and _mostly_whole(table, second, 1.0):
+            return Roles(TableKind.COUNTS, user=first, count=second)
     return None
 
 
 def _as_events(table: Table, columns: list[str]) -> Roles:
     user = _best_user(columns)
     if user is None:
-        candidates = [c for c in columns if not set(name_words(c)) & (_VALUE_WORDS | _TASK_WORDS)] or columns
+        candidates = [c for c in columns if not _names_values_or_tasks(c)] or columns
         texts = [c for c in candidates if not _all_numbers(table, c) and not _all_distinct(table, c)]
         user = (texts or candidates)[0]
     other_columns = [c for c in columns if c != user]
@@ -274,16 +271,13 @@ def _user_score(column: str) -> float:
 
 
 def _best_user(columns: list[str]) -> str | None:
-    scored = [(-_user_score(c), index, c) for index, c in enumerate(columns) if _user_score(c) > 0]
-    return min(scored)[2] if scored else None
+    return next(iter(list_other_user_columns(columns, ())), None)
 
 
 def _counts_people(column: str) -> bool:
     words = set(name_words(column))
-    counts_users = (
-        words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0] and "per" not in words
-    )
-    return bool((words & _PEOPLE and "per" not in words) or counts_users)
+    counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
+    return "per" not in words and bool(words & _PEOPLE or counts_users)
 
 
 def _is_count(column: str) -> bool:
@@ -326,35 +320,35 @@ def _all_distinct(table: Table, column: str) -> bool:
 
 def explain_roles(roles: Roles) -> str:
     """Describe the roles of the columns in a sentence."""
+    names = {
+        role: shorten(getattr(roles, role) or "?")
+        for role in ("user", "count", "size", "users", "value", "task")
+    }
     if roles.kind is TableKind.HISTOGRAM:
-        return (
-            f"Read as a histogram: one row per size, the size in column {shorten(roles.size or '?')}, "
-            f"how many have it in column {shorten(roles.users or '?')}."
-        )
+        columns = f"the size in column {names['size']}, how many have it in column {names['users']}"
+        return f"Read as a histogram: one row per size, {columns}."
     if roles.kind is TableKind.COUNTS:
-        who = f"users in column {shorten(roles.user)}" if roles.user else "no column that says who"
-        return (
-            f"Read as counts: one row per user, {who}, contributions in column {shorten(roles.count or '?')}."
-        )
+        who = f"users in column {names['user']}" if roles.user else "no column that says who"
+        return f"Read as counts: one row per user, {who}, contributions in column {names['count']}."
     if roles.kind is TableKind.PAIRS:
-        added = f", their sum in column {shorten(roles.value)}" if roles.value else ""
-        return (
-            f"Read as pairs that an engine counted: users in column {shorten(roles.user or '?')}, groups in column "
-            f"{shorten(roles.task or '?')}, the rows of each pair in column {shorten(roles.count or '?')}{added}."
+        columns = (
+            f"users in column {names['user']}, groups in column {names['task']}, the rows of each pair in"
         )
-    unit = roles.privacy_unit or ("?",)
-    who = f"column {shorten(unit[0])}" if len(unit) == 1 else f"columns {' and '.join(map(shorten, unit))}"
-    phrases = [f"users in {who}"]
-    phrases += [f"values in column {shorten(roles.value)}"] if roles.value else []
-    if roles.groups:
-        columns = "column" if len(roles.groups) == 1 else "columns"
-        phrases.append(f"tasks in {columns} {' and '.join(map(shorten, roles.groups))}")
+        added = f", their sum in column {names['value']}" if roles.value else ""
+        return f"Read as pairs that an engine counted: {columns} column {names['count']}{added}."
+    phrases = [f"users in {_list_columns(roles.privacy_unit or ('?',))}"]
+    phrases += [f"values in column {names['value']}"] if roles.value else []
+    phrases += [f"tasks in {_list_columns(roles.groups)}"] if roles.groups else []
     contribution = {
         Contribution.ROWS: "one row per contribution",
         Contribution.DISTINCT_TASKS: "one contribution per user and distinct task",
-        Contribution.TOTAL: f"contributions are the total of column {shorten(roles.value or '?')} per user",
+        Contribution.TOTAL: f"contributions are the total of column {names['value']} per user",
     }[roles.contribution]
     return f"Read as events: {contribution}, {', '.join(phrases)}."
+
+
+def _list_columns(columns: Sequence[str]) -> str:
+    return f"column{'s' if len(columns) > 1 else ''} {' and '.join(map(shorten, columns))}"
 
 
 def explain_unused_values(table: Table, roles: Roles) -> str:
@@ -364,9 +358,8 @@ def explain_unused_values(table: Table, roles: Roles) -> str:
     """
     if roles.kind is not TableKind.EVENTS or roles.value is not None:
         return ""
-    column = _first_named(
-        [c for c in table.columns if c not in (*roles.privacy_unit, *roles.groups)], _VALUES_IN_ORDER
-    )
+    used_columns = (*roles.privacy_unit, *roles.groups)
+    column = _first_named([c for c in table.columns if c not in used_columns], _VALUES_IN_ORDER)
     if column is None:
         return ""
     numbers = _sample(table, column)
@@ -375,27 +368,18 @@ def explain_unused_values(table: Table, roles: Roles) -> str:
     odd = ~np.isfinite(numbers.values)
     if not 0 < odd.sum() <= odd.size / 2:
         return ""
-    number = int(odd.sum())
-    kinds = (
-        wording.agreeing(number, "is blank", "are blank")
-        if numbers.blank[odd].all()
-        else wording.agreeing(number, "is no number", "are no numbers")
-    )
+    number, is_blank = int(odd.sum()), numbers.blank[odd].all()
+    words = ("is blank", "are blank") if is_blank else ("is no number", "are no numbers")
+    cells = f"of its first {odd.size:,} cells {number:,} {wording.agreeing(number, *words)}"
     location = table.describe_row(int(np.argmax(odd)))
-    return (
-        f"Column {shorten(column)} is not taken as the value: of its first {odd.size:,} cells {number:,} {kinds}, the "
-        f"first in {location}. To release a mean, a sum or a quantile of it, correct them in the file."
-    )
+    remedy = "To release a mean, a sum or a quantile of it, correct them in the file."
+    return f"Column {shorten(column)} is not taken as the value: {cells}, the first in {location}. {remedy}"
 
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
     """List the unused columns whose names suggest users, the likeliest first."""
-    scored = [
-        (-_user_score(c), index, c)
-        for index, c in enumerate(columns)
-        if c not in used_columns and _user_score(c) > 0
-    ]
-    return [column for _, _, column in sorted(scored)]
+    unused_columns = [c for c in columns if c not in used_columns and _user_score(c) > 0]
+    return sorted(unused_columns, key=_user_score, reverse=True)
 
 
 def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
@@ -409,21 +393,17 @@ def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
     Raises:
         InvalidInput: All problems at once.
     """
-    problems = Problems()
     role_of_column: dict[str, str] = {}
-    for role, column in {**roles.needed, **roles.optional}.items():
-        if column is None:
-            problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
-        elif column not in columns:
-            problems.add(
-                f'there is no column "{shorten(column)}" in {name}', "", f"Choose another for {role}"
-            )
-        elif column in role_of_column:
-            message = f"column {shorten(column)} is chosen for {role_of_column[column]} and for {role}"
-            problems.add(message, "", "Choose two columns")
-        else:
-            role_of_column[column] = role
-    problems.raise_if_any()
+    with Problems() as problems:
+        for role, column in {**roles.needed, **roles.optional}.items():
+            if column is None:
+                problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
+            elif column not in columns:
+                message = f'there is no column "{shorten(column)}" in {name}'
+                problems.add(message, "", f"Choose another for {role}")
+            elif (earlier := role_of_column.setdefault(column, role)) != role:
+                message = f"column {shorten(column)} is chosen for {earlier} and for {role}"
+                problems.add(message, "", "Choose two columns")
 
 
 def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_size: int) -> str:

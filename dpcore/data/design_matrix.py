@@ -12,14 +12,14 @@ from __future__ import annotations
 import enum
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_names import and_more, shorten
@@ -97,9 +97,8 @@ def read_levels(column: str, text: str) -> Feature:
     location = f"the levels of column {shorten(column)}"
     with Problems() as problems:
         if len(names) < 2:
-            problems.add(
-                "at least two are needed, the reference level and another", location, "One in each line"
-            )
+            message = "at least two are needed, the reference level and another"
+            problems.add(message, location, "One in each line")
         if len(names) > MAX_LEVELS:
             problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", location)
         if twice := sorted(shorten(name) for name, times in Counter(names).items() if times > 1):
@@ -132,21 +131,35 @@ def guess_design(table: Table, classes: bool = False) -> Design:
     user = roles.user or table.columns[0]
     other_columns = [c for c in table.columns if c != user]
     numeric = [c for c in other_columns if is_numeric(table, c)]
-    named_label = next(
-        (c for c in (other_columns if classes else numeric) if c.strip().casefold() in LABEL_NAMES), None
-    )
-    label = named_label or (
-        roles.value if roles.value in other_columns else (numeric or other_columns or [user])[-1]
-    )
+    label = roles.value if roles.value in other_columns else (numeric or other_columns or [user])[-1]
+    named = [c for c in (other_columns if classes else numeric) if c.strip().casefold() in LABEL_NAMES]
+    label = named[0] if named else label
+    return Design(label or user, user, guess_features(table, [c for c in other_columns if c != label]))
+
+
+def guess_features(
+    table: Table,
+    columns: Sequence[str],
+    categories: Mapping[str, Feature] | None = None,
+    keeps_all: bool = False,
+) -> tuple[Feature, ...]:
+    """Guess how columns enter the model: as numbers if they are, else as categories.
+
+    Args:
+        table: The table.
+        columns: Some of its columns.
+        categories: Columns that are known to be categories.
+        keeps_all: True to keep columns of one level or of very many; they are left out otherwise.
+    """
     features = []
-    for column in other_columns:
-        if column == label:
-            continue
-        if column in numeric:
+    for column in columns:
+        if categories and column in categories:
+            features.append(categories[column])
+        elif is_numeric(table, column):
             features.append(Feature(column))
-        elif 2 <= len(level_names := levels(table, column)) <= MAX_LEVELS // 2:
-            features.append(Feature(column, FeatureKind.CATEGORIES, level_names[0]))
-    return Design(label, user, tuple(features))
+        elif 2 <= len(names := levels(table, column)) <= MAX_LEVELS // 2 or keeps_all:
+            features.append(Feature(column, FeatureKind.CATEGORIES, names[0] if names else ""))
+    return tuple(features)
 
 
 @dataclass
@@ -172,13 +185,10 @@ class _Reading:
         self.problems.extend([numbers.problem] if numbers.problem is not None else [])
         infinite = _is_infinite(self.table, column, numbers)
         self.missing[column] = numbers.blank | (numbers.not_finite & ~infinite)
-        for bad, message in (
-            (numbers.text, "text where a number must stand"),
-            (infinite, "a number that is infinite or beyond what can be held"),
-        ):
+        messages = "text where a number must stand", "a number that is infinite or beyond what can be held"
+        for bad, message in zip((numbers.text, infinite), messages, strict=True):
             if bad.any():
-                location = f"{self.lines(bad)}, column {shorten(column)}"
-                self.problems.add(message, location, remedy)
+                self.problems.add(message, f"{self.lines(bad)}, column {shorten(column)}", remedy)
         return numbers.values
 
     def labels(self, design: Design) -> FloatArray:
@@ -252,55 +262,42 @@ def build_dataset(
     codes = np.asarray(pd.factorize(users.iloc[rows])[0], dtype=np.int64)
     if check is not None:
         check(features, codes, feature_names)
-    return Dataset(
-        name=table.name,
-        source=f"File {table.name}. {explain_design(design)}",
-        disclosure=disclosure,
-        histogram=ContributionHistogram.from_counts(np.bincount(codes)),
-        privacy_unit=(design.user,),
-        table=LabelledRows(features, labels[rows], codes, feature_names, design.label),
-        notes=tuple(reading.notes),
-        layout=_layout(reading) if table.layouts else None,
-    )
-
-
-def _layout(reading: _Reading) -> TableLayout:
     filled = tuple(column for column in reading.missing if column not in reading.decimals)
-    return TableLayout(reading.table.layouts, tuple(reading.decimals.items()), filled=filled)
+    layout = TableLayout(table.layouts, tuple(reading.decimals.items()), filled=filled)
+    source, histogram = f"File {table.name}. {explain_design(design)}", np.bincount(codes)
+    return Dataset(
+        table.name, source, disclosure, ContributionHistogram.from_counts(histogram), (design.user,),
+        table=LabelledRows(features, labels[rows], codes, feature_names, design.label),
+        notes=tuple(reading.notes), layout=layout if table.layouts else None,
+    )  # fmt: skip
 
 
 def explain_design(design: Design) -> str:
     """Describe the design in a sentence: label, features and user column."""
-    phrases = [
-        f"{shorten(f.column)} (one-hot, without {shorten(f.reference)})"
-        if f.encoding is FeatureKind.CATEGORIES
-        else shorten(f.column)
-        for f in design.features
-    ]
-    phrases = ["an intercept", *phrases] if design.intercept else phrases
+    phrases = ["an intercept"] if design.intercept else []
+    for feature in design.features:
+        is_category = feature.encoding is FeatureKind.CATEGORIES
+        encoding = f" (one-hot, without {shorten(feature.reference)})" if is_category else ""
+        phrases.append(shorten(feature.column) + encoding)
     label = shorten(design.label) + (f" = {shorten(design.positive)}" if design.positive else "")
     return f"{label} from {', '.join(phrases)}; users in column {shorten(design.user)}."
 
 
 def _check_roles(table: Table, design: Design) -> None:
-    problems = Problems()
     role_of_column: dict[str, str] = {}
     roles = [(design.user, "the user"), (design.label, "the label")]
-    for column, role in [*roles, *((feature.column, "a feature") for feature in design.features)]:
-        if column not in table.columns:
-            problems.add(
-                f'there is no column "{shorten(column)}" in {table.name}', "", f"Choose {role} again"
-            )
-        elif column in role_of_column:
-            problems.add(
-                f"column {shorten(column)} is chosen as {role_of_column[column]} and as {role}",
-                "",
-                "Choose it once",
-            )
-        role_of_column.setdefault(column, role)
-    if not design.features and not design.intercept:
-        problems.add("there are no features", remedy="Choose at least one column, or the intercept")
-    problems.raise_if_any()
+    with Problems() as problems:
+        for column, role in [*roles, *((feature.column, "a feature") for feature in design.features)]:
+            if column not in table.columns:
+                message = f'there is no column "{shorten(column)}" in {table.name}'
+                problems.add(message, "", f"Choose {role} again")
+            elif column in role_of_column:
+                earlier = role_of_column[column]
+                message = f"column {shorten(column)} is chosen as {earlier} and as {role}"
+                problems.add(message, "", "Choose it once")
+            role_of_column.setdefault(column, role)
+        if not design.features and not design.intercept:
+            problems.add("there are no features", remedy="Choose at least one column, or the intercept")
 
 
 def _complete_rows(reading: _Reading) -> IntArray:
@@ -311,19 +308,14 @@ def _complete_rows(reading: _Reading) -> IntArray:
         out |= bad
     complete_rows = np.flatnonzero(~out)
     if gaps:
-        lines_text = "; ".join(
-            f"{shorten(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10]
-        )
-        count = int(out.sum())
+        lines = [f"{shorten(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10]]
+        count, lines_text = int(out.sum()), "; ".join(lines)
         rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
         reading.notes.append(f"{rows} left out ({lines_text}).")
     if not complete_rows.size:
         worst = max(gaps, key=lambda column: int(gaps[column].sum())) if gaps else ""
-        reading.problems.add(
-            "no row is complete",
-            remedy=f"Leave out columns with missing values, such as {shorten(worst)}" if worst else "",
-        )
-        reading.problems.raise_if_any()
+        remedy = f"Leave out columns with missing values, such as {shorten(worst)}" if worst else ""
+        raise refuse("no row is complete", remedy=remedy)
     return complete_rows
 
 
@@ -356,20 +348,16 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
 
 def _check_size(reading: _Reading, rows: int, columns: int) -> None:
     if columns > MAX_FEATURES:
-        reading.problems.add(
-            f"there are {columns:,} features after one-hot encoding; at most {MAX_FEATURES} are handled",
-            remedy="Leave columns out, or group levels",
-        )
+        message = f"there are {columns:,} features after one-hot encoding; at most {MAX_FEATURES} are handled"
+        reading.problems.add(message, remedy="Leave columns out, or group levels")
     if rows * columns > MAX_TABLE_ENTRIES:
-        reading.problems.add(
-            f"{rows:,} rows with {columns:,} features are {rows * columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit"
-        )
+        entries = f"{rows * columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit"
+        reading.problems.add(f"{rows:,} rows with {columns:,} features are {entries}")
     if rows <= columns:
-        reading.problems.add(
-            f"{wording.counted(columns, 'coefficient')} {wording.agreeing(columns, 'needs', 'need')} more than "
-            f"{wording.counted(columns, 'complete row')}; there {wording.agreeing(rows, 'is', 'are')} {rows:,}",
-            remedy="Leave features out",
-        )
+        need = f"{wording.counted(columns, 'coefficient')} {wording.agreeing(columns, 'needs', 'need')}"
+        more = f"more than {wording.counted(columns, 'complete row')}"
+        are = wording.agreeing(rows, "is", "are")
+        reading.problems.add(f"{need} {more}; there {are} {rows:,}", remedy="Leave features out")
     reading.problems.raise_if_any()
 
 

@@ -14,6 +14,7 @@ prove that a file is true, which cannot be checked.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,29 +57,23 @@ def build_pairs(
     if not has_group.any():
         return None
     users, groups = users[has_group], groups[has_group]
-    amounts = None if values is None else np.asarray(values, dtype=np.float64)[has_group]
-    if amounts is not None and float(np.abs(amounts).max()) > 1e100:
-        amounts = None
     code = users * num_groups + groups  # At most rows squared, far below 2^63.
     # A stable sort of whole numbers is a radix sort, about twice as fast as the default one on millions.
     order = np.argsort(code, kind="stable")
     code = code[order]
     starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])
-    first = order[starts]
-    sums = None if amounts is None else np.add.reduceat(amounts[order], starts)
-    squares = None if amounts is None else np.add.reduceat(amounts[order] ** 2, starts)
-    return Pairs(
-        users[first],
-        groups[first],
-        num_groups,
-        column,
-        rows=np.diff(np.r_[starts, code.size]),
-        sums=sums,
-        sums_of_squares=squares,
-        value_column=value_column if amounts is not None else "",
-        value_range=None if amounts is None else (float(amounts.min()), float(amounts.max())),
-        rows_without_group=int(has_group.size - has_group.sum()),
-    )
+    sums: dict[str, Any] = {}
+    if values is not None and np.abs(amounts := np.asarray(values, np.float64)[has_group]).max() <= 1e100:
+        sums = {
+            "sums": np.add.reduceat(amounts[order], starts),
+            "sums_of_squares": np.add.reduceat(amounts[order] ** 2, starts),
+            "value_column": value_column,
+            "value_range": (float(amounts.min()), float(amounts.max())),
+        }
+    first, rows = order[starts], np.diff(np.r_[starts, code.size])
+    without_group = int(has_group.size - has_group.sum())
+    pairs = users[first], groups[first]
+    return Pairs(*pairs, num_groups, column, rows=rows, rows_without_group=without_group, **sums)
 
 
 SCHEMA = "sweetspot/pair-distribution/1"
@@ -141,10 +136,9 @@ def to_text(dataset: Dataset) -> str:
     if sizes is None:
         raise refuse("a distribution of pairs needs a column of groups")
     if not fits_in_file(sizes):
-        raise refuse(
-            f"the distribution has {sizes.pairs.size:,} sizes of pairs and {sizes.task_rows.size:,} groups; a file "
-            f"holds at most {MAX_ENTRIES:,} and {MAX_GROUPS:,}"
-        )
+        numbers = f"{sizes.pairs.size:,} sizes of pairs and {sizes.task_rows.size:,} groups"
+        limits = f"a file holds at most {MAX_ENTRIES:,} and {MAX_GROUPS:,}"
+        raise refuse(f"the distribution has {numbers}; {limits}")
     totals, groups = np.unique(np.stack([sizes.task_rows, sizes.task_users]), axis=1, return_counts=True)
     content = {
         "schema": SCHEMA,
@@ -188,11 +182,8 @@ def read_distribution(content: bytes, name: str, disclosure: Disclosure) -> Data
             members["label"].get_text(500)
         lists = {heading: _read_lists(members[heading], names) for heading, names in _LISTS.items()}
     document.problems.raise_if_any()
+    users, pairs, groups = (lists[heading] or {} for heading in _LISTS)
     assert contribution is not None
-    users, pairs, groups = (lists[heading] for heading in _LISTS)
-    assert users is not None
-    assert pairs is not None
-    assert groups is not None
     _check_agreement(users, pairs, groups, contribution, document)
     document.problems.raise_if_any()
     column, *further = (column or "" for column in columns)
@@ -253,47 +244,44 @@ def _check_agreement(
 ) -> None:
     """Add problems if the three lists cannot describe the same data."""
     total_rows = {
-        "users": _product(users["rows"], users["users"]),
-        "pairs": _product(pairs["rows"], pairs["pairs"]),
-        "groups": _product(groups["rows"], groups["groups"]),
+        heading: _product(lists["rows"], lists[heading])
+        for heading, lists in (("users", users), ("pairs", pairs), ("groups", groups))
     }
-    for heading, total in total_rows.items():
-        if total > MAX_ROWS:
-            document.refuse(f"{heading} have more than {MAX_ROWS:,} rows in all")
     num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
     num_pairs = sum(pairs["pairs"].tolist())
-    if num_groups > MAX_GROUPS:
-        document.refuse(f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken")
-    if np.unique(users["rows"]).size < users["rows"].size:
-        document.refuse("under users, a number of rows stands twice")
-    if np.any(groups["users"] > groups["rows"]):
-        document.refuse("a group has more users than rows")
-    if int(groups["users"].max()) > num_users:
-        document.refuse("a group has more users than there are")
-    if int(pairs["groups"].max()) > num_groups:
-        document.refuse("a user is in more groups than there are")
-    if num_pairs != _product(groups["users"], groups["groups"]):
-        document.refuse("pairs must be as many as the users of all groups together")
-    if total_rows["pairs"] != total_rows["groups"]:
-        document.refuse("pairs and groups must have the same rows in all")
     widths, width_index = np.unique(pairs["groups"], return_inverse=True)
-    pairs_by_width = [0] * widths.size
-    for width, number in zip(width_index.tolist(), pairs["pairs"].tolist(), strict=True):
+    pairs_by_width = dict.fromkeys(widths.tolist(), 0)
+    for width, number in zip(widths[width_index].tolist(), pairs["pairs"].tolist(), strict=True):
         pairs_by_width[width] += number
-    users_in_groups = 0
-    for width, number in zip(widths.tolist(), pairs_by_width, strict=True):
-        if number % width:
-            document.refuse(f"users in {width:,} groups each cannot have {number:,} pairs: it is no multiple")
-        users_in_groups += number // width
-    if users_in_groups > num_users:
-        document.refuse(
-            f"{users_in_groups:,} users have pairs, and there {wording.agreeing(num_users, 'is', 'are')} "
-            f"{wording.counted(num_users, 'user')}"
-        )
-    if contribution is Contribution.ROWS and total_rows["pairs"] > total_rows["users"]:
-        document.refuse("pairs have more rows than users do")
-    if contribution is Contribution.DISTINCT_TASKS and num_pairs != total_rows["users"]:
-        document.refuse("users of distinct tasks must have as many of them as there are pairs")
+    users_in_groups = sum(number // width for width, number in pairs_by_width.items())
+    are, users_text = wording.agreeing(num_users, "is", "are"), wording.counted(num_users, "user")
+    of_rows, of_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
+    problems = {
+        **{
+            f"{heading} have more than {MAX_ROWS:,} rows in all": total > MAX_ROWS
+            for heading, total in total_rows.items()
+        },
+        f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken": num_groups > MAX_GROUPS,
+        "under users, a number of rows stands twice": np.unique(users["rows"]).size < users["rows"].size,
+        "a group has more users than rows": bool(np.any(groups["users"] > groups["rows"])),
+        "a group has more users than there are": int(groups["users"].max()) > num_users,
+        "a user is in more groups than there are": int(pairs["groups"].max()) > num_groups,
+        "pairs must be as many as the users of all groups together": num_pairs
+        != _product(groups["users"], groups["groups"]),
+        "pairs and groups must have the same rows in all": total_rows["pairs"] != total_rows["groups"],
+        **{
+            f"users in {width:,} groups each cannot have {number:,} pairs: it is no multiple": number % width
+            > 0
+            for width, number in pairs_by_width.items()
+        },
+        f"{users_in_groups:,} users have pairs, and there {are} {users_text}": users_in_groups > num_users,
+        "pairs have more rows than users do": of_rows and total_rows["pairs"] > total_rows["users"],
+        "users of distinct tasks must have as many of them as there are pairs": of_tasks
+        and num_pairs != total_rows["users"],
+    }
+    for message, is_problem in problems.items():
+        if is_problem:
+            document.refuse(message)
 
 
 def _product(first: IntArray, second: IntArray) -> int:

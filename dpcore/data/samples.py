@@ -21,14 +21,8 @@ from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset, Totals, Values
 
 _PACKAGE_PARENT = Path(__file__).resolve().parents[2]
-FOLDER = next(
-    (
-        folder
-        for subfolder in ("sweet_spot", "")
-        if (folder := _PACKAGE_PARENT / subfolder / "sample_data").is_dir()
-    ),
-    _PACKAGE_PARENT / "sample_data",
-)
+_INSTALLED = _PACKAGE_PARENT / "sweet_spot" / "sample_data"
+FOLDER = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE_PARENT / "sample_data"
 
 _PER_USER = Roles(TableKind.HISTOGRAM, size="contributions", users="users")
 _ONLINE_RETAIL = "UCI Online Retail (D. Chen, 2015, CC BY 4.0), rows without a customer left out"

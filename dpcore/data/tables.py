@@ -174,21 +174,19 @@ def build_table(
     """
     import pandas as pd
 
-    problems = Problems()
     notes: list[str] = []
-    names = check_names(list(header), int(lines[0]), problems, notes)
-    if not len(cells):
-        message, location = (
-            ("there is a header and no rows", f"line {lines[0]}") if lines[0] else ("there are no rows", "")
-        )
-        problems.add(message, location, "Add a row for each contribution")
-    problems.raise_if_any()
+    line = int(lines[0])
+    with Problems() as problems:
+        names = check_names(list(header), line, problems, notes)
+        if not len(cells):
+            message = "there is a header and no rows" if line else "there are no rows"
+            problems.add(message, f"line {line}" if line else "", "Add a row for each contribution")
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
     frame, starts = drop_blank_rows(frame, lines[1:], notes)
-    check_header_row(names, frame, starts, int(lines[0]), problems, notes)
-    problems.raise_if_any()
-    return Table(frame, name, "", "", starts, tuple(notes), int(lines[0]), word=word)
+    with Problems() as problems:
+        check_header_row(names, frame, starts, line, problems, notes)
+    return Table(frame, name, "", "", starts, tuple(notes), line, word=word)
 
 
 def join_tables(tables: list[Table]) -> Table:
@@ -226,31 +224,21 @@ def join_times(tables: Sequence[Table]) -> dict[str, str]:
 
 def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
     """Raise InvalidInput if files have other columns than the first one, in any order."""
-
-    def has_names(header: tuple[str, ...]) -> bool:
-        return any(map(is_header_word, header))
-
-    problems = Problems()
-    name, columns = files[0]
-    for other_name, other_columns in files[1:]:
-        lacks, has = (
-            [c for c in columns if c not in other_columns],
-            [c for c in other_columns if c not in columns],
-        )
-        # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
-        differences: list[str] = []
-        if lacks and has_names(columns):
-            differences.append(f"lacks column {shorten(lacks[0])}{and_more(len(lacks) - 1)}")
-        if has and has_names(other_columns):
-            differences.append(f"has column {shorten(has[0])}{and_more(len(has) - 1)}")
-        if (lacks or has) and not differences:
-            differences = ["begins with a line of other cells, which may be no names of columns"]
-        if differences:
-            message = (
-                f"the columns differ from those of {shorten(name)}: this file {' and '.join(differences)}"
-            )
-            problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
-    problems.raise_if_any()
+    (name, columns), *others = files
+    with Problems() as problems:
+        for other_name, other_columns in others:
+            differences: list[str] = []
+            for verb, these, those in (("lacks", columns, other_columns), ("has", other_columns, columns)):
+                extra = [column for column in these if column not in those]
+                # Without a header word a line may be data, as in pieces of one file, with ids in its cells.
+                if extra and any(map(is_header_word, these)):
+                    differences.append(f"{verb} column {shorten(extra[0])}{and_more(len(extra) - 1)}")
+            if not differences and set(columns) != set(other_columns):
+                differences = ["begins with a line of other cells, which may be no names of columns"]
+            if differences:
+                differs = f"the columns differ from those of {shorten(name)}"
+                message = f"{differs}: this file {' and '.join(differences)}"
+                problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
 
 
 def drop_blank_rows(
@@ -313,6 +301,17 @@ def _as_double(cells: str) -> str:
     return f"CASE WHEN isinf({number}) THEN 'inf'::DOUBLE ELSE {number} END"
 
 
+def _without_spaces(cells: str) -> str:
+    """Return the SQL of cells with an ordinary minus sign, and without blanks and the like between thousands."""
+    text, spaces = f"replace({cells}, '\u2212', '-')", _SPACES.replace("'", "''")
+    return f"(CASE WHEN {_is(text, _SPACED)} THEN translate({text}, '{spaces}', '') ELSE {text} END)"
+
+
+def _plain_number(cells: str, point: str) -> str:
+    """Return the SQL of cells with ``point`` as decimal mark without the other mark, and with a point."""
+    return f"replace(replace({cells}, '{',' if point == '.' else '.'}', ''), ',', '.')"
+
+
 @dataclass(frozen=True)
 class Marks:
     """The decimal and thousands marks of a column.
@@ -355,24 +354,18 @@ def settle_marks(
     odd = f"({cells} <> '' AND NOT {_is(cells, _PLAIN_NUMBER)}) OR {_is(cells, _one_group('.'))}"
     if not ask({"odd": odd})["odd"]:  # Plain numbers need two patterns instead of eight.
         return Marks(f"CASE WHEN {cells} <> '' THEN {_as_double(cells)} END")
-    cells = f"replace({cells}, '\u2212', '-')"
-    spaces = _SPACES.replace("'", "''")
-    cells = f"CASE WHEN {_is(cells, _SPACED)} THEN translate({cells}, '{spaces}', '') ELSE {cells} END"
-    cells = f"({cells})"
+    cells = _without_spaces(cells)
     either = {mark: _is(cells, _pattern(mark)) for mark in ".,"}
     group = {mark: _is(cells, _one_group(mark)) for mark in ".,"}
     only = {mark: f"({either[mark]} AND NOT {either[other_mark]})" for mark, other_mark in (".,", ",.")}
-    counts = ask(
-        {f"{mask_name}{m}": masks[m] for mask_name, masks in (("only", only), ("group", group)) for m in ".,"}
-    )
+    exists = ask({f"only{m}": only[m] for m in ".,"} | {f"group{m}": group[m] for m in ".,"})
 
     def locate(mark: str) -> str:
         return f"{find_place(f'{only[mark]} OR {group[mark]}')}, column {shorten(column)}"
 
-    point, problem, note = _decide_mark(counts, locate, column, delimiter, is_integer)
-    plain_number = f"replace(replace({cells}, '{',' if point == '.' else '.'}', ''), ',', '.')"
+    point, problem, note = _decide_mark(exists, locate, column, delimiter, is_integer)
     sql = (
-        f"CASE WHEN {cells} = '' THEN NULL WHEN {either[point]} THEN {_as_double(plain_number)} "
+        f"CASE WHEN {cells} = '' THEN NULL WHEN {either[point]} THEN {_as_double(_plain_number(cells, point))} "
         f"WHEN {_is(cells, _NOT_FINITE)} THEN 'inf'::DOUBLE WHEN {cells} IS NOT NULL THEN '-inf'::DOUBLE END"
     )
     return Marks(sql, problem, note, point)
@@ -385,13 +378,11 @@ def read_cell_sql(cell: str, first_mark: str) -> str:
         cell: SQL of the cell, text without blanks around it.
         first_mark: Decimal mark for ambiguous cells such as 1,234.
     """
-    spaces = _SPACES.replace("'", "''")
-    text = f"replace({cell}, '\u2212', '-')"
-    text = f"(CASE WHEN {_is(text, _SPACED)} THEN translate({text}, '{spaces}', '') ELSE {text} END)"
-    readings = []
-    for point in (first_mark, "," if first_mark == "." else "."):
-        plain_number = f"replace(replace({text}, '{',' if point == '.' else '.'}', ''), ',', '.')"
-        readings.append(f"WHEN {_is(text, _pattern(point))} THEN TRY_CAST({plain_number} AS DOUBLE)")
+    text = _without_spaces(cell)
+    readings = [
+        f"WHEN {_is(text, _pattern(point))} THEN TRY_CAST({_plain_number(text, point)} AS DOUBLE)"
+        for point in (".,", ",.")[first_mark == ","]
+    ]
     return f"CASE WHEN {_is(text, _PLAIN_NUMBER)} THEN TRY_CAST({text} AS DOUBLE) {' '.join(readings)} END"
 
 
@@ -401,11 +392,8 @@ def _decide_mark(
     """Decide the decimal mark; return it with a problem or None, and a note or an empty text."""
     if exists["only."] and exists["only,"]:
         message = "numbers with decimal points and numbers with decimal commas stand in one column"
-        return (
-            ".",
-            InputProblem(f"{message}; the first with a comma", locate(","), "Write all in one way"),
-            "",
-        )
+        message = f"{message}; the first with a comma"
+        return ".", InputProblem(message, locate(","), "Write all in one way"), ""
     points, commas = exists["group."], exists["group,"]
     if exists["only."] or exists["only,"] or not (points or commas):
         return ("," if exists["only,"] else "."), None, ""

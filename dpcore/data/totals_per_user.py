@@ -48,8 +48,7 @@ def _numbers(values: object, name: str, problems: Problems) -> FloatArray | None
     if bad.any():
         index = int(np.argmax(bad))
         problems.add(f"{name} must be finite numbers; entry {index + 1} is {array[index]!s}")
-        return None
-    return array
+    return None if bad.any() else array
 
 
 def _table(values: object, users: object, problems: Problems) -> tuple[FloatArray | None, FloatArray | None]:
@@ -60,9 +59,8 @@ def _table(values: object, users: object, problems: Problems) -> tuple[FloatArra
     ):
         problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
     if value_array is not None and user_counts is not None and value_array.shape != user_counts.shape:
-        problems.add(
-            f"values and users must have the same length; got {value_array.size} and {user_counts.size}"
-        )
+        sizes = f"{value_array.size} and {user_counts.size}"
+        problems.add(f"values and users must have the same length; got {sizes}")
     return value_array, user_counts
 
 
@@ -121,9 +119,8 @@ class Amounts(ByDigest):
         """
         if isinstance(totals, Totals) and totals.users is not None:
             return cls.from_table(totals.totals, totals.users)
-        problems = Problems()
-        array = _numbers(totals.totals if isinstance(totals, Totals) else totals, "totals", problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            array = _numbers(totals.totals if isinstance(totals, Totals) else totals, "totals", problems)
         assert array is not None
         values, users = np.unique(array, return_counts=True)
         return cls(values, users)
@@ -131,9 +128,8 @@ class Amounts(ByDigest):
     @classmethod
     def from_table(cls, values: npt.ArrayLike, users: npt.ArrayLike) -> Amounts:
         """Build from (total, users) rows in any order; rows with equal totals are added up."""
-        problems = Problems()
-        value_array, user_counts = _table(values, users, problems)
-        problems.raise_if_any()
+        with Problems() as problems:
+            value_array, user_counts = _table(values, users, problems)
         assert value_array is not None
         assert user_counts is not None
         distinct, inverse = np.unique(value_array, return_inverse=True)
@@ -301,14 +297,13 @@ def amounts_of(data: Dataset) -> UserAmounts:
     if (pairs := data.pairs) is None:
         return amounts
     rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
-    return replace(
-        amounts, user_codes=pairs.user_codes, rows=rows, sums=pairs.sums, num_groups=pairs.num_tasks
-    )
+    codes, sums = pairs.user_codes, pairs.sums
+    return replace(amounts, user_codes=codes, rows=rows, sums=sums, num_groups=pairs.num_tasks)
 
 
 def columns_of(data: Dataset) -> dict[str, Any]:
     """Return the columns of a dataset by role: ``user``, ``value``, ``group``."""
-    value = data.values.column if data.values is not None else None
+    value = data.value_column or None
     if data.totals is not None and data.totals.column:
         value = data.totals.column
     groups = data.pairs or data.pair_sizes
@@ -324,35 +319,24 @@ def build_dummy_dataset(
 ) -> Dataset:
     """Build a dummy dataset of three users with these columns, and with the data's file name and layout."""
     value, group, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
-    pairs = None
+    pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
+    totals = Totals.of_contributions(histogram)
+    sums: dict[str, Any] = {}
+    if value is not None:
+        values, totals = Values(np.repeat(np.arange(3), sizes), np.ones(6), value), Totals(sizes, value)
+        sums = {"sums": sizes, "sums_of_squares": sizes, "value_column": value, "value_range": (1.0, 1.0)}
     if group:
-        amount_fields: dict[str, Any] = {}
-        if value is not None:
-            amount_fields = {
-                "sums": sizes,
-                "sums_of_squares": sizes,
-                "value_column": value,
-                "value_range": (1.0, 1.0),
-            }
-        pairs = Pairs(
-            np.arange(3),
-            np.zeros(3, dtype=np.int64),
-            1,
-            group[0],
-            rows=sizes,
-            further_columns=group[1:],
-            **amount_fields,
-        )
-    histogram = ContributionHistogram.from_counts(sizes)
+        codes = np.arange(3), np.zeros(3, dtype=np.int64)
+        pairs = Pairs(*codes, 1, group[0], rows=sizes, further_columns=group[1:], **sums)
     return Dataset(
-        name=amounts.name if amounts is not None and amounts.name else "data",
-        source="A made-up table.",
-        disclosure=disclosure,
-        histogram=histogram,
-        privacy_unit=columns["user"],
-        contribution=contribution,
-        values=None if value is None else Values(np.repeat(np.arange(3), sizes), np.ones(6), value),
-        totals=Totals.of_contributions(histogram) if value is None else Totals(sizes, value),
-        pairs=pairs,
+        (amounts.name if amounts is not None else "") or "data",
+        "A made-up table.",
+        disclosure,
+        histogram,
+        columns["user"],
+        contribution,
+        values,
+        totals,
+        pairs,
         layout=None if amounts is None else amounts.layout,
     )

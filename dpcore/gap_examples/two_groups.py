@@ -33,6 +33,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -58,20 +59,21 @@ class Theorem2Variances:
     """The variances of example 2 at g, exactly, in units of sigma^2 = 1.
 
     Attributes:
-        g: Its parameter: g users with 1 row, g with g rows, 2 (B / epsilon)^2 = g.
         smooth_variance: v = (2 g + 1) / (4 g^2), with threshold 1.
         capped_variance: v' = 3 / (4 g), with cap 1.
-        ratio: 3 g / (2 g + 1), toward 3/2.
 
     Source: Epasto et al. 2020, theorem 2. The theorem says v is *less* than (2 g + 1) / (4 g^2); it equals
     it: the root of the optimality condition, g / (g + 1), lies below the lightest user's one row, so
     threshold 1 is best. Likewise v' equals its bound, since cap 1 attains it.
     """
 
-    g: int
-    smooth_variance: float
-    capped_variance: float
-    ratio: float
+    smooth_variance: Fraction
+    capped_variance: Fraction
+
+    @property
+    def ratio(self) -> Fraction:
+        """Return 3 g / (2 g + 1), toward 3/2."""
+        return self.capped_variance / self.smooth_variance
 
 
 def _require_g(g: int) -> int:
@@ -99,9 +101,7 @@ def theorem_2_problem(g: int) -> MeanProblem:
 def theorem_2(g: int) -> Theorem2Variances:
     """Compute the closed forms of example 2; see `Theorem2Variances`."""
     g = _require_g(g)
-    return Theorem2Variances(
-        g, (2.0 * g + 1.0) / (4.0 * float(g) ** 2), 3.0 / (4.0 * g), 3.0 * g / (2.0 * g + 1.0)
-    )
+    return Theorem2Variances(Fraction(2 * g + 1, 4 * g**2), Fraction(3, 4 * g))
 
 
 def two_group_problem(
@@ -344,23 +344,22 @@ class Domination:
     """A two-group limit that an instance cannot beat.
 
     Attributes:
-        cap: The instance's best cap, where the line touches n_h.
         light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
         heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        light_share: p = a / (a + b).
-        noise_per_user: t = rho / (a + b).
         ratio: The instance's own ratio.
         bound: The limit's ratio: at least the instance's, at most `dpcore.gap_examples.two_groups.supremum`.
     """
 
-    cap: int
     light_users: float
     heavy_users: float
-    light_share: float
-    noise_per_user: float
     ratio: float
     bound: float
+
+    @property
+    def light_share(self) -> float:
+        """Return p = a / (a + b)."""
+        return self.light_users / (self.light_users + self.heavy_users)
 
 
 def dominate(comparison: Comparison) -> Domination:
@@ -371,36 +370,25 @@ def dominate(comparison: Comparison) -> Domination:
     Raises:
         InvalidInput: The problem has no sampling error (its ratio is 1 and there is nothing to prove).
     """
-    _require_sampling_error(comparison)
-    histogram, rho = comparison.problem.histogram, comparison.noise_ratio
-    k, best_variance = (
-        comparison.cap.max_contributions,
-        comparison.cap.variance / comparison.problem.value_variance,
-    )
+    problem, rho, k = comparison.problem, comparison.noise_ratio, comparison.cap.max_contributions
+    if problem.value_variance == 0.0:
+        raise refuse(
+            "without sampling error the best bound and the best weights are the same",
+            remedy="Give a value_variance above 0",
+        )
+    histogram, best_variance = problem.histogram, comparison.cap.variance / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
     lowest_slope = max(float(histogram.users_above(k)), _psi_increment(best_variance, rho, k - 1))
     highest_slope = min(float(histogram.users_above(k - 1)), _psi_increment(best_variance, rho, k))
     kept_rows = float(histogram.kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
-    heavy_users = np.clip(
-        np.array([lowest_slope, (lowest_slope + highest_slope) / 2.0, highest_slope]), 0.0, kept_rows / k
-    )
+    slopes = np.linspace(lowest_slope, highest_slope, 3)
+    heavy_users = np.clip(slopes, 0.0, kept_rows / k)
     light_users = np.maximum(kept_rows - heavy_users * k, 0.0)
-    limits = whole_cap_limit(
-        light_users / (light_users + heavy_users), rho / (light_users + heavy_users)
-    ).ratio
+    num_users = light_users + heavy_users
+    limits = whole_cap_limit(light_users / num_users, rho / num_users).ratio
     i = int(np.argmin(limits))
-    a, b = float(light_users[i]), float(heavy_users[i])
-    return Domination(k, a, b, a / (a + b), rho / (a + b), comparison.ratio, float(limits[i]))
-
-
-def _require_sampling_error(comparison: Comparison) -> None:
-    """Raise `InvalidInput` if the values have no variance."""
-    if comparison.problem.value_variance == 0.0:
-        raise refuse(
-            "without sampling error the best bound and the best weights are the same",
-            remedy="Give a value_variance above 0",
-        )
+    return Domination(float(light_users[i]), float(heavy_users[i]), comparison.ratio, float(limits[i]))
 
 
 def _psi_increment(best_variance: float, rho: float, h: float) -> float:

@@ -68,7 +68,7 @@ class MeanMoments:
     rows_noise: float
 
 
-def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
+def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> MeanMoments:
     """Return the moments under a pair of bounds.
 
     Args:
@@ -90,7 +90,7 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
     # p (1 - p) of a Bernoulli variable, without taking a number near 1 from 1.
     mixed = keep_probability * np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)
     rows = pairs.rows.astype(np.float64)
-    centred = pairs.sums - problem.middle * rows
+    centred = pairs.sums - problem.range_middle * rows
     kept_rows = np.minimum(rows, max_rows)
     share = kept_rows / rows
     # Rows drawn without replacement: variance k (1 - k / rows) S^2, S^2 with divisor rows - 1 (Cochran 1977, theorem
@@ -119,9 +119,9 @@ def mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: int) -> Me
     )
 
 
-def mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> FloatArray:
+def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: int) -> FloatArray:
     """Return the mean squared error of every group's mean, shape (num_entries,); undefined for groups without rows."""
-    m = mean_moments(problem, max_groups, max_rows)
+    m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
     half_range, truth = (upper - lower) / 2.0, problem.centred_means
     gaussian = problem.parameters.noise is NoiseKind.GAUSSIAN
@@ -172,17 +172,17 @@ def _conditional_sums(m: MeanMoments) -> list[tuple[FloatArray, FloatArray, Floa
 
 def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:
     """Return the problem's objective under a pair of bounds."""
-    return problem.error(mean_squares(problem, max_groups, max_rows))
+    return problem.error(compute_mean_squares(problem, max_groups, max_rows))
 
 
 def error_of_one_mean(problem: PerGroupProblem) -> FloatArray:
     """Return the error of every group if the mean of all rows is published for it, without noise."""
     assert problem.pairs.sums is not None
-    overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.middle
+    overall = float(problem.pairs.sums.sum()) / float(problem.pairs.rows.sum()) - problem.range_middle
     return np.abs(problem.centred_means - overall)
 
 
-def useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
+def find_useful_size(problem: PerGroupProblem, errors: FloatArray) -> float | None:
     """Return the smallest number of rows from which groups' own means err less than one mean for all.
 
     Args:

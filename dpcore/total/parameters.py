@@ -132,8 +132,8 @@ class TotalParameters(Parameters):
 
     def problem(self, amounts: Amounts) -> TotalProblem:
         """Return the question on given totals; a bound on rows is whole."""
-        whole = self.summed is Summed.ROWS
-        return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.measure, whole)
+        is_integer = self.summed is Summed.ROWS
+        return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.measure, is_integer)
 
 
 @dataclass(frozen=True, eq=False)

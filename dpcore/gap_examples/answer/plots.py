@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,22 +13,13 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Dataset
+from dpcore.gap_examples import regression
 from dpcore.gap_examples.answer.solution import GapSolution
 from dpcore.gap_examples.compare import PAPER_BOUND, variance_ratios
 from dpcore.gap_examples.parameters import REGRESSION_G, THEOREM_G
-from dpcore.gap_examples.regression import (
-    Example,
-    enumerate_sample_limiting,
-    example_1,
-    example_3,
-    limit_samples_3,
-    limit_variances_1,
-)
-from dpcore.gap_examples.two_groups import WorstNoise, fine_cap_limit, supremum, whole_cap_limit, worst_noise
-from dpcore.gap_examples.two_groups import theorem_2 as theorem_2
+from dpcore.gap_examples.two_groups import fine_cap_limit, supremum, theorem_2, whole_cap_limit, worst_noise
 from dpcore.regression import examples, working_set
 
-MAX_ENUMERATED_G = 10
 MAX_SOLVED_ROWS = 11_000
 """Regression examples of so many rows are solved while the person waits: under a second."""
 
@@ -46,18 +35,14 @@ class RegressionStep:
             coefficients.
         guaranteed_probability: Example 3: smallest probability over the thresholds that sample limiting reaches the
             paper's bound; 1 in example 1, where all samples have one variance.
-        num_samples: Samples that were listed, over all thresholds; 0 where there are too many.
-        disagreement: Largest relative difference between the listed and the closed form.
         certificate: The best C's variance as the solver of the page Regression finds it, with its lower bound; None
             where there are more than `MAX_SOLVED_ROWS` rows.
     """
 
-    example: Example
+    example: regression.Example
     thresholds: IntArray
     limited_variances: FloatArray
     guaranteed_probability: float
-    num_samples: int
-    disagreement: float
     certificate: Certificate | None
 
     @property
@@ -68,7 +53,7 @@ class RegressionStep:
     @property
     def ratio(self) -> float:
         """Return the variance of sample limiting at its best threshold over that of the paper's C."""
-        return float(self.limited_variances.min()) / self.example.feasible.variance
+        return float(self.limited_variances.min()) / self.example.feasible_variance
 
     @property
     def best_ratio(self) -> float:
@@ -77,30 +62,22 @@ class RegressionStep:
 
 
 def solve_regression_step(number: int, g: int) -> RegressionStep:
-    """Compute closed forms at every threshold; list all samples where g is small; solve for the best C up to a size."""
+    """Compute closed forms at every threshold; solve for the best C up to a size."""
     if number == 1:
-        example = example_1(g)
-        thresholds, limited_variances = limit_variances_1(g)
+        example = regression.example_1(g)
+        thresholds, limited_variances = regression.limit_variances_1(g)
         guaranteed_probability = 1.0
     else:
-        example = example_3(g)
+        example = regression.example_3(g)
         thresholds = np.arange(1, g + 1)
-        limits = [limit_samples_3(g, int(h)) for h in thresholds]
+        limits = [regression.limit_samples_3(g, int(h)) for h in thresholds]
         limited_variances = np.array([limit.mean_variance for limit in limits])
         guaranteed_probability = min(limit.probability_at_least(example.limiting_bound) for limit in limits)
-    num_samples, disagreement = 0, 0.0
-    if g <= MAX_ENUMERATED_G:
-        for h, closed_form in zip(thresholds, limited_variances, strict=True):
-            enumeration = enumerate_sample_limiting(example.instance, int(h))
-            num_samples += enumeration.variances.size
-            disagreement = max(disagreement, abs(enumeration.mean_variance / closed_form - 1.0))
     certificate = None
-    if example.instance.num_rows <= MAX_SOLVED_ROWS:
+    if example.num_rows <= MAX_SOLVED_ROWS:
         problem = examples.example_1(g) if number == 1 else examples.example_3(g)
         certificate = working_set.solve(problem).certificate
-    return RegressionStep(
-        example, thresholds, limited_variances, guaranteed_probability, num_samples, disagreement, certificate
-    )
+    return RegressionStep(example, thresholds, limited_variances, guaranteed_probability, certificate)
 
 
 @dataclass(frozen=True)
@@ -125,11 +102,11 @@ def compute_growth(number: int) -> Growth:
     ratios, best_ratios, bounds = [], [], []
     for g in REGRESSION_G:
         if number == 1:
-            example, best_variance = example_1(g), float(limit_variances_1(g)[1].min())
+            example, best_variance = regression.example_1(g), float(regression.limit_variances_1(g)[1].min())
         else:
-            example = example_3(g)
-            best_variance = min(limit_samples_3(g, h).mean_variance for h in range(1, g + 1))
-        ratios.append(best_variance / example.feasible.variance)
+            example = regression.example_3(g)
+            best_variance = min(regression.limit_samples_3(g, h).mean_variance for h in range(1, g + 1))
+        ratios.append(best_variance / example.feasible_variance)
         best_ratios.append(best_variance / example.optimum)
         bounds.append(example.limiting_bound / example.weights_bound)
     return Growth(np.array(REGRESSION_G), np.array(ratios), np.array(best_ratios), np.array(bounds))
@@ -188,17 +165,13 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
 def plot_theorem_2(g: int) -> Plot:
     """Plot the ratio of the paper's example over g, which approaches 3/2."""
     g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
-    ratios, ratio = [theorem_2(int(g_value)).ratio for g_value in g_values], theorem_2(g).ratio
+    ratios, ratio = [float(theorem_2(int(g_value)).ratio) for g_value in g_values], float(theorem_2(g).ratio)
     return Plot(
         "gap-theorem-2",
         "The paper's example",
         f"The ratio approaches 3/2; at g = {g:,} it is {ratio:.4f}.",
         Axis(
-            "rows of a heavy user g",
-            ROWS_UNIT,
-            (THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05),
-            title="g: rows of a heavy user (rows per user)",
-            number_format=",",
+            "rows of a heavy user g", ROWS_UNIT, (THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05), number_format=","
         ),
         RATIO_AXIS,
         (
@@ -247,12 +220,6 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
     )
 
 
-@functools.cache
-def _worst_noise() -> WorstNoise:
-    """Compute the worst noise for each of `SHARES`, once."""
-    return worst_noise(SHARES)
-
-
 def find_worst_share(noise: float) -> float:
     """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
     shares = np.linspace(0.001, 0.999, 999)
@@ -261,14 +228,9 @@ def find_worst_share(noise: float) -> float:
 
 def plot_any_noise(noise: float) -> Plot:
     """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
-    largest, limit, worst = supremum(), whole_cap_limit(SHARES, noise), _worst_noise()
+    largest, limit, worst = supremum(), whole_cap_limit(SHARES, noise), worst_noise(SHARES)
     share = find_worst_share(noise)
-    dashed: dict[str, Any] = {
-        "style": Style.CUSTOMARY,
-        "dash": "dash",
-        "width": 2,
-        "hover": ("t", worst.noise_per_user),
-    }
+    hover = ("t", worst.noise_per_user)
     largest_name = f"Largest of all: {largest.ratio:.5f}"
     return Plot(
         "gap-any-noise",
@@ -278,7 +240,9 @@ def plot_any_noise(noise: float) -> Plot:
         RATIO_AXIS,
         (
             Curve(f"t = {wording.entered(noise)}", SHARES, limit.ratio, Style.CAP),
-            Curve("Worst t for each p", SHARES, worst.ratio, **dashed),
+            Curve(
+                "Worst t for each p", SHARES, worst.ratio, Style.CUSTOMARY, dash="dash", width=2, hover=hover
+            ),
             Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Style.CAP),
             Mark(largest_name, largest.light_share, largest.ratio, Style.CUSTOMARY, "star"),
         ),
@@ -324,7 +288,7 @@ def plot_growth(growth: Growth, step: RegressionStep) -> Plot:
 
 def plot_thresholds(step: RegressionStep) -> Plot:
     """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
-    unit = step.example.feasible.variance
+    unit = step.example.feasible_variance
     thresholds = Column("threshold", step.thresholds.astype(np.float64))
     limited = Column("sample_limiting_over_c", step.limited_variances / unit)
     symbol = "circle" if step.thresholds.size <= MARKED_THRESHOLDS else ""
@@ -333,13 +297,7 @@ def plot_thresholds(step: RegressionStep) -> Plot:
         "Sample limiting",
         f"The best bound of sample limiting, {step.best_threshold}, has {step.ratio:.3g} times the variance of the "
         "paper's C.",
-        Axis(
-            "bound",
-            "rows kept per user",
-            (0.9, REGRESSION_G[-1] * 1.1),
-            title="Bound (rows kept per user)",
-            number_format=",.3~r",
-        ),
+        Axis("bound", "rows kept per user", (0.9, REGRESSION_G[-1] * 1.1), number_format=",.3~r"),
         Axis("variance", "1 = with the paper's C", (0.3, 10_000.0), number_format=".4g"),
         (
             Curve("Sample limiting", thresholds, limited, Style.CAP, symbol=symbol),

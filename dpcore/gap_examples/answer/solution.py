@@ -72,21 +72,12 @@ def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundCompari
         return float(comparison.cap.max_contributions), math.sqrt(comparison.ratio)
 
     def error(epsilon: float, caps: FloatArray) -> FloatArray:
-        rescaled_problem = replace(problem, epsilon=epsilon)
-        return np.asarray(
-            np.sqrt(
-                mean.capped_variance(rescaled_problem, caps) / mean.best_smooth(rescaled_problem).variance
-            )
-        )
+        rescaled = replace(problem, epsilon=epsilon)
+        return np.asarray(np.sqrt(mean.capped_variance(rescaled, caps) / mean.best_smooth(rescaled).variance))
 
-    histogram = dataset.histogram
+    sizes, users = dataset.histogram.sizes, dataset.histogram.users
     return BoundComparison(
-        "Best bound (rows per user)",
-        "Error (1 = best weights)",
-        best,
-        error,
-        histogram.sizes,
-        histogram.users,
+        "Best bound (rows per user)", "Error (1 = best weights)", best, error, sizes, users
     )
 
 
@@ -102,11 +93,9 @@ def format_gain(ratio: float, digits: int = 3) -> str:
 def certify(comparison: Comparison) -> str:
     """Write the numbers between which the certificates of both optimisers put the ratio."""
     low, high = comparison.ratio_at_least, comparison.ratio_at_most
-    if high - low <= 1e-9 * high:
-        return f"The exact optimisers give {comparison.ratio:.6f}, proved to within rounding."
-    return (
-        f"The exact optimisers give {comparison.ratio:.6f}; proved to lie between {low:.6f} and {high:.6f}."
-    )
+    is_exact = high - low <= 1e-9 * high
+    limits = "to within rounding" if is_exact else f"to lie between {low:.6f} and {high:.6f}"
+    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits}."
 
 
 def write_headline(comparison: Comparison) -> str:
@@ -126,28 +115,17 @@ def write_detail(dataset: Dataset) -> str:
 
 def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
     """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
-    cap, noise_ratio, error = (
-        comparison.cap.max_contributions,
-        comparison.noise_ratio,
-        math.sqrt(comparison.ratio),
-    )
+    ratio, noise_ratio, error = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
+    cap = comparison.cap.max_contributions
     limit = f"(at most {math.sqrt(supremum().ratio):.4f})"
+    rows, noise = wording.counted(cap, "row"), wording.number(noise_ratio)
     return (
-        Number(
-            "Variance, bounded : weights",
-            f"{comparison.ratio:.4f}",
-            "",
-            _RATIO,
-            comparison.ratio,
-            key="ratio",
-        ),
+        Number("Variance, bounded : weights", f"{ratio:.4f}", "", _RATIO, ratio, key="ratio"),
         Number("Error, bounded : weights", f"{error:.4f}", limit, _ERRORS, error, key="error_ratio"),
-        Number(
-            "Best bound", wording.counted(cap, "row"), "per user", _CAP, cap, ROWS_UNIT, "max_contributions"
-        ),
+        Number("Best bound", rows, "per user", _CAP, cap, ROWS_UNIT, "max_contributions"),
         Number(
             "Noise ratio ρ",
-            wording.number(noise_ratio),
+            noise,
             wording.agreeing(noise_ratio, "row", "rows"),
             _NOISE_RATIO,
             noise_ratio,

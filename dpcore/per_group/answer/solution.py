@@ -16,14 +16,14 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
-from dpcore.per_group.means import best_mean_pair, mean_error, mean_squares, useful_size
-from dpcore.per_group.moments import ErrorParts, error_parts, moments, pair_error
+from dpcore.per_group.means import best_mean_pair, compute_mean_squares, find_useful_size, mean_error
+from dpcore.per_group.moments import ErrorParts, compute_moments, error_parts, pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
 from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups, parts_by_groups
-from dpcore.per_group.private_pair import MAX_PAIRS, tuner_pick
+from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
@@ -190,8 +190,8 @@ class PerGroupSolution(PairSolution):
         if pair is None:
             return np.abs(problem.centred_means if self.is_mean else problem.totals)
         if self.is_mean:
-            return np.sqrt(mean_squares(problem, pair.max_groups, int(pair.max_amount)))
-        return np.sqrt(moments(problem, pair.max_groups, pair.max_amount).mean_squares)
+            return np.sqrt(compute_mean_squares(problem, pair.max_groups, int(pair.max_amount)))
+        return np.sqrt(compute_moments(problem, pair.max_groups, pair.max_amount).mean_squares)
 
     @cached_property
     def errors_scaled(self) -> FloatArray | None:
@@ -201,14 +201,14 @@ class PerGroupSolution(PairSolution):
             return None if groups is None else np.sqrt(groups.mean_squares)
         if (best := self.scaled) is None:
             return None
-        kept = keep_amounts(self.problem, best.rule, best.max_norm)
-        missing = self.problem.per_group(self.problem.amounts - kept)
+        kept_amounts = keep_amounts(self.problem, best.rule, best.max_norm)
+        missing = self.problem.per_group(self.problem.amounts - kept_amounts)
         return np.hypot(missing, float(self.parameters.norm_noise(best.max_norm)))
 
     @cached_property
     def useful_mean_size(self) -> float | None:
         """Return the rows of a group from which its own mean is better than one mean for all; None if there is none."""
-        return useful_size(self.problem, self.errors) if self.is_mean and self.pair is not None else None
+        return find_useful_size(self.problem, self.errors) if self.is_mean and self.pair is not None else None
 
     @cached_property
     def norm_curves(self) -> NormCurves:
@@ -282,7 +282,7 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundCompa
     """
     if data.pairs is None:
         return "This needs a group in each row, and these data have none."
-    if parameters.selection.private:
+    if parameters.selection.is_private:
         return "Where groups are selected privately, the tab on that selection has the curves over ε."
     pairs = build_pairs(data, parameters)
 
@@ -332,7 +332,7 @@ def solve(
     problem = PerGroupProblem(build_pairs(data, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
-    selection = Selection(problem) if parameters.selection.private else None
+    selection = Selection(problem) if parameters.selection.is_private else None
     facet = None if is_mean or selection else SortedPairs.from_problem(problem)
     progress(0.1)
     if selection is not None:
@@ -358,11 +358,11 @@ def solve(
         amount = choice.max_amount if statistic.is_integer else round_up(choice.max_amount)
         pair = evaluate(choice.max_groups, amount)
     progress(0.7)
-    if selection is None and statistic.non_negative:
+    if selection is None and statistic.is_non_negative:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
         cap, radial = best_cap(problem, tolerance=tolerance, should_stop=should_stop), best_radial(problem)
-    if statistic.non_negative and num_pairs <= MAX_PAIRS and not should_stop():
-        tuner = evaluate(*tuner_pick(problem, None if selection is None else selection.keep_probability))
+    if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
+        tuner = evaluate(*pick_as_tuner(problem, None if selection is None else selection.keep_probability))
     if parameters.own_groups is not None and parameters.own_amount is not None:
         own_pair = evaluate(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
@@ -427,18 +427,18 @@ def solve_by_distribution(data: Dataset, parameters: PerGroupParameters) -> Dist
         l0, linf = int(parameters.own_groups), float(parameters.own_amount)
         own_pair = Pair(l0, linf, problem.error(l0, linf))
     groups, amounts = (
-        np.unique(np.r_[space_evenly(int(most), count), best or 1]).astype(np.float64)
-        for most, count, best in (
+        np.unique(np.r_[space_evenly(int(largest), count), best or 1]).astype(np.float64)
+        for largest, count, best in (
             (data.pair_sizes.groups.max(), SUMMARY_COLUMNS, choice.max_groups),
             (problem.amounts.max(), SUMMARY_ROWS, choice.max_amount),
         )
     )
-    parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
+    error_parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
     return DistributionSolution(
         problem=problem,
         choice=choice,
         pair=pair,
         own_pair=own_pair,
-        map=ErrorMap(groups, amounts, *np.moveaxis(parts, -1, 0)),
+        map=ErrorMap(groups, amounts, *np.moveaxis(error_parts, -1, 0)),
         limits=limits,
     )
