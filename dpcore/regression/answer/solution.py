@@ -162,8 +162,8 @@ def get_table(data: Dataset) -> LabelledRows:
 def count_clipped(data: Dataset, parameters: RegressionParameters) -> OutsideCounts:
     """Count the labels outside [L, U]."""
     labels = get_table(data).labels
-    below, above = (labels < parameters.lower, labels > parameters.upper)
-    return OutsideCounts(int(below.sum()), int(above.sum()), labels.size, "label")
+    num_below, num_above = (int(np.sum(labels < parameters.lower)), int(np.sum(labels > parameters.upper)))
+    return OutsideCounts(num_below, num_above, labels.size, "label")
 
 
 def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
@@ -259,12 +259,17 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     )
     if weights.value is None:
         return weights
-    answered, answered_problem = weights.settings
+    answered_parameters, answered_problem = weights.settings
     is_searching_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
     stage = Stage.FIRST if is_searching_caps else weights.stage
-    is_of_caps = caps.value is not None and caps.settings == (answered.lower, answered.upper)
+    is_of_caps = caps.value is not None and caps.settings == (
+        answered_parameters.lower,
+        answered_parameters.upper,
+    )
     draws = caps.value if is_of_caps else sample_limiting.NO_DRAWS
-    solution = yield Cached(compute, (data, answered, answered_problem, weights.value, draws, stage), kept=3)
+    solution = yield Cached(
+        compute, (data, answered_parameters, answered_problem, weights.value, draws, stage), kept=3
+    )
     return Found(solution, stage)
 
 
@@ -292,8 +297,8 @@ def compute(
         methods["best bound"] = Method("Best bound", note, *caps.list_errors(caps.best))
     methods["no bound"] = describe("No bound", "ordinary least squares on all rows", no_cap)
     if caps is not None:
-        lost, kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
-        note = f"{lost} of {lost + kept} draws had dependent rows" if lost else "a bound of 1"
+        num_lost, num_kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
+        note = f"{num_lost} of {num_lost + num_kept} draws had dependent rows" if num_lost else "a bound of 1"
         methods["one row"] = Method("One row per user", note, *caps.list_errors(0))
     try:
         averages = sample_limiting.estimate_on_averages(problem)

@@ -143,8 +143,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         noise_error.NAME: "errors of the model are taken as independent, those of one user, too. If a share "
         f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is "
         f"{wording.number(effect)} times as large and the standard error {wording.number(error)} instead of "
-        f"{wording.number(math.sqrt(estimate.variance))}; for users with s rows of equal weight the factor is "
-        "1 + (s − 1)ρ.",
+        f"{wording.number(math.sqrt(estimate.variance))}.",
     }
     if caps is not None:
         deficient = caps.caps[caps.rank_deficient > 0]
