@@ -172,9 +172,9 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         f"{name}_without_noise_and_clipping": np.full(len(cells), unclipped),
         "largest_user_weight": largest_weight,
     }
-    followed_cells = solution.table.find_cells(Method.FOLLOWED)
-    followed_mean, half_width = (
-        float(values[followed_cells[0]]) for values in (summary.mean, summary.half_width)
+    adaptive_cells = solution.table.find_cells(Method.FOLLOWED)
+    adaptive_mean, half_width = (
+        float(values[adaptive_cells[0]]) for values in (summary.mean, summary.half_width)
     )
 
     def across(curve_name: str, value: float, style: Style, **options: Any) -> Curve:
@@ -183,10 +183,10 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     items: list[Item] = [
         across(
             METHOD_NAMES[Method.FOLLOWED],
-            followed_mean,
+            adaptive_mean,
             METHOD_STYLES[Method.FOLLOWED],
-            low=(followed_mean - half_width,) * 2,
-            high=(followed_mean + half_width,) * 2,
+            low=(adaptive_mean - half_width,) * 2,
+            high=(adaptive_mean + half_width,) * 2,
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
@@ -242,7 +242,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     return Plot(
         f"training-{name}",
         f"{TITLES[measure]} against the bound",
-        f"{TITLES[measure]} on users held out is {wording.number(followed_mean)} by clipped sums whose bound "
+        f"{TITLES[measure]} on users held out is {wording.number(adaptive_mean)} by clipped sums whose bound "
         "follows the "
         f"users; {wording.number(without_privacy)} without privacy, {wording.number(guessing)} guessing. "
         "Beneath, the heaviest "
@@ -276,9 +276,9 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         column = Column(f"loss_{name.replace(', ', '_').replace(' ', '_')}", loss)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curves.append(Curve(f"Mean over {name}", bounds, column, style, dash=dash, width=width))
-    followed_cell = solution.table.find_cells(Method.FOLLOWED)[0]
+    adaptive_cell = solution.table.find_cells(Method.FOLLOWED)[0]
     rows, users = (
-        wording.number(float(solution.summarise(Measure.LOSS, unit).mean[followed_cell]))
+        wording.number(float(solution.summarise(Measure.LOSS, unit).mean[adaptive_cell]))
         for unit in ScoreUnit
     )
     ends = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])
