@@ -26,12 +26,7 @@ from dpcore.training import bassily
 from dpcore.training.account import Method
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.plots import METHOD_NAMES
-from dpcore.training.answer.solution import (
-    TrainingSolution,
-    build_solution,
-    complete_runs,
-    scale_rows,
-)
+from dpcore.training.answer.solution import TrainingSolution, build_solution, complete_runs, scale_rows
 from dpcore.training.bassily import PaperTable, Reading, StepSize
 from dpcore.training.experiment import MAX_RUNS, Experiment, Side
 from dpcore.training.parameters import TrainingParameters
@@ -142,10 +137,7 @@ def show_theory(answer: Answer, data: TrainingData) -> Parts:
     """Show the bounds that theory calls for, beside the measured one."""
     solution: TrainingSolution = answer.solution
     theories = {
-        "Constants computed": (
-            solution.calibrated_bound,
-            "from features and the descent's own constants",
-        ),
+        "Constants computed": (solution.calibrated_bound, "from features and the descent's own constants"),
         "Theorem 4, constant 1": (solution.theorem_bound, "log d log n ε² / log⁴(m/δ)"),
     }
     columns = {

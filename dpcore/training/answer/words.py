@@ -58,11 +58,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     return (
         *((bound,) if has_bound else ()),
         Number(
-            "Loss, users held out",
-            wording.number(loss),
-            uncertainty if has_bound else "",
-            loss_help,
-            loss,
+            "Loss, users held out", wording.number(loss), uncertainty if has_bound else "", loss_help, loss
         ),
         *(() if has_bound else (Number("95 % intervals", uncertainty),)),
         Number(
