@@ -35,13 +35,6 @@ METHOD_STYLES = {
     Method.CLIPPED_SUM: Style.CUSTOMARY,
     Method.OUTPUT: Style.PRIVACY,
 }
-METHOD_NAMES = {
-    Method.FOLLOWED: "Clipped sum, bound follows",
-    Method.SMOOTH: "Smooth weights",
-    Method.CAP: "Cap, random rows",
-    Method.CLIPPED_SUM: "Clipped sum",
-    Method.OUTPUT: "Output perturbation",
-}
 TITLES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 
 
@@ -96,7 +89,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
         items.append(Points(beyond_name, labels, edge, Style.ENTERED, symbol=symbol, size=12))
     items += [Level("No privacy", without_privacy, dash="dot"), Level("Guessing", guessing, dash="dash")]
     means_text = ", ".join(
-        f"{METHOD_NAMES[method].lower()} {wording.number(float(mean))}"
+        f"{method.label.lower()} {wording.number(float(mean))}"
         for method, mean in zip(methods, means, strict=True)
         if math.isfinite(mean)
     )
@@ -124,7 +117,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
 
 def _label_method(method: Method, reach: float) -> str:
     """Label a method on the axis with the best of its bounds."""
-    lines = textwrap.wrap(METHOD_NAMES[method], 12)
+    lines = textwrap.wrap(method.label, 12)
     if method is not Method.FOLLOWED and math.isfinite(reach):
         lines.append(f"h = {wording.entered(reach)}")
     return "<br>".join(lines)
@@ -159,6 +152,12 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     limits = min(low, float(visible_means.min())), max(high, float(visible_means.max()))
     largest_weight, reaches = solution.largest_weight, solution.reaches
     methods = np.array([cell.method.value for cell in cells])
+    references = {
+        "without_privacy": without_privacy,
+        "guessing": guessing,
+        "without_noise": without_noise,
+        "without_noise_and_clipping": unclipped,
+    }
     columns: dict[str, npt.ArrayLike] = {
         "method": methods,
         "bound": reaches,
@@ -166,10 +165,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         "half_width_95": summary.half_width,
         "half_width_95_users": summary.users_half_width,
         "runs": summary.runs.astype(np.float64),
-        f"{name}_without_privacy": np.full(len(cells), without_privacy),
-        f"{name}_guessing": np.full(len(cells), guessing),
-        f"{name}_without_noise": np.full(len(cells), without_noise),
-        f"{name}_without_noise_and_clipping": np.full(len(cells), unclipped),
+        **{f"{name}_{key}": np.full(len(cells), value) for key, value in references.items()},
         "largest_user_weight": largest_weight,
     }
     adaptive_cells = solution.table.find_cells(Method.FOLLOWED)
@@ -182,7 +178,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
 
     items: list[Item] = [
         across(
-            METHOD_NAMES[Method.FOLLOWED],
+            Method.FOLLOWED.label,
             adaptive_mean,
             METHOD_STYLES[Method.FOLLOWED],
             low=(adaptive_mean - half_width,) * 2,
@@ -201,7 +197,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
             means, half_widths = summary.mean[rows], summary.half_width[rows]
             items.append(
                 Curve(
-                    METHOD_NAMES[method],
+                    method.label,
                     reaches[rows],
                     means,
                     METHOD_STYLES[method],
