@@ -39,7 +39,7 @@ class PerGroupPage(Page):
                 "pairs** is what the script reads and *Your data* opens: it names no user and no group. "
                 + label
             )
-        return f"**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. {label}"
+        return f"**Choice** holds the question, the best pair, the bounds on whole vectors, and the proofs. {label}"
 
     def build_source(self, answer: Answer, data: Dataset) -> Source:
         """Return the source of the script: the data, or the file of their distribution."""

@@ -353,10 +353,8 @@ def solve(
     progress(0.7)
     if selection is None and statistic.is_non_negative:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
-        cap, radial = (
-            whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop),
-            whole_vector.best_radial(problem),
-        )
+        cap = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
+        radial = whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
         tuner = evaluate(*pick_as_tuner(problem, None if selection is None else selection.keep_probability))
     if parameters.own_groups is not None and parameters.own_amount is not None:
