@@ -28,7 +28,8 @@ from dpcore.training.release import Model, StoppedError, state_guarantee, train_
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
 from pages.shared.base import tables
-from pages.shared.card.releases import Releases, lost_sentence, released_lines, spent_lines
+from pages.shared.card import releases
+from pages.shared.card.releases import Releases
 from pages.shared.fields import fields, jobs, runner
 from pages.training.question import QUESTION
 
@@ -185,9 +186,14 @@ def list_lines(solution: TrainingSolution) -> tuple[Line, ...]:
 
 def _list_release_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest release, and all that was spent: releases that ended in an error, too."""
-    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), "these rows"))
-    if not draws:
-        return spending
-    latest = draws[-1]
-    note = f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}."
-    return released_lines(latest.names, latest.model.theta, note, latest.model.facts.label, spending)
+    return releases.list_lines(
+        draws,
+        ledger,
+        "these rows",
+        lambda latest: (
+            latest.names,
+            latest.model.theta,
+            f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}.",
+            latest.model.facts,
+        ),
+    )

@@ -106,7 +106,7 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
     choices = Search(
         "choices",
         parameters.without(*NOT_SEARCHED),
-        lambda tell, stop: core.search(problem, parameters.asked, tell, stop),
+        lambda tell, stop: core.search(problem, parameters.levels, tell, stop),
         "",
         is_complete=lambda choices: not choices.is_cancelled,
         kept=KEPT_CHOICES,
@@ -117,7 +117,7 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
 
     def compute_first(choices: Choices | None) -> QuantileSolution:
         first = few.under(neighbours).with_epsilon(epsilon)
-        return core.compute(parameters, first, choices or first_choices(first, parameters.asked))
+        return core.compute(parameters, first, choices or first_choices(first, parameters.levels))
 
     search = Search(
         "search_job",
@@ -179,12 +179,12 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
     way = yield Choice("poorer", "Make ν poorer", {way: way.value for way in Poorer})
     yield words.describe_poorer_bases(solution, way)
     steps, bases = core.poorer_bases(parameters, way)
-    weighting, bound = solution.kind, solution.bound
+    weighting, bound = solution.weight_kind, solution.bound
     errors = yield Search(
         "poorer_job",
         (parameters.without(*NOT_SEARCHED), weighting, bound, way),
         lambda tell, stop: optimal_bound.base_errors(
-            solution.problem, bases, weighting, bound, tell, stop, quantiles=parameters.asked
+            solution.problem, bases, weighting, bound, tell, stop, quantiles=parameters.levels
         ),
         "Trying poorer bases",
         seconds=0.0,
@@ -324,7 +324,7 @@ def build_answer(
         make_methods=lambda: words.write_methods(solution, data),
         files={
             "quantile_weights.csv": lambda: several.weights_csv(
-                solution.problem.histogram, solution.kind, solution.bound, data.provenance
+                solution.problem.histogram, solution.weight_kind, solution.bound, data.provenance
             )
         },
         setting=ReleaseSetting(
@@ -357,7 +357,7 @@ def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:
         "bound_label": label,
         "best_for_the_values": [
             {
-                "weights": choice.kind.value,
+                "weights": choice.weight_kind.value,
                 "bound": choice.bound,
                 "expected_rank_error": choice.rank_error,
                 # One subsample alone has none.
