@@ -32,7 +32,7 @@ from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.private_pair import tuner_pick
+from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.selection import (
     Selection,
     best_selected_pair,
@@ -153,7 +153,7 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
     print(f"-- rows, groups selected privately, epsilon {epsilon:g} (half for each), delta 1e-06")
     selection = Selection(PerGroupProblem(pairs, asked))
     start = time.process_time()
-    worth = selection.groups(20, 1.0)
+    worth = selection.evaluate_groups(20, 1.0)
     print(f"  {'groups released at (20, 1)':<46}{worth.expected_groups:>12,.2f}{seconds(start)}")
     start = time.process_time()
     best = best_selected_pair(selection, max_evaluations=most)
@@ -162,7 +162,7 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
           f"{best.evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups released, "
           f"nothing costs {best.error_of_nothing:,.2f}")  # fmt: skip
     start = time.process_time()
-    l0, linf = tuner_pick(selection.problem, selection.keep_probability)
+    l0, linf = pick_as_tuner(selection.problem, selection.keep_probability)
     error = selection.error(l0, linf)
     print(f"  {f'pick of the rule ({l0}, {linf})':<46}{error:>12,.2f}{seconds(start)}  "
           f"{error / best.error - 1.0:+.1%}, {selection.keep_probability(l0).sum():.3g} groups released")  # fmt: skip

@@ -183,11 +183,11 @@ def regret_texts(
         ),
         (
             lambda copy: total.optimal_bound(counts(counted, copy)),
-            lambda bounds: total.measured(counted, bounds),
+            lambda bounds: total.measure_errors(counted, bounds),
         ),
         (
             lambda copy: total.optimal_bound(counts(little, copy)),
-            lambda bounds: total.measured(little, bounds),
+            lambda bounds: total.measure_errors(little, bounds),
         ),
     ]
     texts = []
@@ -455,7 +455,13 @@ def of_pair(table: Table, statistic: Statistic = Statistic.ROWS) -> Ways:
 
     def draw(epsilon: float) -> float:
         problem = PrivatePairProblem(release, epsilon, LARGEST)
-        return float(private_pair.probabilities(problem, pairs) @ private_pair.errors(problem, pairs)) / least
+        return (
+            float(
+                private_pair.compute_probabilities(problem, pairs)
+                @ private_pair.compute_errors(problem, pairs)
+            )
+            / least
+        )
 
     def quantiles(share: float) -> float:
         return at(float(np.quantile(pairs.groups_per_user, share)), float(np.quantile(amounts, share)))
@@ -565,8 +571,8 @@ def weights_and_margins(held: list[Table]) -> None:
 
         def alike(epsilon: float) -> float:
             problem = _AlikePairs(release, epsilon, LARGEST)
-            errors = private_pair.errors(problem, pairs)
-            return float(private_pair.probabilities(problem, pairs) @ errors) / float(errors.min())
+            errors = private_pair.compute_errors(problem, pairs)
+            return float(private_pair.compute_probabilities(problem, pairs) @ errors) / float(errors.min())
 
         return {"alike": alike, "as it is": found["draw"]}
 

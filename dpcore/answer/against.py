@@ -6,8 +6,7 @@ Everything here is pure: numbers in, numbers out. A question declares one functi
 
 A string says why there is nothing to compare. The tab *Compare* does the rest. Everything that does not depend
 on ε is done once, in that function or behind it. Fields that none of it depends on are listed in
-``NOT_COMPARED``, so that they cause no work. A page with its own data passes these to
-`pages.shared.base.page_run.compares`: the function receives them.
+``NOT_COMPARED``, so that they cause no work. The function of a page with data of its own receives these.
 """
 
 from __future__ import annotations

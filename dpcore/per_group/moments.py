@@ -50,7 +50,7 @@ class GroupMoments:
         return (self.clipped + self.left_out) ** 2 + self.variance
 
 
-def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> GroupMoments:
+def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> GroupMoments:
     """Return the moments under a pair of bounds.
 
     Args:
@@ -78,7 +78,7 @@ def moments(problem: PerGroupProblem, max_groups: int, max_amount: float) -> Gro
 
 def pair_error(problem: PerGroupProblem, max_groups: int, max_amount: float) -> float:
     """Return the problem's objective under a pair of bounds; arguments as `moments`."""
-    return problem.error(moments(problem, max_groups, max_amount).mean_squares)
+    return problem.error(compute_moments(problem, max_groups, max_amount).mean_squares)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ErrorParts:
 
 def error_parts(problem: PerGroupProblem, max_groups: int, max_amount: float) -> ErrorParts:
     """Return the parts of the problem's objective under a pair of bounds; arguments as `moments`."""
-    m = moments(problem, max_groups, max_amount)
+    m = compute_moments(problem, max_groups, max_amount)
     share = problem.parameters.divide_weights(m.mean_squares, problem.weights)
     lost_amounts = m.clipped + m.left_out
     return ErrorParts(

@@ -53,7 +53,7 @@ class PairChoice:
     certificate: Certificate | None
     evaluations: int
     stop_reason: str
-    settled: bool = True
+    is_settled: bool = True
 
     @property
     def releases_nothing(self) -> bool:
@@ -93,11 +93,11 @@ def best_pair(
     passes = Passes(problem.parameters, problem.weights, facet)
     is_integer, error_of_nothing = problem.is_integer, problem.error_of_nothing
     search = _Search(passes, error_of_nothing, is_integer, ROUNDING if is_integer else tolerance)
-    only_one = is_integer and passes.largest == 1.0  # One pass settles it, which a guess would double.
+    only_one = is_integer and passes.largest_amount == 1.0  # One pass settles it, which a guess would double.
     if facet.amounts.size > MIN_SAMPLED_ENTRIES and not only_one and not should_stop():
         guess = _guess_pair(problem, facet)
         if guess.max_groups:
-            amount = min(guess.amount, passes.largest)
+            amount = min(guess.amount, passes.largest_amount)
             search.add(amount, amount, (guess.max_groups, guess.max_groups))
     search.begin()
     while search.is_open and passes.num_passes < max_passes and not should_stop():
@@ -166,7 +166,7 @@ class _Search:
 
     def begin(self) -> None:
         """Add the whole range of L-infinity, as one interval or as three around the guess."""
-        largest = self.passes.largest
+        largest = self.passes.largest_amount
         if not self.is_integer:
             if largest > 0.0:
                 self.add(0.0, largest, None)
@@ -230,7 +230,7 @@ class _Search:
             if first < end:
                 index = min(max(int(np.searchsorted(self.distinct, midpoint)), first), end - 1)
                 midpoint = float(self.distinct[index])
-            elif not self.passes.rooted and not self.passes.is_signed:
+            elif not self.passes.is_rooted and not self.passes.is_signed:
                 self.add(interval.amount, interval.amount, window)
                 return
             if not low < midpoint < high:
@@ -249,4 +249,4 @@ class _Search:
         window = min(first for first, _ in windows), max(last for _, last in windows)
         first, end = (int(facet.starts[int(np.sum(facet.sizes > max_groups))]) for max_groups in window[::-1])
         if end > first and 4 * (end - first) < 3 * facet.amounts.size:
-            self.passes.facet = facet.narrow(window, self.passes.number)
+            self.passes.facet = facet.narrow(window, self.passes.num_groups)

@@ -66,13 +66,13 @@ def search_pairs(
     return errors, not is_stopped
 
 
-def _step_from(bound: int, ratio: float, most: int) -> list[int]:
-    """Return the bound and those beside it, in this ratio but at least 1 away, within 1 and ``most``."""
-    beside = (min(round(bound / ratio), bound - 1), bound, max(round(bound * ratio), bound + 1))
-    return [min(max(value, 1), most) for value in beside]
+def _step_from(bound: int, ratio: float, largest: int) -> list[int]:
+    """Return the bound and those beside it, in this ratio but at least 1 away, within 1 and ``largest``."""
+    candidates = (min(round(bound / ratio), bound - 1), bound, max(round(bound * ratio), bound + 1))
+    return [min(max(value, 1), largest) for value in candidates]
 
 
-def space_evenly(most: int, count: int) -> list[int]:
-    """Return at most ``count`` integers from 1 to ``most``, evenly spaced on a log axis."""
-    spaced = np.unique(np.rint(np.geomspace(1.0, max(most, 1), count)))
-    return [int(value) for value in spaced]
+def space_evenly(largest: int, count: int) -> list[int]:
+    """Return at most ``count`` integers from 1 to ``largest``, evenly spaced on a log axis."""
+    integers = np.unique(np.rint(np.geomspace(1.0, max(largest, 1), count)))
+    return [int(value) for value in integers]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +42,7 @@ class Statistic(Option):
     MEAN = "mean of a column", "Mean"
 
     @property
-    def non_negative(self) -> bool:
+    def is_non_negative(self) -> bool:
         """Return True if amounts of at least 0 are added up, so that for every pair a cap errs no more in any group."""
         return self in (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
 
@@ -61,17 +62,17 @@ class Objective(Option):
     LARGE_GROUPS = "root mean squared error over the groups with t of at least the floor", "Large groups"
 
     @property
-    def floored(self) -> bool:
+    def needs_floor(self) -> bool:
         """Return True if the error needs a floor."""
-        return self.relative or self is Objective.LARGE_GROUPS
+        return self.is_relative or self is Objective.LARGE_GROUPS
 
     @property
-    def relative(self) -> bool:
+    def is_relative(self) -> bool:
         """Return True if a group's error is divided by its size."""
         return self in (Objective.RELATIVE_ROOT_MEAN_SQUARE, Objective.MEAN_RELATIVE)
 
     @property
-    def rooted(self) -> bool:
+    def is_rooted(self) -> bool:
         """Return True if the root is taken group by group, before the mean."""
         return self in (Objective.MEAN_RMSE, Objective.MEAN_RELATIVE)
 
@@ -81,10 +82,11 @@ NEIGHBOURS = {
     Neighbours.REPLACE_USER: "Replace a user",
 }
 MEAN = ("statistic", (Statistic.MEAN,))
-FLOORED = ("objective", [objective for objective in Objective if objective.floored])
+FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
 PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
-SELECTED = ("selection", [rule for rule in SelectionRule if rule.private])
-NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.non_negative])
+SELECTED = ("selection", [rule for rule in SelectionRule if rule.is_private])
+OWN_BOUND: dict[str, Any] = {"renewed": True, "placeholder": "optional", "width": 160, "place": OWN}
+NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
 
 
 @dataclass(frozen=True)
@@ -136,24 +138,11 @@ class PerGroupParameters(Parameters):
     )
     """All groups that are released, also those without rows. Public: from a list of your own."""
     own_groups: int | None = of_data.number(
-        None,
-        "Own bound, groups",
-        (1, MAX_SIZE),
-        name="your own bound on groups",
-        renewed=True,
-        placeholder="optional",
-        width=160,
-        place=OWN,
+        None, "Own bound, groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND
     )
     """Groups per user, in the pair that you use today."""
     own_amount: float | None = of_data.number(
-        None,
-        "Own bound, in each",
-        name="your own bound in each",
-        renewed=True,
-        placeholder="optional",
-        width=160,
-        place=OWN,
+        None, "Own bound, in each", name="your own bound in each", **OWN_BOUND
     )
     """Rows, or amount, per user and group in that pair."""
     selection: SelectionRule = public.choice(
@@ -194,14 +183,14 @@ class PerGroupParameters(Parameters):
         if self.statistic is Statistic.MEAN:
             if None not in (self.lower, self.upper):
                 problems.ascending(lower=self.lower, upper=self.upper)
-            if self.objective.relative:
+            if self.objective.is_relative:
                 problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
-        if self.selection.private and not self.statistic.non_negative:
+        if self.selection.is_private and not self.statistic.is_non_negative:
             problems.add(
                 "private groups go with rows, distinct users, and sums of amounts of at least 0",
                 remedy="Choose one of these, or a public list",
             )
-        if self.selection.private and self.neighbours is Neighbours.REPLACE_USER:
+        if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
             problems.add(
                 "the rules that select groups are for adding or removing one user",
                 remedy="Choose that, or a public list",
@@ -297,14 +286,16 @@ class PerGroupParameters(Parameters):
 
     def combine_errors(self, mean_squares: FloatArray, weights: FloatArray) -> float:
         """Return the objective at these mean squared errors of the groups; ``weights`` add up equal groups."""
-        if self.objective.rooted:
+        if self.objective.is_rooted:
             return float(np.sqrt(mean_squares) @ weights)
         return math.sqrt(float(mean_squares @ weights))
 
     def divide_weights(self, mean_squares: FloatArray, weights: FloatArray) -> FloatArray:
         """Return r such that the objective is the sum of r * mean_squares, which divides it into parts."""
         # The objective is sum w s / d, with d the root of each group's s, or of all of them together.
-        root = np.sqrt(mean_squares) if self.objective.rooted else self.combine_errors(mean_squares, weights)
+        root = (
+            np.sqrt(mean_squares) if self.objective.is_rooted else self.combine_errors(mean_squares, weights)
+        )
         roots = np.broadcast_to(root, mean_squares.shape)
         return np.asarray(np.divide(weights, roots, out=np.zeros(mean_squares.shape), where=roots > 0.0))
 
@@ -321,16 +312,16 @@ class PerGroupParameters(Parameters):
             totals: True values, shape (k,); of a mean its rows.
             times: How many groups have each, likewise.
         """
-        counted: FloatArray = np.ones(totals.shape)
+        inclusion: FloatArray = np.ones(totals.shape)
         if self.objective is Objective.LARGE_GROUPS:
-            counted = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
+            inclusion = np.asarray(np.abs(totals) >= (self.floor or 0.0), dtype=np.float64)
         elif self.statistic is Statistic.MEAN:  # A group without rows has no mean.
-            counted = np.asarray(totals > 0.0, dtype=np.float64)
-        elif self.objective.relative:
+            inclusion = np.asarray(totals > 0.0, dtype=np.float64)
+        elif self.objective.is_relative:
             assert self.floor is not None
             size = np.maximum(np.abs(totals), self.floor)
-            return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.rooted else size**2)))
-        return np.asarray(counted / float(times @ counted))
+            return np.asarray(1.0 / (float(times.sum()) * (size if self.objective.is_rooted else size**2)))
+        return np.asarray(inclusion / float(times @ inclusion))
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,10 +363,10 @@ class PerGroupProblem:
             if pairs.sums_of_squares is None or pairs.value_range is None:
                 problems.add("a mean needs sums of squares and the range of the values")
                 return
-            (least, greatest), (low, high) = pairs.value_range, p.mean_range
-            if least < low or greatest > high:
+            (smallest, greatest), (low, high) = pairs.value_range, p.mean_range
+            if smallest < low or greatest > high:
                 problems.add(
-                    f"values go from {wording.number(least)} to {wording.number(greatest)}, beyond lower or upper",
+                    f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
                     remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
                 )
 
@@ -422,7 +413,7 @@ class PerGroupProblem:
         return self.error(self.totals**2)
 
     @cached_property
-    def middle(self) -> float:
+    def range_middle(self) -> float:
         """Return the middle of the range of a mean's values."""
         low, high = self.parameters.mean_range
         return (low + high) / 2.0
@@ -431,5 +422,5 @@ class PerGroupProblem:
     def centred_means(self) -> FloatArray:
         """Return every group's true mean less the middle of the range, shape (num_entries,); 0 without rows."""
         assert self.pairs.sums is not None
-        centred = self.per_group(self.pairs.sums - self.middle * self.pairs.rows)
+        centred = self.per_group(self.pairs.sums - self.range_middle * self.pairs.rows)
         return centred / np.maximum(self.totals, 1.0)

@@ -116,17 +116,17 @@ class Passes:
 
     def __init__(self, parameters: PerGroupParameters, weights: FloatArray, facet: SortedPairs) -> None:
         self.parameters, self.weights, self.facet, self.num_passes = parameters, weights, facet, 0
-        self.number = weights.size
-        self.rooted = parameters.objective.rooted
-        self.noise_weight = float(weights.sum()) if self.rooted else math.sqrt(float(weights.sum()))
-        self.root = np.sqrt(weights)
+        self.num_groups = weights.size
+        self.is_rooted = parameters.objective.is_rooted
+        self.noise_weight = float(weights.sum()) if self.is_rooted else math.sqrt(float(weights.sum()))
+        self.weight_roots = np.sqrt(weights)
         # The last entry is for groups without pairs, whose weight matters only for the noise.
         occupied_weights = weights[: int(facet.groups.max()) + 1]
         is_even = bool(occupied_weights.min() == occupied_weights.max())
         self.even_weight = float(occupied_weights[0]) if is_even else None
         self.is_signed = bool((facet.counts < 0.0).any())
         self.most_groups = int(facet.sizes[0])
-        self.largest = float(facet.amounts.max())
+        self.largest_amount = float(facet.amounts.max())
         self.error_parts: FloatArray | None = None  # Sampling and noise parts of the error, if requested.
 
     def find_minimum(
@@ -163,11 +163,11 @@ class Passes:
 
         def evaluate(sums: _Sums, lows: IntArray, highs: IntArray) -> None:
             for segments in self._list_segments(columns, sums, lows, highs):
-                places = segments.caps - first_cap
-                values[places], amounts[places] = bound(columns, segments)
+                indices = segments.caps - first_cap
+                values[indices], amounts[indices] = bound(columns, segments)
 
         carry = self._merged_sums(columns, num_merged)
-        edges, step = [num_merged], max(1, BLOCK // self.number)
+        edges, step = [num_merged], max(1, BLOCK // self.num_groups)
         while edges[-1] < num_explicit:
             edges.append(min(edges[-1] + step, num_explicit))
         # The segment at and below `last` needs only the carry; then come the segments between the sizes.
@@ -187,7 +187,7 @@ class Passes:
             clipped = np.minimum(amounts, high)
             linear = clipped * counts
             clipped *= np.abs(linear) if self.is_signed else linear
-            return _Columns((low, high), [linear], [clipped], [self._cut(high)])
+            return _Columns((low, high), [linear], [clipped], [self._sum_cut_amounts(high)])
         clipped_low = np.minimum(amounts, low)
         if self.is_signed:
             ends = [np.minimum(amounts, high), clipped_low]
@@ -195,7 +195,7 @@ class Passes:
                 (low, high),
                 [end * np.maximum(sign * counts, 0.0) for sign in (1.0, -1.0) for end in ends],
                 [clipped_low * clipped_low * np.abs(counts)],
-                [self._cut(end, sign) for sign in (1.0, -1.0) for end in (high, low)],
+                [self._sum_cut_amounts(end, sign) for sign in (1.0, -1.0) for end in (high, low)],
             )
         reaches = (amounts >= high) * counts
         clipped_low *= clipped_low
@@ -204,32 +204,32 @@ class Passes:
             (low, high),
             [np.minimum(amounts, high) * counts, reaches],
             [clipped_low, reaches],
-            [self._cut(high), self._add_up(high, lambda _, counts: counts)],
+            [self._sum_cut_amounts(high), self._add_up(high, lambda _, counts: counts)],
         )
 
     def _add_up(self, amount: float, summand: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         """Add up a function of excess and count per group, over all entries of at least ``amount``."""
-        total = np.zeros(self.number)
-        for entries in (self.facet, self.facet.ahead, self.facet.behind):
+        total = np.zeros(self.num_groups)
+        for entries in (self.facet, self.facet.users_with_more, self.facet.users_with_fewer):
             if entries is not None:
                 indices = np.flatnonzero(entries.amounts >= amount)
                 values = summand(entries.amounts[indices] - amount, entries.counts[indices])
                 total += self._bincount(entries.groups[indices], values)
         return total
 
-    def _cut(self, amount: float, sign: float = 0.0) -> FloatArray:
+    def _sum_cut_amounts(self, amount: float, sign: float = 0.0) -> FloatArray:
         """Return the amount that L-infinity cuts away in every group, optionally for amounts of one sign only."""
         if sign:
             return self._add_up(amount, lambda excess, counts: excess * np.maximum(sign * counts, 0.0))
         return self._add_up(amount, lambda excess, counts: excess * counts)
 
     def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(codes, weights, self.number), dtype=np.float64)
+        return np.asarray(np.bincount(codes, weights, self.num_groups), dtype=np.float64)
 
     def _merged_sums(self, columns: _Columns, sizes: int) -> _Sums:
         """Return the sums over all users of the given number of largest sizes."""
-        missing = np.zeros((len(columns.linear), 2, self.number))
-        varying = np.zeros((len(columns.varying), 2, self.number if self._is_explicit(columns) else 1))
+        missing = np.zeros((len(columns.linear), 2, self.num_groups))
+        varying = np.zeros((len(columns.varying), 2, self.num_groups if self._is_explicit(columns) else 1))
 
         def add(groups: IntArray, column_index: int, *values: FloatArray) -> None:
             for power, value in enumerate(values):
@@ -248,21 +248,26 @@ class Passes:
             for column_index, column in enumerate(columns.varying):
                 once = column[entries] * inverse
                 add(groups, column_index, once, once * inverse)
-        ahead = self.facet.ahead
+        ahead = self.facet.users_with_more
         if ahead is not None:
             # Integer amounts of at least 0: the column of one pair, times the counts and their sums of 1 / k and 1 /
             # k^2.
             unit = self._columns(*columns.interval, ahead.amounts, np.ones(ahead.amounts.size))
             for column_index, column in enumerate(unit.linear):
                 missing[column_index, 0] += self._bincount(ahead.groups, column * ahead.counts)
-                missing[column_index, 1] += self._bincount(ahead.groups, column * ahead.inverse)
+                missing[column_index, 1] += self._bincount(ahead.groups, column * ahead.inverse_sums)
             for column_index, column in enumerate(unit.varying):
-                add(ahead.groups, column_index, column * ahead.inverse, column * ahead.inverse_square)
+                add(
+                    ahead.groups,
+                    column_index,
+                    column * ahead.inverse_sums,
+                    column * ahead.inverse_square_sums,
+                )
         return _Sums(missing, varying)
 
     def _is_explicit(self, columns: _Columns) -> bool:
         """Return True if every L0 and group is evaluated separately, as their sum over groups is not a parabola."""
-        return self.rooted or len(columns.linear) == 4
+        return self.is_rooted or len(columns.linear) == 4
 
     def _running_sums(self, columns: _Columns, begin: int, end: int, carry: _Sums) -> _Sums:
         """Return running sums: row i covers the users of the sizes up to index begin + i and of all larger sizes."""
@@ -270,15 +275,15 @@ class Passes:
         entries = slice(int(facet.starts[begin]), int(facet.starts[end]))
         groups = facet.groups[entries]
         row_codes = np.repeat(np.arange(rows), np.diff(facet.starts[begin : end + 1]))
-        codes = groups + row_codes * self.number
+        codes = groups + row_codes * self.num_groups
         inverse = 1.0 / facet.sizes[begin:end, None]
 
         def add_up(code: IntArray, values: FloatArray, width: int) -> FloatArray:
             return np.bincount(code, values, rows * width).reshape(rows, width).astype(np.float64)
 
-        missing = np.empty((len(columns.linear), 2, rows, self.number))
+        missing = np.empty((len(columns.linear), 2, rows, self.num_groups))
         for column_index, column in enumerate(columns.linear):
-            missing[column_index, 0] = add_up(codes, column[entries], self.number)
+            missing[column_index, 0] = add_up(codes, column[entries], self.num_groups)
             np.multiply(missing[column_index, 0], inverse, out=missing[column_index, 1])
         width = carry.varying.shape[2]
         varying = np.empty((len(columns.varying), 2, rows, width))
@@ -316,7 +321,7 @@ class Passes:
             base[1], slopes[1] = np.maximum(2.0 * columns.cut[1] - base[1], 0.0), -slopes[1]
         if not self.is_signed:
             base[0] = np.maximum(base[0], 0.0)
-        step = max(1, BLOCK // self.number) if self._is_explicit(columns) else caps.size
+        step = max(1, BLOCK // self.num_groups) if self._is_explicit(columns) else caps.size
         for begin in range(0, caps.size, step):
             block = slice(begin, begin + step)
             yield _Segments(base, slopes, sums.varying, index[block], offsets[block], caps[block])
@@ -335,7 +340,7 @@ class Passes:
         # An equal weight of all groups is applied last, so that the tables of sizes and groups need no multiplication.
         equal_weight, lines = self.even_weight or 1.0, list(zip(segments.base, segments.slopes, strict=True))
         if self.even_weight is None:
-            lines = [(base * self.root, slope * self.root) for base, slope in lines]
+            lines = [(base * self.weight_roots, slope * self.weight_roots) for base, slope in lines]
         squares = np.maximum(product(*lines[0], *lines[0]), 0.0)
         noise = self.noise_weight * self.parameters.pair_noise(segments.caps, 1.0)
         constant = segments.sampling(0)[:, 0]
@@ -363,7 +368,7 @@ class Passes:
         constant = segments.sampling(0)
 
         def objective(mean: FloatArray) -> FloatArray:
-            return np.asarray(np.sqrt(mean) @ w if self.rooted else np.sqrt(mean @ w))
+            return np.asarray(np.sqrt(mean) @ w if self.is_rooted else np.sqrt(mean @ w))
 
         missing = [
             base[index] - segments.offsets[:, None] * slope[index]
@@ -374,7 +379,7 @@ class Passes:
             mean = missing[0] ** 2 + constant + noise_variance
             if self.error_parts is not None:
                 # The error is sum w s / d, with d the root of each group's s, or of all of them together.
-                root_weights = np.sqrt(mean) if self.rooted else objective(mean)[:, None]
+                root_weights = np.sqrt(mean) if self.is_rooted else objective(mean)[:, None]
                 self.error_parts[:, caps - 1] = (
                     (constant / root_weights) @ w,
                     (noise_variance / root_weights * np.ones(mean.shape)) @ w,
@@ -430,9 +435,9 @@ def parts_by_groups(
     Returns:
         Errors, and the parts as in `moments.ErrorParts`, shape (3, largest L0). The rest of the error is bias.
     """
-    errors, parts = _run_pass(problem, max_amount, facet, has_parts=True)
-    assert parts is not None
-    return np.vstack((errors, parts))
+    errors, error_parts = _run_pass(problem, max_amount, facet, has_parts=True)
+    assert error_parts is not None
+    return np.vstack((errors, error_parts))
 
 
 def _run_pass(

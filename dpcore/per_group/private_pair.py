@@ -58,7 +58,7 @@ from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import PairSizes
-from dpcore.per_group.moments import moments
+from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 
@@ -105,14 +105,14 @@ class PrivatePairProblem:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.whole(1, MAX_AMOUNT, largest=self.largest)
             problems.between(1e-12, 1e12, unit=self.unit)
-            if not p.statistic.non_negative:  # The kept amount must grow with both bounds.
+            if not p.statistic.is_non_negative:  # The kept amount must grow with both bounds.
                 problems.add(
                     "a pair is chosen privately for rows, distinct users and sums of amounts of at least 0",
                     remedy="For a mean, or a sum of any sign, enter bounds that you know",
                 )
             elif p.statistic is not Statistic.SUM and self.unit != 1.0:
                 problems.add("a unit goes with a sum; counts have the unit 1")
-            if p.selection.private:
+            if p.selection.is_private:
                 problems.add(
                     "a pair is chosen privately for a public list of groups only",
                     remedy="How many groups a rule selects is not public; enter bounds that you know",
@@ -284,14 +284,16 @@ def _geometric_grid(largest: int) -> list[int]:
     return grid
 
 
-def probabilities(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes | None) -> FloatArray:
+def compute_probabilities(
+    problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes | None
+) -> FloatArray:
     """Return the probability of every pair, in closed form, shape (c,); computed from private data."""
     scores = np.array([float(s) for s in problem.scores(pairs)])
     logits = problem.epsilon / (2.0 * problem.sensitivity) * (scores - scores.max())
     return np.asarray(np.exp(logits) / np.exp(logits).sum())
 
 
-def errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
+def compute_errors(problem: PrivatePairProblem, pairs: UserGroupPairs | PairSizes) -> FloatArray:
     """Return F of every pair in the statistic's unit, with amounts rounded to units; computed from private data."""
     kept_amounts = np.array([float(k) / RESOLUTION for k in problem.kept_amounts(pairs)])
     _, amounts, times = problem._pair_table(pairs)
@@ -319,7 +321,7 @@ class PrivatePair:
     column: str = ""
 
 
-def choose(
+def choose_pair(
     problem: PrivatePairProblem,
     pairs: UserGroupPairs | PairSizes | None,
     charge: Charge | None = None,
@@ -372,7 +374,7 @@ MAX_PAIRS = 1_000_000
 """Number of pairs up to which the pick is computed: each candidate costs a pass over all pairs, in total about 2 s."""
 
 
-def spread(largest: int, max_count: int) -> list[int]:
+def spread_numbers(largest: int, max_count: int) -> list[int]:
     """Return at most ``max_count`` numbers of three leading digits, evenly spread up to the largest, which is included.
 
     Raises:
@@ -393,20 +395,20 @@ def spread(largest: int, max_count: int) -> list[int]:
     return numbers if numbers[-1] == largest else [*numbers, largest]
 
 
-def candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
+def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
     """Return the pairs of bounds that the tuner compares."""
     each = math.isqrt(CANDIDATES)
     most_groups = int(problem.pairs.groups_per_user.max())
     largest_amount = max(1, math.ceil(float(problem.amounts.max())))
-    group_bounds, amounts = spread(most_groups, each), spread(largest_amount, each)
+    group_bounds, amounts = spread_numbers(most_groups, each), spread_numbers(largest_amount, each)
     if len(amounts) < each:
-        group_bounds = spread(most_groups, CANDIDATES // len(amounts))
+        group_bounds = spread_numbers(most_groups, CANDIDATES // len(amounts))
     elif len(group_bounds) < each:
-        amounts = spread(largest_amount, CANDIDATES // len(group_bounds))
+        amounts = spread_numbers(largest_amount, CANDIDATES // len(group_bounds))
     return [(l0, linf) for l0 in group_bounds for linf in amounts]
 
 
-def tuner_pick(
+def pick_as_tuner(
     problem: PerGroupProblem, keep_probability: Callable[[int], FloatArray] | None = None
 ) -> tuple[int, int]:
     """Return the tuner's pair (L0, L-infinity); the objective of the problem is not used.
@@ -419,7 +421,7 @@ def tuner_pick(
     Raises:
         InvalidInput: The statistic is a mean or a sum of any sign, or there are more pairs than `MAX_PAIRS`.
     """
-    if not problem.parameters.statistic.non_negative:
+    if not problem.parameters.statistic.is_non_negative:
         raise refuse("the rule is carried over for amounts of at least 0 alone")
     if problem.pairs.num_pairs > MAX_PAIRS:
         raise refuse(f"the rule looks at all pairs for each candidate; at most {MAX_PAIRS:,} pairs are taken")
@@ -428,9 +430,9 @@ def tuner_pick(
         weights = problem.pairs.times if keep_probability is None else keep_probability(pair[0])
         total = float(weights.sum())
         return (
-            float(weights @ np.sqrt(moments(problem, *pair).mean_squares)) / total
+            float(weights @ np.sqrt(compute_moments(problem, *pair).mean_squares)) / total
             if total > 0.0
             else math.inf
         )
 
-    return min(candidates(problem), key=objective)
+    return min(list_tuner_candidates(problem), key=objective)

@@ -39,8 +39,8 @@ from dpcore.contributions import MAX_SIZE, FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
-from dpcore.per_group.selection_rules import keep_probabilities
-from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, kept_moments
+from dpcore.per_group.selection_rules import compute_keep_probabilities
+from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, keep_amounts
 
 TOLERANCE = 1e-3
@@ -89,13 +89,13 @@ class Selection:
     """
 
     def __init__(self, problem: PerGroupProblem, pairs: PairsByGroup | None = None) -> None:
-        if not problem.parameters.selection.private:
+        if not problem.parameters.selection.is_private:
             raise refuse("the question has a public list of groups, and selects none")
         self.problem, self.parameters = problem, problem.parameters
         self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
         self.most_users = self.pairs.most_users
         self.most_groups = int(self.pairs.sizes.max())
-        self.largest = float(self.pairs.amounts.max())
+        self.largest_amount = float(self.pairs.amounts.max())
         self.evaluations = 0
         self._kept: dict[tuple[int, int], FloatArray] = {}
         self._tables: dict[int, FloatArray] = {}
@@ -105,7 +105,7 @@ class Selection:
         parameters = replace(self.parameters, epsilon=epsilon)
         return Selection(PerGroupProblem(self.problem.pairs, parameters), self.pairs)
 
-    def table(self, max_groups: int) -> FloatArray:
+    def tabulate_rule(self, max_groups: int) -> FloatArray:
         """Return the probability of keeping a group by its number of kept users, shape (most_users + 1,)."""
         if max_groups not in self._tables:
             self._tables[max_groups] = _table(self.parameters, max_groups, self.most_users)
@@ -120,10 +120,12 @@ class Selection:
         """
         key = max_groups, max_groups if rule_of is None else rule_of
         if key not in self._kept:
-            self._kept[key] = kept_moments(self.pairs, max_groups, self.table(key[1]))[0].keep_probability
+            self._kept[key] = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(key[1]))[
+                0
+            ].keep_probability
         return self._kept[key]
 
-    def groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
+    def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
         """Return the release probability and error of every group under a pair of bounds.
 
         Args:
@@ -160,13 +162,15 @@ class Selection:
 
     def _moments(self, sample: int, rule_of: int, max_amount: float) -> KeptMoments:
         self.evaluations += 1
-        moments = kept_moments(self.pairs, sample, self.table(rule_of), max_amount, self.problem.totals)[0]
+        moments = compute_kept_moments(
+            self.pairs, sample, self.tabulate_rule(rule_of), max_amount, self.problem.totals
+        )[0]
         self._kept[sample, rule_of] = moments.keep_probability
         return moments
 
     def error(self, max_groups: int, max_amount: float) -> float:
         """Return the problem's objective under a pair of bounds; dropped groups count as 0. Arguments as `groups`."""
-        return self.problem.error(self.groups(max_groups, max_amount).mean_squares)
+        return self.problem.error(self.evaluate_groups(max_groups, max_amount).mean_squares)
 
     def over_epsilon(self, epsilons: FloatArray, max_groups: int, max_amount: float) -> list[SelectedGroups]:
         """Return the release probability and error of every group at other epsilons, for a fixed pair of bounds.
@@ -178,7 +182,7 @@ class Selection:
         """
         variants = [replace(self.parameters, epsilon=float(e)) for e in epsilons]
         tables = np.array([_table(p, max_groups, self.most_users) for p in variants])
-        moments = kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
+        moments = compute_kept_moments(self.pairs, max_groups, tables, max_amount, self.problem.totals)
         noise = [float(p.pair_noise(max_groups, max_amount)) ** 2 for p in variants]
         return [self._split_errors(f, n) for f, n in zip(moments, noise, strict=True)]
 
@@ -207,7 +211,7 @@ class Selection:
 
 def _table(parameters: PerGroupParameters, max_groups: int, most_users: int) -> FloatArray:
     assert parameters.selection_delta is not None
-    return keep_probabilities(
+    return compute_keep_probabilities(
         parameters.selection, parameters.selection_epsilon, parameters.selection_delta, max_groups, most_users
     )
 
@@ -268,10 +272,10 @@ def best_selected_pair(
     elif groups:
         stop_reason = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
     else:
-        least = "publishing no group errs least"
+        claim = "publishing no group errs least"
         if not certificate.proves(1e-12):
-            least = f"no pair errs less than publishing no group by {tolerance:g} of it"
-        stop_reason = f"Nothing useful can be released: {least}."
+            claim = f"no pair errs less than publishing no group by {tolerance:g} of it"
+        stop_reason = f"Nothing useful can be released: {claim}."
     return PairChoice(groups, amount, value, error_of_nothing, certificate, done, stop_reason, settled)
 
 
@@ -291,7 +295,8 @@ class _Search:
             amount = float(round(amount))
         groups = min(max(groups, 1), self.selection.most_groups)
         amount = min(
-            max(amount, 1.0 if self.is_integer else self.selection.largest * 1e-9), self.selection.largest
+            max(amount, 1.0 if self.is_integer else self.selection.largest_amount * 1e-9),
+            self.selection.largest_amount,
         )
         if (groups, amount) in self._seen:
             return math.inf
@@ -304,10 +309,10 @@ class _Search:
     def begin(self, is_over: ShouldStop) -> None:
         """Evaluate a grid and steps around its best point, then add the whole range as one box."""
         s = self.selection
-        if s.largest == 0.0:  # All amounts are 0, so all bounds are equally good.
+        if s.largest_amount == 0.0:  # All amounts are 0, so all bounds are equally good.
             return
-        low = 1.0 if self.is_integer else s.largest / 1e3
-        amounts = np.unique(np.geomspace(low, s.largest, GRID)).tolist()
+        low = 1.0 if self.is_integer else s.largest_amount / 1e3
+        amounts = np.unique(np.geomspace(low, s.largest_amount, GRID)).tolist()
         for amount, groups in product(amounts, space_evenly(s.most_groups, GRID)):
             if is_over():
                 break
@@ -319,7 +324,7 @@ class _Search:
                 self.evaluate(round(g * a), c * b)
             if self.value >= previous:
                 step = math.sqrt(step)
-        self._add((1, s.most_groups), (1.0 if self.is_integer else 0.0, s.largest))
+        self._add((1, s.most_groups), (1.0 if self.is_integer else 0.0, s.largest_amount))
 
     def _add(self, groups: tuple[int, int], amounts: tuple[float, float]) -> None:
         if groups[0] > groups[1] or amounts[0] > amounts[1]:
@@ -341,16 +346,16 @@ class _Search:
             self._add((a, middle_groups), amounts)
             self._add((middle_groups + 1, b), amounts)
         elif self.is_integer:
-            middle = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
-            self._add(groups, (c, middle))
-            self._add(groups, (middle + 1.0, d))
+            middle_amount = min(max(float(math.floor(math.sqrt(c * d))), c), d - 1.0)
+            self._add(groups, (c, middle_amount))
+            self._add(groups, (middle_amount + 1.0, d))
         elif ratio < 1.0 + tolerance * 1e-2:  # A narrower box would not improve the bound.
             self.evaluate(b, d)
             self.closed = min(self.closed, bound)
         else:
-            middle = math.sqrt(c * d) if c > 0.0 else d / 8.0
-            self._add(groups, (c, middle))
-            self._add(groups, (middle, d))
+            middle_amount = math.sqrt(c * d) if c > 0.0 else d / 8.0
+            self._add(groups, (c, middle_amount))
+            self._add(groups, (middle_amount, d))
 
 
 @dataclass(frozen=True)

@@ -37,12 +37,12 @@ class SelectionRule(Option):
     GAUSSIAN = "Gaussian threshold", "Private, Gaussian"
 
     @property
-    def private(self) -> bool:
+    def is_private(self) -> bool:
         """Return True if groups are selected privately from the data, not by a public list."""
         return self is not SelectionRule.PUBLIC_LIST
 
 
-def keep_probabilities(
+def compute_keep_probabilities(
     rule: SelectionRule, epsilon: float, delta: float, max_groups: int, max_users: int
 ) -> FloatArray:
     """Return the probability that a group is released, by its number of users.
@@ -61,7 +61,7 @@ def keep_probabilities(
         InvalidInput: An argument is out of its range.
     """
     with Problems() as problems:
-        if not isinstance(rule, SelectionRule) or not rule.private:
+        if not isinstance(rule, SelectionRule) or not rule.is_private:
             problems.add("rule must be one that selects groups privately")
         problems.positive(epsilon=epsilon)
         problems.inside(0.0, 1.0, delta=delta)

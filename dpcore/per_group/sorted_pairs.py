@@ -17,8 +17,8 @@ class MergedPairs:
     groups: IntArray
     amounts: FloatArray
     counts: FloatArray
-    inverse: FloatArray
-    inverse_square: FloatArray
+    inverse_sums: FloatArray
+    inverse_square_sums: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class SortedPairs:
     counts: FloatArray
     sizes: IntArray
     starts: IntArray
-    ahead: MergedPairs | None = None
-    behind: MergedPairs | None = None
+    users_with_more: MergedPairs | None = None
+    users_with_fewer: MergedPairs | None = None
 
     @classmethod
     def from_problem(cls, problem: PerGroupProblem) -> SortedPairs:
@@ -65,16 +65,18 @@ class SortedPairs:
             key = key[first]
             amounts = (key % width).astype(np.float64)
             key //= width
-            return cls._cut(most_groups - key // number, key % number, amounts, counts)
+            return cls._from_sorted(most_groups - key // number, key % number, amounts, counts)
         order = np.argsort(descending_groups, kind="stable")
         amounts = problem.amounts[order]
         signs = np.where(amounts < 0.0, -1.0, 1.0)
-        return cls._cut(
+        return cls._from_sorted(
             most_groups - descending_groups[order], problem.pairs.group_codes[order], np.abs(amounts), signs
         )
 
     @classmethod
-    def _cut(cls, size: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray) -> SortedPairs:
+    def _from_sorted(
+        cls, size: IntArray, groups: IntArray, amounts: FloatArray, counts: FloatArray
+    ) -> SortedPairs:
         starts = np.flatnonzero(np.r_[True, size[1:] != size[:-1]])
         return cls(groups, amounts, counts, size[starts], np.r_[starts, size.size])
 
@@ -85,11 +87,13 @@ class SortedPairs:
         groups = number[self.groups]
         is_selected = groups >= 0
         size = np.repeat(self.sizes, np.diff(self.starts))[is_selected]
-        return self._cut(size, groups[is_selected], self.amounts[is_selected], self.counts[is_selected])
+        return self._from_sorted(
+            size, groups[is_selected], self.amounts[is_selected], self.counts[is_selected]
+        )
 
     def narrow(self, window: tuple[int, int], num_groups: int) -> SortedPairs:
         """Return the entries for L0 in a window: users above and below it are merged by group and integer amount."""
-        tables = (self, self.ahead, self.behind)
+        tables = (self, self.users_with_more, self.users_with_fewer)
         width = 1 + int(max(table.amounts.max(initial=0.0) for table in tables if table is not None))
         if num_groups * width > 4 * self.amounts.size:
             return self
@@ -124,7 +128,7 @@ class SortedPairs:
             if merged_so_far is not None:
                 for total, column in zip(
                     sums,
-                    (merged_so_far.counts, merged_so_far.inverse, merged_so_far.inverse_square),
+                    (merged_so_far.counts, merged_so_far.inverse_sums, merged_so_far.inverse_square_sums),
                     strict=True,
                 ):
                     total[key_index[earlier_keys] - 1] += column
@@ -137,6 +141,6 @@ class SortedPairs:
             self.counts[entries],
             self.sizes[first_size:last_size],
             self.starts[first_size : last_size + 1] - self.starts[first_size],
-            merge(0, first_size, self.ahead),
-            merge(last_size, self.sizes.size, self.behind),
+            merge(0, first_size, self.users_with_more),
+            merge(last_size, self.sizes.size, self.users_with_fewer),
         )

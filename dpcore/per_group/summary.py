@@ -48,15 +48,17 @@ class SummaryProblem:
         with Problems() as problems:
             if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
                 problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
-            if parameters.selection.private:
+            if parameters.selection.is_private:
                 problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
-            num_occupied = sizes.task_rows.size
-            if parameters.num_groups is not None and parameters.num_groups < num_occupied:
+            num_occupied_groups = sizes.task_rows.size
+            if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
                 problems.add(
-                    f"the data hold {num_occupied:,} groups, more than the {parameters.num_groups:,} entered"
+                    f"the data hold {num_occupied_groups:,} groups, more than the {parameters.num_groups:,} entered"
                 )
         self.sizes, self.parameters = sizes, parameters
-        self.empty = 0 if parameters.num_groups is None else parameters.num_groups - num_occupied
+        self.num_empty_groups = (
+            0 if parameters.num_groups is None else parameters.num_groups - num_occupied_groups
+        )
         parameters.check_sizes(self.totals)
 
     @cached_property
@@ -74,15 +76,17 @@ class SummaryProblem:
     @property
     def num_groups(self) -> int:
         """Return the number of groups on the public list."""
-        return self.totals.size + self.empty
+        return self.totals.size + self.num_empty_groups
 
     @cached_property
-    def _merged(self) -> tuple[FloatArray, FloatArray]:
+    def _merged_totals(self) -> tuple[FloatArray, FloatArray]:
         """Return the distinct totals (0 for empty groups), and the weight of all groups with each."""
-        totals, times = np.unique(np.r_[self.totals, np.zeros(min(self.empty, 1))], return_counts=True)
+        totals, times = np.unique(
+            np.r_[self.totals, np.zeros(min(self.num_empty_groups, 1))], return_counts=True
+        )
         number = times.astype(np.float64)
-        if self.empty:
-            number[0] = self.empty
+        if self.num_empty_groups:
+            number[0] = self.num_empty_groups
         return totals, number * self.parameters.group_weights(totals, number)
 
     def _sums(self, max_groups: int, max_amount: float) -> tuple[float, float]:
@@ -112,7 +116,7 @@ class SummaryProblem:
         """Return the error and its sampling and noise parts, as in `moments.ErrorParts`; arguments as `error`."""
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
-        totals, weights = self._merged
+        totals, weights = self._merged_totals
         share = totals / float(self.totals.sum())
         squares = (share * bias) ** 2 + share * variance + noise
         weights_of_parts = self.parameters.divide_weights(squares, weights)
@@ -122,7 +126,7 @@ class SummaryProblem:
     @property
     def error_of_nothing(self) -> float:
         """Return the objective for publishing 0 in every group."""
-        totals, weights = self._merged
+        totals, weights = self._merged_totals
         return self.parameters.combine_errors(totals**2, weights)
 
     def limits(self, max_groups: int, max_amount: float) -> tuple[float, float] | None:

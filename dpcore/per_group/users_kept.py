@@ -73,7 +73,7 @@ class KeptMoments:
     square: FloatArray
 
 
-def kept_moments(
+def compute_kept_moments(
     pairs: PairsByGroup,
     max_groups: int,
     tables: npt.ArrayLike,

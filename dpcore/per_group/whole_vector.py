@@ -60,7 +60,7 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
     Returns:
         G r / epsilon - 1 / epsilon; None if amounts are not numbers of rows, as for sums, or if noise is Gaussian.
     """
-    if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.private:
+    if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.is_private:
         return None
     if parameters.noise is not NoiseKind.LAPLACE:
         return None
@@ -122,27 +122,27 @@ class _Vectors:
     """The users' vectors and their norms; a subclass has the rule."""
 
     def __init__(self, problem: PerGroupProblem) -> None:
-        if not problem.parameters.statistic.non_negative:
+        if not problem.parameters.statistic.is_non_negative:
             raise refuse(
                 "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
         self.problem = problem
-        self.squared = problem.parameters.noise is NoiseKind.GAUSSIAN
-        self.per_user = problem.pairs.groups_per_user
-        self.starts = problem.pairs.user_starts
+        self.is_squared = problem.parameters.noise is NoiseKind.GAUSSIAN
+        self.groups_per_user = problem.pairs.groups_per_user
+        self.user_starts = problem.pairs.user_starts
         # The noise's standard deviation per unit of T.
-        self.noise = float(problem.parameters.norm_noise(1.0))
+        self.noise_per_norm = float(problem.parameters.norm_noise(1.0))
 
     def powers(self, values: FloatArray) -> FloatArray:
-        return values**2 if self.squared else values
+        return values**2 if self.is_squared else values
 
     def root(self, values: FloatArray) -> FloatArray:
-        return np.sqrt(values) if self.squared else values
+        return np.sqrt(values) if self.is_squared else values
 
     @cached_property
     def norms(self) -> FloatArray:
         """Return the norm of each user's vector."""
-        return self.root(np.add.reduceat(self.powers(self.problem.amounts), self.starts))
+        return self.root(np.add.reduceat(self.powers(self.problem.amounts), self.user_starts))
 
 
 class _Radial(_Vectors):
@@ -153,7 +153,7 @@ class _Radial(_Vectors):
         factor = np.ones(self.norms.size)
         is_above = self.norms > max_norm
         factor[is_above] = max_norm / self.norms[is_above]
-        return self.problem.amounts * np.repeat(factor, self.per_user)
+        return self.problem.amounts * np.repeat(factor, self.groups_per_user)
 
     def line(self, max_norm: float, is_left: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return A and B of each group: |bias| is A - B T just to the right of T, or just to the left of it."""
@@ -161,15 +161,15 @@ class _Radial(_Vectors):
         inverse = np.zeros(self.norms.size)
         inverse[is_above] = 1.0 / self.norms[is_above]
         amounts = self.problem.amounts
-        totals = self.problem.per_group(np.where(np.repeat(is_above, self.per_user), amounts, 0.0))
-        return totals, self.problem.per_group(amounts * np.repeat(inverse, self.per_user))
+        totals = self.problem.per_group(np.where(np.repeat(is_above, self.groups_per_user), amounts, 0.0))
+        return totals, self.problem.per_group(amounts * np.repeat(inverse, self.groups_per_user))
 
     def objective(self, a: FloatArray, b: FloatArray, t: float) -> tuple[float, float]:
         """Return value and slope at T of the minimised function: the mean square, or the weighted mean of roots."""
-        w, noise = self.problem.weights, self.noise
+        w, noise = self.problem.weights, self.noise_per_norm
         missing = np.maximum(a - b * t, 0.0)
         rise = noise * noise * t
-        if not self.problem.parameters.objective.rooted:
+        if not self.problem.parameters.objective.is_rooted:
             value = float((missing * missing) @ w) + rise * t * float(w.sum())
             return value, 2.0 * (rise * float(w.sum()) - float((missing * b) @ w))
         root = np.hypot(missing, noise * t)
@@ -187,16 +187,16 @@ class _Cap(_Vectors):
 
     def __init__(self, problem: PerGroupProblem) -> None:
         super().__init__(problem)
-        user = np.repeat(np.arange(self.per_user.size), self.per_user)
+        user = np.repeat(np.arange(self.groups_per_user.size), self.groups_per_user)
         self.order: IntArray = np.lexsort((problem.amounts, user))
         self.amounts = problem.amounts[self.order]
         self.groups = problem.pairs.group_codes[self.order]
         self.power = self.powers(self.amounts)
         up_to = np.cumsum(self.power)
         smaller_powers = up_to - self.power  # Sum of the smaller amounts' powers, over all users before.
-        rank = np.arange(self.amounts.size) - np.repeat(self.starts, self.per_user)
-        num_larger = np.repeat(self.per_user, self.per_user) - rank
-        start = np.repeat(smaller_powers[self.starts], self.per_user)
+        rank = np.arange(self.amounts.size) - np.repeat(self.user_starts, self.groups_per_user)
+        num_larger = np.repeat(self.groups_per_user, self.groups_per_user) - rank
+        start = np.repeat(smaller_powers[self.user_starts], self.groups_per_user)
         # A difference of running sums over all users, which rounding can make negative.
         self.norms_at_amounts = self.root(np.maximum(smaller_powers - start, 0.0) + num_larger * self.power)
 
@@ -204,11 +204,13 @@ class _Cap(_Vectors):
         is_uncut = self.norms_at_amounts <= max_norm
         # lambda solves P + (k - j) lambda^q = T^q, with P the sum of powers of the j smallest amounts, which are not
         # cut. P is summed per user, so that the norm is at most T despite rounding in `norms_at_amounts`.
-        power = np.add.reduceat(np.where(is_uncut, self.power, 0.0), self.starts)
-        num_cut = self.per_user - np.add.reduceat(is_uncut.astype(np.int64), self.starts)
-        room = np.maximum((max_norm**2 if self.squared else max_norm) - power, 0.0)
+        powers_of_amounts = np.add.reduceat(np.where(is_uncut, self.power, 0.0), self.user_starts)
+        num_cut = self.groups_per_user - np.add.reduceat(is_uncut.astype(np.int64), self.user_starts)
+        room = np.maximum((max_norm**2 if self.is_squared else max_norm) - powers_of_amounts, 0.0)
         level = self.root(room / np.maximum(num_cut, 1))
-        return np.where(is_uncut, self.amounts, np.minimum(self.amounts, np.repeat(level, self.per_user)))
+        return np.where(
+            is_uncut, self.amounts, np.minimum(self.amounts, np.repeat(level, self.groups_per_user))
+        )
 
     def keep(self, max_norm: float) -> FloatArray:
         out = np.empty(self.amounts.size)
@@ -247,7 +249,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
         falls = radial.objective(a, b, end)[1] <= 0.0
         max_norm = end if falls else _stationary_point(radial, a, b, begin, end)
     value, lower = _tangent_bound(radial, max_norm)
-    rooted = problem.parameters.objective.rooted
+    rooted = problem.parameters.objective.is_rooted
     error = value if rooted else math.sqrt(value)
     certificate = Certificate(
         error,
@@ -264,10 +266,10 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
 
 def _stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
     """Return T at which the slope of one piece is 0."""
-    if not radial.problem.parameters.objective.rooted:
+    if not radial.problem.parameters.objective.is_rooted:
         w = radial.problem.weights
         # The zero of the derivative of sum w ((a - b T)^2 + noise^2 T^2).
-        turn = float((w * a) @ b) / (float((w * b) @ b) + radial.noise**2 * float(w.sum()))
+        turn = float((w * a) @ b) / (float((w * b) @ b) + radial.noise_per_norm**2 * float(w.sum()))
         return min(max(turn, begin), end)
     from scipy.optimize import brentq
 
@@ -325,7 +327,7 @@ def best_cap(
 
     def combine(lost: FloatArray, t: float) -> float:
         """Return the objective for the lost amounts of every group and the noise of T."""
-        return problem.error(lost**2 + (cap.noise * t) ** 2)
+        return problem.error(lost**2 + (cap.noise_per_norm * t) ** 2)
 
     def missing(t: float) -> FloatArray:
         nonlocal best, max_norm, evaluations

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpcore.contributions import FloatArray, IntArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total.nonnegative import in_few_digits
+from dpcore.total.nonnegative import round_to_few_digits
 
 _MANY = 1024
 """Bounds of a list up to which its hull is made one by one."""
@@ -127,7 +127,7 @@ class TotalCurve:
         short_bound = (
             bound
             if self.is_integer
-            else in_few_digits(bound, lambda bounds: np.sqrt(self._evaluate(bounds, v_array)))
+            else round_to_few_digits(bound, lambda bounds: np.sqrt(self._evaluate(bounds, v_array)))
         )
         return short_bound, float(self._evaluate(np.array([short_bound]), v_array)[0])
 

@@ -142,7 +142,7 @@ def build_errors(
     )
 
 
-def measured(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
+def measure_errors(problem: TotalProblem, bounds: npt.ArrayLike) -> FloatArray:
     """Compute the error of each bound by the problem's own measure; shapes as `errors`."""
     t = np.asarray(bounds, dtype=np.float64)
     bias = problem.amounts.excess(t)
@@ -240,7 +240,7 @@ def optimal_bound(problem: TotalProblem) -> float:
         return best
     # Convex: the best whole T is a neighbour of the best T.
     candidates = np.array([math.floor(best), math.ceil(best)], dtype=np.float64)
-    return float(candidates[int(np.argmin(measured(problem, candidates)))])
+    return float(candidates[int(np.argmin(measure_errors(problem, candidates)))])
 
 
 def _minimise_exact(problem: TotalProblem) -> float:
@@ -366,7 +366,7 @@ def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     if max_total == 0.0:
         return "Nothing useful can be released: publishing 0 errs less than any noisy sum."
     if too_few:
-        saved = 1.0 - float(measured(problem, max_total)) / problem.amounts.total
+        saved = 1.0 - float(measure_errors(problem, max_total)) / problem.amounts.total
         return f"Of little use: it takes about {users}. The error is only {saved:.1%} below that of publishing 0."
     return "Exact: bisection over the distinct totals, then the root within one piece."
 
@@ -397,10 +397,14 @@ def short_bound(problem: TotalProblem, best: float) -> float:
         problem: The question; where only whole bounds count, nothing is rounded.
         best: Its `optimal_bound`.
     """
-    return best if problem.is_integer else in_few_digits(best, lambda bounds: measured(problem, bounds))
+    return (
+        best
+        if problem.is_integer
+        else round_to_few_digits(best, lambda bounds: measure_errors(problem, bounds))
+    )
 
 
-def in_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> float:
+def round_to_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> float:
     """Return the shortest decimal beside a best bound on a total; see `short_bound`.
 
     Args:
@@ -421,7 +425,7 @@ def in_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> flo
     return best
 
 
-def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, float]:
+def find_near_optimal_bounds(problem: TotalProblem, excess: float = 0.05) -> tuple[float, float]:
     """Return the bounds T with an error of at most (1 + ``excess``) times the best; an interval, by convexity.
 
     Whole bounds end at the largest total: beyond it a cap on rows cuts nothing.
@@ -430,10 +434,10 @@ def bounds_within(problem: TotalProblem, excess: float = 0.05) -> tuple[float, f
     # Above the largest total there is noise alone, which grows with T: so far a T within the limit can lie.
     largest = problem.amounts.largest
     return weights.find_interval_within(
-        lambda bounds: measured(problem, bounds),
+        lambda bounds: measure_errors(problem, bounds),
         minimiser=best,
         low=0.0,
         high=math.ceil(largest) if problem.is_integer else largest * (1.0 + excess),
-        limit=float(measured(problem, best)) * (1.0 + excess),
+        limit=float(measure_errors(problem, best)) * (1.0 + excess),
         is_integer=problem.is_integer,
     )

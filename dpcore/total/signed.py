@@ -75,7 +75,7 @@ def clipped_sum(
     return ClippedSum(float(low), float(high), bias, errors, users_below, users_above)
 
 
-def proposed_bound(
+def propose_bound(
     totals: npt.ArrayLike,
     epsilon: float,
     mechanism: NoiseKind = NoiseKind.LAPLACE,
@@ -115,10 +115,10 @@ def symmetric_errors(
     with Problems() as problems:
         noise_error.check_noise(problems, mechanism, epsilon, delta)
     unit_noise = noise_error.compute_unit_scale(mechanism, epsilon, delta)
-    return build_errors(mechanism, unit_noise, bounds, np.abs(lacking(totals, bounds)))
+    return build_errors(mechanism, unit_noise, bounds, np.abs(compute_shortfall(totals, bounds)))
 
 
-def lacking(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
+def compute_shortfall(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
     """Return the sum less the sum of totals clipped to [-T, T], for many T; below 0 where the clipped sum is larger.
 
     Args:

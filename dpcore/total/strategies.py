@@ -34,14 +34,22 @@ MAX_RUNS = 1_000_000
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to choose the bound.
+    """A way to choose the bound, and how it is drawn.
 
     Attributes:
         share: The bound is this quantile of the users' totals, for every epsilon; None: the best bound for
             each epsilon, by the problem's measure.
+        key: Name in columns; by default that of a quantile of the person's own.
+        style: Of its curve.
+        symbol: Of its points.
+        dash: Dash pattern of its curve; empty for that of its style.
     """
 
     share: float | None
+    key: str = ""
+    style: Style = Style.PRIVACY
+    symbol: str = "triangle-up"
+    dash: str = "dashdot"
 
     @property
     def name(self) -> str:
@@ -50,8 +58,16 @@ class Strategy:
             return "best bound"
         return "median" if self.share == 0.5 else f"{wording.entered(100.0 * self.share)} % quantile"
 
+    @property
+    def column(self) -> str:
+        """Return the first part of the names of its columns."""
+        return self.key or f"own_quantile_{wording.digits(100.0 * (self.share or 0.0))}"
 
-BEST, MEDIAN, NINETY_FIVE = Strategy(None), Strategy(0.5), Strategy(0.95)
+
+BEST = Strategy(None, "best", Style.TOTAL, "circle", "")
+MEDIAN = Strategy(0.5, "median", Style.SAMPLING, "square", "")
+NINETY_FIVE = Strategy(0.95, "quantile_95", Style.SMOOTH, "diamond", "dash")
+PAPER_STRATEGIES = (BEST, MEDIAN, NINETY_FIVE)
 
 
 @dataclass(frozen=True)
@@ -128,7 +144,7 @@ def _choose_bounds(
 def strategy_curves(
     problem: TotalProblem,
     epsilons: npt.ArrayLike,
-    strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
+    strategies: Sequence[Strategy] = PAPER_STRATEGIES,
 ) -> StrategyCurves:
     """Compute the exact relative error of each strategy against epsilon.
 
@@ -149,7 +165,7 @@ def strategy_curves(
 def simulate_strategies(
     problem: TotalProblem,
     epsilons: npt.ArrayLike,
-    strategies: Sequence[Strategy] = (BEST, MEDIAN, NINETY_FIVE),
+    strategies: Sequence[Strategy] = PAPER_STRATEGIES,
     runs: int = 1000,
     seed: int = 0,
     progress: Progress = silent,
@@ -178,14 +194,14 @@ def simulate_strategies(
     generator = np.random.default_rng(seed)
     draw = generator.laplace if problem.mechanism is NoiseKind.LAPLACE else generator.normal
     cancelled = False
-    for done, place in enumerate(np.ndindex(bounds.shape)):
+    for done, index in enumerate(np.ndindex(bounds.shape)):
         if should_stop():
             cancelled = True
             break
         # Less the sum itself: noise, and what the bound cuts away.
-        deviations = draw(0.0, scales[place], size=runs) - problem.amounts.excess(bounds[place])
+        deviations = draw(0.0, scales[index], size=runs) - problem.amounts.excess(bounds[index])
         error = np.abs(deviations) / problem.amounts.total
-        mean[place], spread[place] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
+        mean[index], spread[index] = error.mean(), error.std(ddof=1) / np.sqrt(runs)
         progress((done + 1) / bounds.size)
     return StrategyPoints(e, tuple(strategies), mean, spread, int(runs), cancelled)
 
@@ -196,11 +212,6 @@ USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
 SPREAD = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
 """Standard deviation of the logarithm of a log-normal law with that median and that mean."""
 EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
-STRATEGIES = {
-    "best": ("Quantile 1 − 1/(nε), the paper's", BEST, Style.SMOOTH, "circle"),
-    "median": ("Median", MEDIAN, Style.ENTERED, "square"),
-    "quantile_95": ("95 % quantile", NINETY_FIVE, Style.CAP, "diamond"),
-}
 
 
 @functools.lru_cache(maxsize=8)
@@ -210,10 +221,11 @@ def _ratings(seed: int) -> Amounts:
 
 def relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
     """Compute the expected relative error of the released number of ratings under each bound."""
-    curves = strategy_curves(
-        TotalProblem(amounts, epsilon), [epsilon], [strategy for _, strategy, *_ in STRATEGIES.values()]
-    )
-    return dict(zip(STRATEGIES, map(float, curves.relative_error[:, 0]), strict=True))
+    curves = strategy_curves(TotalProblem(amounts, epsilon), [epsilon])
+    return {
+        strategy.key: float(error)
+        for strategy, error in zip(PAPER_STRATEGIES, curves.relative_error[:, 0], strict=True)
+    }
 
 
 FIGURES = (
@@ -232,7 +244,15 @@ FIGURES = (
         Axis("privacy budget ε", "", (EPSILONS[0], EPSILONS[-1])),
         Axis("relative error of the count"),
         EPSILONS,
-        tuple(Line(key, name, style, symbol) for key, (name, _, style, symbol) in STRATEGIES.items()),
+        tuple(
+            Line(
+                s.key,
+                "Quantile 1 − 1/(nε), the paper's" if s is BEST else wording.capital(s.name),
+                s.style,
+                s.symbol,
+            )
+            for s in PAPER_STRATEGIES
+        ),
         lambda epsilon, seed: relative_errors(_ratings(seed), epsilon),
         5,
         "The paper prints no numbers of this figure. What it says holds: a fixed quantile is best at one ε only, "

@@ -36,7 +36,7 @@ def read_inputs(data: Dataset, slots: layout.PageSlots) -> PerGroupParameters | 
     options: dict[str, list[Any]] = {"statistic": list_statistics(data), "objective": list(Objective)}
     is_mean = state.get(key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
-        options["objective"] = [objective for objective in Objective if not objective.relative]
+        options["objective"] = [objective for objective in Objective if not objective.is_relative]
     unused = inputs.start(QUESTION, options, shares)
     ends = {key("lower"): "L", key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.

@@ -17,7 +17,8 @@ from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
 from dpcore.report.content import Line
 from pages.regression.question import QUESTION
-from pages.shared.card.releases import Releases, lost_sentence, released_lines, spent_lines
+from pages.shared.card import releases
+from pages.shared.card.releases import Releases
 from pages.shared.data.table_upload import TableUpload
 
 
@@ -65,9 +66,14 @@ def find_releases(answer: Answer) -> Releases:
 
 def list_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest draw and all that was spent, releases included that ended in an error, as lines of a report."""
-    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), SUBJECT))
-    if not draws:
-        return spending
-    latest = draws[-1]
-    note = f"Draw {len(draws)} of {SUBJECT}; Laplace noise of scale {wording.number(latest.release.scale)}."
-    return released_lines(latest.names, latest.release.values, note, latest.facts.label, spending)
+    return releases.list_lines(
+        draws,
+        ledger,
+        SUBJECT,
+        lambda latest: (
+            latest.names,
+            latest.release.values,
+            f"Draw {len(draws)} of {SUBJECT}; Laplace noise of scale {wording.number(latest.release.scale)}.",
+            latest.facts,
+        ),
+    )

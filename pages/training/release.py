@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import streamlit as st
 
 from dpcore.answer.section import Cached
@@ -16,7 +15,6 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error, refuse
 from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
-from dpcore.data.column_names import escape_formula
 from dpcore.report.content import Line
 from dpcore.training import files
 from dpcore.training.account import Method
@@ -28,7 +26,8 @@ from dpcore.training.release import Model, StoppedError, state_guarantee, train_
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
 from pages.shared.base import tables
-from pages.shared.card.releases import Releases, lost_sentence, released_lines, spent_lines
+from pages.shared.card import releases
+from pages.shared.card.releases import Releases
 from pages.shared.fields import fields, jobs, runner
 from pages.training.question import QUESTION
 
@@ -164,12 +163,9 @@ def _say_stopped(account: str) -> None:
 
 
 def _show_model(record: ReleaseRecord) -> None:
-    lowest, highest = zip(
-        *((np.nan, np.nan) if pair is None else pair for pair in record.scaling.ranges), strict=True
-    )
-    numbers = {"Lowest": lowest, "Highest": highest, "θ": record.model.theta}
+    numbers = {"Lowest": record.ends[0], "Highest": record.ends[1], "θ": record.model.theta}
     tables.show(
-        {"Feature": [escape_formula(name) for name in record.names], **numbers},
+        {"Feature": record.feature_names, **numbers},
         "The released model: range and coefficient of each feature",
         "training_model",
         dict.fromkeys(numbers, "%.4g"),
@@ -185,9 +181,14 @@ def list_lines(solution: TrainingSolution) -> tuple[Line, ...]:
 
 def _list_release_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
     """List the latest release, and all that was spent: releases that ended in an error, too."""
-    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), "these rows"))
-    if not draws:
-        return spending
-    latest = draws[-1]
-    note = f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}."
-    return released_lines(latest.names, latest.model.theta, note, latest.model.facts.label, spending)
+    return releases.list_lines(
+        draws,
+        ledger,
+        "these rows",
+        lambda latest: (
+            latest.names,
+            latest.model.theta,
+            f"Release {len(draws)} of these rows; {describe_cell(latest.model.cell)}.",
+            latest.model.facts,
+        ),
+    )

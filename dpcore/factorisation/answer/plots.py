@@ -52,13 +52,11 @@ AXIS_MIN_EPSILON, AXIS_MAX_EPSILON = 0.2, 20.0
 def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]]:
     """Return the functions that make the plots, by key, the main one first."""
     makers: dict[str, Callable[[], Plot]] = {"factorisation-shares": lambda: plot_shares(solution)}
-    result = solution.result
-    if result is None or solution.verdict is None:
+    if (verdict := solution.verdict) is None:
         return makers
+    epsilon = solution.parameters.epsilon
     return {
-        "factorisation-errors": lambda: plot_over_epsilon(
-            result, solution.disclosure, solution.parameters.epsilon
-        ),
+        "factorisation-errors": lambda: plot_over_epsilon(verdict.result, solution.disclosure, epsilon),
         **makers,
         "factorisation-buckets-rmse": lambda: plot_buckets(solution, "rmse"),
         "factorisation-buckets-recall": lambda: plot_buckets(solution, "recall"),
@@ -173,9 +171,9 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
 
 def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     """Plot differences of "rmse" or "recall" to uniform sampling by popularity, paired by seed."""
-    result, verdict = solution.result, solution.verdict
-    assert result is not None
+    verdict = solution.verdict
     assert verdict is not None
+    result = verdict.result
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
     labels, items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
     for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
@@ -216,9 +214,9 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     Returns:
         None if a model is missing, or has no coordinate besides the level.
     """
-    result, verdict = solution.result, solution.verdict
-    assert result is not None
+    verdict = solution.verdict
     assert verdict is not None
+    result = verdict.result
     reference = result.models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
     labels, best, items = label_buckets(solution.spreads), 0.0, list[Item]()

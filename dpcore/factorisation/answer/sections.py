@@ -18,6 +18,7 @@ from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer.solution import (
     FactorisationSolution,
+    Verdict,
     choose_share_settings,
     find_disclosure,
     judge,
@@ -35,7 +36,6 @@ LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
 """Measured: 0.72 GB with all of Python; 14 s of processor time, 4.5 of them to draw the ratings."""
 NUM_NEIGHBOURS = 6
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
-STOPPED_EARLY = "Stopped before the private models were done."
 
 
 def solve_beside_page(data: Dataset, parameters: FactorisationParameters) -> section.Solver:
@@ -98,13 +98,13 @@ def show_budget(answer: Answer, data: Dataset) -> section.Parts:
 def show_popularity(answer: Answer, data: Dataset) -> section.Parts:
     """Show the differences to uniform sampling by popularity."""
     solution: FactorisationSolution = answer.solution
-    if solution.result is None or solution.verdict is None:
+    if (verdict := solution.verdict) is None:
         yield section.Note(NOT_TRAINED)
         return
     measure = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
     yield answer.plots[f"factorisation-buckets-{measure}"]()
     yield section.Note(
-        f"Mean differences over {wording.counted(solution.result.study.repeats, 'seed')}, paired; whiskers are "
+        f"Mean differences over {wording.counted(verdict.result.study.repeats, 'seed')}, paired; whiskers are "
         f"95{wording.PERCENT} intervals. "
         + (
             "Recall of items rated in the test set among the top 20 (all, most rated) to 100 (rarest). In generated "
@@ -118,15 +118,15 @@ def show_popularity(answer: Answer, data: Dataset) -> section.Parts:
 
 def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
     """Show the items that are nearest to one item, under each model."""
-    solution: FactorisationSolution = answer.solution
-    result, verdict = solution.result, solution.verdict
+    verdict = answer.solution.verdict
     yield section.Fields(("item",))
     item_names = None
     if answer.parameters.source is RatingSource.DATA:
         item_names = yield section.ItemNames("item")
-    if result is None or verdict is None:
+    if verdict is None:
         yield section.Note(NOT_TRAINED)
         return
+    result: StudyResult = verdict.result
     if not result.models:
         yield section.Note("*Train again* shows them: this training was stored with its errors only.")
         return
@@ -148,7 +148,7 @@ def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
         f"at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
     yield section.Table(columns, "The nearest items under each model", key="factorisation_neighbours")
-    if (plot := plots.plot_nearest_items(solution)) is not None:
+    if (plot := plots.plot_nearest_items(answer.solution)) is not None:
         yield section.Figures((plot,), titled=True)
     yield section.Label()
 
@@ -202,18 +202,21 @@ def show_choices(answer: Answer, data: Dataset) -> section.Parts:
             f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
             "the items at 100 on the rarest to 20 on the most chosen."
         )
-        yield _tabulate_models(result, verdict.index)
+        yield _tabulate_models(verdict)
     yield section.Label()
 
 
-def _tabulate_models(result: StudyResult, epsilon_index: int) -> section.Table:
+def _tabulate_models(verdict: Verdict) -> section.Table:
     """Tabulate error or recall of each model, over all items and in each bucket."""
-    kinds, buckets, measure = result.study.models, ("All", *plots.BUCKET_NAMES), result.study.main_measure
-    means = np.array([result.summarise(kind).mean[epsilon_index] for kind in kinds])
+    result, buckets = verdict.result, ("All", *plots.BUCKET_NAMES)
+    kinds, measure = result.study.models, result.study.main_measure
+    means = np.array([result.summarise(kind).mean[verdict.index] for kind in kinds])
     columns = {"Model": [kind.value for kind in kinds], **dict(zip(buckets, means.T.tolist(), strict=True))}
     name, number_format = {"rmse": ("Test error", "%.4f"), "recall": ("Recall", "%.3f")}[measure]
-    alt = f"{name} of each model, over all items and by popularity"
-    formats = dict.fromkeys(buckets, number_format)
+    alt, formats = (
+        f"{name} of each model, over all items and by popularity",
+        dict.fromkeys(buckets, number_format),
+    )
     return section.Table(columns, alt, formats, key=f"factorisation_table_{measure}")
 
 
@@ -240,12 +243,11 @@ def show_large(answer: Answer, data: Dataset) -> section.Parts:
     )
     if result is None:
         return
-    verdict = judge(result, parameters.epsilon)
-    if verdict is None:
-        yield section.Note(STOPPED_EARLY, "stop_circle")
+    if (verdict := judge(result, parameters.epsilon)) is None:
+        yield section.Note("Stopped before the private models were done.", "stop_circle")
         return
     yield f"**{words.write_verdict(verdict)}**"
-    yield _tabulate_models(result, verdict.index)
+    yield _tabulate_models(verdict)
     yield section.Note(
         f"Test error (RMSE) at ε = {wording.entered(verdict.epsilon)}, over all items and by fifths of the items from "
         "rare to popular."

@@ -24,6 +24,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Provenance, round_up_to_float
 from dpcore.common.strict_json import certificate_fields
+from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import plots, sections, words
 from dpcore.per_group.answer.error_map import Pair
@@ -54,7 +55,7 @@ QUANTITIES = {
 def write_forms(solution: PerGroupSolution, data: Dataset) -> CodeChoice | None:
     """Write programs for the best pair, then for the bounds on whole vectors; None for private groups."""
     parameters = solution.parameters
-    if parameters.selection.private:  # The programs release every group of a public list.
+    if parameters.selection.is_private:  # The programs release every group of a public list.
         return None
     pair, forms = solution.pair, []
     if pair is not None:
@@ -138,7 +139,9 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
             "user's groups."
         )
     has = (
-        "has" if solution.choice.settled and solution.choice.certificate is not None else "was found that has"
+        "has"
+        if solution.choice.is_settled and solution.choice.certificate is not None
+        else "was found that has"
     )
     no_release = (
         f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds {has} a smaller {objective} than releasing "
@@ -149,7 +152,7 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
         f"The {STATISTICS[p.statistic]} every group was released", p.epsilon, p.neighbours, delta
     )
     groups = "The list of groups is public, and the budget is for all groups together."
-    if p.selection.private:
+    if p.selection.is_private:
         assert p.selection_delta is not None
         groups = (
             f"Groups were selected privately by {RULES[p.selection]}, which spent "
@@ -235,12 +238,12 @@ def build_answer(
         title += ", about"
     plots_by_name = {"per-group-error": lambda: plots.plot_pair_errors(solution, disclosure, title)}
     answer = Answer(
-        headline=words.headline(solution),
-        detail=words.detail(solution, data),
-        numbers=words.numbers(solution),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution, data),
+        numbers=words.list_numbers(solution),
         assumptions=words.list_assumptions(solution),
         disclosure=disclosure,
-        facts=words.facts(solution, data),
+        facts=words.list_facts(solution, data),
         parameters=parameters,
         solution=solution,
         plots=plots_by_name,
@@ -255,7 +258,12 @@ def build_answer(
             "num_pairs": int(sizes.pairs.sum()),
             "num_groups": solution.problem.num_groups,
         }
-        answer = replace(answer, sections={BEHIND: sections.describe_inputs})
+        files = {"pair_distribution.json": lambda: group_pairs.to_text(data)}
+        answer = replace(
+            answer,
+            sections={BEHIND: sections.describe_inputs},
+            files=files if group_pairs.fits_in_file(sizes) else {},
+        )
     else:
         pairs, facet = solution.problem.pairs, solution.facet
         facts = {
@@ -267,10 +275,10 @@ def build_answer(
         }
         answer = replace(
             answer,
-            proofs=words.proofs(solution),
+            proofs=words.list_proofs(solution),
             code=write_forms(solution, data),
             near_optimal=words.describe_near_optimal(solution),
-            error_parts=words.error_parts(solution),
+            error_parts=words.list_error_parts(solution),
             sections=sections.build_sections(solution),
             plots=plots_by_name | _list_plots(solution, disclosure),
         )
@@ -332,8 +340,8 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
                 **certificate_fields(vector.certificate),
             }
     if (selected := solution.selected) is not None:
-        released = 0.0 if selected.pair is None else selected.pair.expected_groups
-        details["groups_released_on_average"] = released
+        num_released = 0.0 if selected.pair is None else selected.pair.expected_groups
+        details["groups_released_on_average"] = num_released
         if (best := selected.vector) is not None:
             details["scaled_users"] = {
                 "rule": best.rule.value,

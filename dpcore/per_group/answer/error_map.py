@@ -170,8 +170,8 @@ def evaluate(
     budgets = budgets[(budgets >= 10.0 * EPSILON_RANGE[0]) & (budgets <= EPSILON_RANGE[1])]
 
     def trace(outcomes: list[SelectedGroups]) -> OverEpsilon:
-        parts = [(groups.expected_groups, *split_error(problem, groups)) for groups in outcomes]
-        return OverEpsilon(budgets, *np.array(parts).T)
+        rows = [(groups.expected_groups, *split_error(problem, groups)) for groups in outcomes]
+        return OverEpsilon(budgets, *np.array(rows).T)
 
     curve = vector_curve = None
     if pair is not None and not should_stop():
@@ -180,10 +180,10 @@ def evaluate(
         vector_curve = trace([_evaluate_vector(selection, vector, budget) for budget in budgets])
     return SelectionSolution(
         users=np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries),
-        pair=None if pair is None else selection.groups(pair.max_groups, pair.max_amount),
+        pair=None if pair is None else selection.evaluate_groups(pair.max_groups, pair.max_amount),
         vector=vector,
         vector_groups=None if vector is None else _evaluate_vector(selection, vector, epsilon),
-        tuner_groups=None if tuner is None else selection.groups(tuner.max_groups, tuner.max_amount),
+        tuner_groups=None if tuner is None else selection.evaluate_groups(tuner.max_groups, tuner.max_amount),
         over_epsilon=curve,
         vector_over_epsilon=vector_curve,
     )

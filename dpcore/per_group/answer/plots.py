@@ -94,12 +94,17 @@ def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> s
 
 
 def _name_error_unit(parameters: PerGroupParameters) -> str:
-    return "share of the group's size" if parameters.objective.relative else _name_unit(parameters.statistic)
+    return (
+        "share of the group's size" if parameters.objective.is_relative else _name_unit(parameters.statistic)
+    )
 
 
-def _build_axis(name: str, unit: str, values: FloatArray, *more: float) -> Axis:
+def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float) -> Axis:
     """Build an axis that holds all values."""
-    low, high = min(float(values.min()), *more, np.inf), max(float(values.max()), *more, 0.0)
+    low, high = (
+        min(float(values.min()), *marked_values, np.inf),
+        max(float(values.max()), *marked_values, 0.0),
+    )
     number_format = "," if name in (GROUPS_AXIS, USERS_AXIS) else ",.3~g"
     return Axis(name, unit, (low, max(high, low * 1.5)), number_format=number_format)
 
@@ -294,7 +299,7 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
     initial_groups, initial_amount = float(columns["max_groups"][best]), float(columns["max_amount"][best])
     if pair := solution.own_pair or solution.pair:
         initial_groups, initial_amount = float(pair.max_groups), pair.max_amount
-    parts = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
+    error_parts = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
     amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
     group_column, amount_column = (
         Column("max_groups", error_map.groups),
@@ -314,34 +319,34 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
         first.initial_value,
         first.field,
         first.is_integer,
-        parts=parts,
+        parts=error_parts,
         users=_sample_users(solution, is_swapped),
-        dots=_build_dots(solution, columns["error"], parts),
+        dots=_build_dots(solution, columns["error"], error_parts),
         second=second,
     )
 
 
-def _build_dots(solution: PairSolution, errors: FloatArray, parts: Mapping[str, FloatArray]) -> Dots:
+def _build_dots(solution: PairSolution, errors: FloatArray, error_parts: Mapping[str, FloatArray]) -> Dots:
     """Build dots: one is a group's number whose error has the size of the objective.
 
     Its bias, its sampling and its noise are the roots of their mean squares over the groups, so that the dots' mean
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
-    without known parts, as that of a ratio, is drawn as one normal variable of its size.
+    without known error_parts, as that of a ratio, is drawn as one normal variable of its size.
     """
     unit, noise = _name_error_unit(solution.parameters), solution.parameters.noise
     # The mean magnitude of noise of standard deviation 1.
     magnitude = noise.mean_magnitude / math.sqrt(noise.unit_variance)
     return Dots(
-        parts.get(BIAS),
-        parts[NOISE] * magnitude if parts else None,
+        error_parts.get(BIAS),
+        error_parts[NOISE] * magnitude if error_parts else None,
         draw_unit_noise(noise),
         Spread.ROOT_MEAN_SQUARE,
         MAX_ERRORS * solution.pair_error,
         unit if unit in ("rows", "users") else "",
-        parts.get(SAMPLING, errors),
+        error_parts.get(SAMPLING, errors),
         draw_normal(noise),
         # Of an error whose parts are not known the size alone is drawn, and the line above the dots says so.
-        unit_name="groups" if parts else "errors of this size",
+        unit_name="groups" if error_parts else "errors of this size",
     )
 
 

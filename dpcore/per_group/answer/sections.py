@@ -47,23 +47,23 @@ def choose_pair(data: Dataset, parameters: PerGroupParameters) -> PerGroupSoluti
 def solve_beside_page(data: Dataset, parameters: PerGroupParameters) -> Solver:
     """Find the best pair, at once if that is short; until then the answer before stands."""
     num_pairs = 0 if data.pairs is None else data.pairs.user_codes.size
-    most = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
-    if data.pairs is None or not (parameters.selection.private or num_pairs > most):
+    short = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
+    if data.pairs is None or not (parameters.selection.is_private or num_pairs > short):
         solution = yield Cached(choose_pair, (data, parameters), kept=8)
         return Found(solution)
     yield Cached(check, (data, parameters))
     doing = "Looking for the best pair"
-    found: Found = yield Search(
+    state: Found = yield Search(
         "job",
         parameters,
-        lambda tell, stop: solve(data, parameters, tell, stop),
+        lambda progress, should_stop: solve(data, parameters, progress, should_stop),
         doing,
         heavy=num_pairs >= HEAVY,
         doing_at={
             Stage.EARLIER: f"{doing}. Until it is found, the answer to what was asked before stands here"
         },
     )
-    return found
+    return state
 
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
@@ -88,25 +88,25 @@ def show_scaling(answer: Answer, data: Dataset) -> Parts:
 
 def show_survival(answer: Answer, data: Dataset) -> Parts:
     """Show which groups are released, and what they and the lost ones add to the error."""
-    yield "\n".join(f"- {sentence}" for sentence in words.survival_sentences(answer.solution))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_survival(answer.solution))
     if "per-group-survival" not in answer.plots:
         return
     yield answer.plots["per-group-survival"]()
-    yield from _say_sampled(answer, "users")
+    yield from _describe_sample(answer, "users")
     if over_epsilon := [[plot()] for key, plot in answer.plots.items() if key.endswith("over-epsilon")]:
         yield Columns(tuple(over_epsilon))
 
 
 def show_groups(answer: Answer, data: Dataset) -> Parts:
     """Show every group's error against its size."""
-    yield "\n".join(f"- {sentence}" for sentence in words.group_sentences(answer.solution))
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_groups(answer.solution))
     yield answer.plots["per-group-sizes"]()
-    yield from _say_sampled(answer, "sizes")
+    yield from _describe_sample(answer, "sizes")
 
 
-def _say_sampled(answer: Answer, over: str) -> Parts:
+def _describe_sample(answer: Answer, basis: str) -> Parts:
     if answer.solution.problem.pairs.num_entries > MOST_POINTS:
-        yield Note(f"{MOST_POINTS:,} groups are drawn, evenly spread over their {over}.")
+        yield Note(f"{MOST_POINTS:,} groups are drawn, evenly spread over their {basis}.")
 
 
 def build_sections(solution: PerGroupSolution) -> Sections:

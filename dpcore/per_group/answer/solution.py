@@ -14,27 +14,20 @@ from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
+from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
-from dpcore.per_group.means import best_mean_pair, mean_error, mean_squares, useful_size
-from dpcore.per_group.moments import ErrorParts, error_parts, moments, pair_error
+from dpcore.per_group.means import best_mean_pair, compute_mean_squares, find_useful_size, mean_error
+from dpcore.per_group.moments import ErrorParts, compute_moments, error_parts, pair_error
 from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
 from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups, parts_by_groups
-from dpcore.per_group.private_pair import MAX_PAIRS, tuner_pick
+from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
-from dpcore.per_group.whole_vector import (
-    VectorChoice,
-    VectorRule,
-    best_cap,
-    best_radial,
-    keep_amounts,
-    vector_error,
-)
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Points of the map along groups and amounts; each amount costs one pass over the pairs."""
@@ -139,8 +132,8 @@ class PerGroupSolution(PairSolution):
 
     problem: PerGroupProblem
     facet: Pairs
-    cap: VectorChoice | None = None
-    radial: VectorChoice | None = None
+    cap: whole_vector.VectorChoice | None = None
+    radial: whole_vector.VectorChoice | None = None
     near_optimal: tuple[int, int] | None = None
     selected: error_map.SelectionSolution | None = None
 
@@ -161,7 +154,7 @@ class PerGroupSolution(PairSolution):
         return "" if is_count else self.facet.value_column
 
     @property
-    def scaled(self) -> VectorChoice | SelectedVector | None:
+    def scaled(self) -> whole_vector.VectorChoice | SelectedVector | None:
         """Return the better of cap and radial clip, or None if no bound on whole vectors was found."""
         if self.selected is not None:
             return self.selected.vector
@@ -190,8 +183,8 @@ class PerGroupSolution(PairSolution):
         if pair is None:
             return np.abs(problem.centred_means if self.is_mean else problem.totals)
         if self.is_mean:
-            return np.sqrt(mean_squares(problem, pair.max_groups, int(pair.max_amount)))
-        return np.sqrt(moments(problem, pair.max_groups, pair.max_amount).mean_squares)
+            return np.sqrt(compute_mean_squares(problem, pair.max_groups, int(pair.max_amount)))
+        return np.sqrt(compute_moments(problem, pair.max_groups, pair.max_amount).mean_squares)
 
     @cached_property
     def errors_scaled(self) -> FloatArray | None:
@@ -201,14 +194,14 @@ class PerGroupSolution(PairSolution):
             return None if groups is None else np.sqrt(groups.mean_squares)
         if (best := self.scaled) is None:
             return None
-        kept = keep_amounts(self.problem, best.rule, best.max_norm)
-        missing = self.problem.per_group(self.problem.amounts - kept)
+        kept_amounts = whole_vector.keep_amounts(self.problem, best.rule, best.max_norm)
+        missing = self.problem.per_group(self.problem.amounts - kept_amounts)
         return np.hypot(missing, float(self.parameters.norm_noise(best.max_norm)))
 
     @cached_property
     def useful_mean_size(self) -> float | None:
         """Return the rows of a group from which its own mean is better than one mean for all; None if there is none."""
-        return useful_size(self.problem, self.errors) if self.is_mean and self.pair is not None else None
+        return find_useful_size(self.problem, self.errors) if self.is_mean and self.pair is not None else None
 
     @cached_property
     def norm_curves(self) -> NormCurves:
@@ -222,8 +215,8 @@ class PerGroupSolution(PairSolution):
         points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
         norms = np.unique(np.r_[np.geomspace(min(centres) / 30.0, max(centres) * 30.0, points), best_norms])
         cap, radial = (
-            np.array([vector_error(problem, rule, float(t)) for t in norms])
-            for rule in (VectorRule.CAP, VectorRule.RADIAL)
+            np.array([whole_vector.vector_error(problem, rule, float(t)) for t in norms])
+            for rule in (whole_vector.VectorRule.CAP, whole_vector.VectorRule.RADIAL)
         )
         return NormCurves(norms, cap, radial)
 
@@ -282,7 +275,7 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundCompa
     """
     if data.pairs is None:
         return "This needs a group in each row, and these data have none."
-    if parameters.selection.private:
+    if parameters.selection.is_private:
         return "Where groups are selected privately, the tab on that selection has the curves over ε."
     pairs = build_pairs(data, parameters)
 
@@ -332,7 +325,7 @@ def solve(
     problem = PerGroupProblem(build_pairs(data, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
-    selection = Selection(problem) if parameters.selection.private else None
+    selection = Selection(problem) if parameters.selection.is_private else None
     facet = None if is_mean or selection else SortedPairs.from_problem(problem)
     progress(0.1)
     if selection is not None:
@@ -358,11 +351,12 @@ def solve(
         amount = choice.max_amount if statistic.is_integer else round_up(choice.max_amount)
         pair = evaluate(choice.max_groups, amount)
     progress(0.7)
-    if selection is None and statistic.non_negative:
+    if selection is None and statistic.is_non_negative:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
-        cap, radial = best_cap(problem, tolerance=tolerance, should_stop=should_stop), best_radial(problem)
-    if statistic.non_negative and num_pairs <= MAX_PAIRS and not should_stop():
-        tuner = evaluate(*tuner_pick(problem, None if selection is None else selection.keep_probability))
+        cap = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
+        radial = whole_vector.best_radial(problem)
+    if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
+        tuner = evaluate(*pick_as_tuner(problem, None if selection is None else selection.keep_probability))
     if parameters.own_groups is not None and parameters.own_amount is not None:
         own_pair = evaluate(int(parameters.own_groups), float(parameters.own_amount))
     progress(0.8)
@@ -427,18 +421,18 @@ def solve_by_distribution(data: Dataset, parameters: PerGroupParameters) -> Dist
         l0, linf = int(parameters.own_groups), float(parameters.own_amount)
         own_pair = Pair(l0, linf, problem.error(l0, linf))
     groups, amounts = (
-        np.unique(np.r_[space_evenly(int(most), count), best or 1]).astype(np.float64)
-        for most, count, best in (
+        np.unique(np.r_[space_evenly(int(largest), count), best or 1]).astype(np.float64)
+        for largest, count, best in (
             (data.pair_sizes.groups.max(), SUMMARY_COLUMNS, choice.max_groups),
             (problem.amounts.max(), SUMMARY_ROWS, choice.max_amount),
         )
     )
-    parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
+    error_parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
     return DistributionSolution(
         problem=problem,
         choice=choice,
         pair=pair,
         own_pair=own_pair,
-        map=ErrorMap(groups, amounts, *np.moveaxis(parts, -1, 0)),
+        map=ErrorMap(groups, amounts, *np.moveaxis(error_parts, -1, 0)),
         limits=limits,
     )

@@ -53,7 +53,7 @@ def format_pair(parameters: PerGroupParameters, max_groups: int, max_amount: flo
 
 def format_error(parameters: PerGroupParameters, error: float) -> str:
     """Format an error with its unit: per cent, rows, users, or a number without a unit."""
-    if parameters.objective.relative:
+    if parameters.objective.is_relative:
         return wording.percent(error)
     name = {Statistic.ROWS: "row", Statistic.USERS: "user"}.get(parameters.statistic)
     return wording.number(error) if name is None else wording.counted(float(f"{error:.3g}"), name)
@@ -71,7 +71,7 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
         "The errors are those on the very data given, averaged over the noise and the random choice of groups",
         "The bounds are taken as public. If they were computed from private data, ε does not cover that",
     ]
-    if parameters.selection.private:
+    if parameters.selection.is_private:
         sentences[1] = (
             "Groups are selected by how many users keep them in their sample; a group that is not released "
             "counts as 0, so that its error is its size"
@@ -107,7 +107,7 @@ def instruct_to_bound(solution: AnySolution) -> str:
     return f"Keep at most {groups} of each user, and {amount} in each{either_side}"
 
 
-def headline(solution: AnySolution) -> str:
+def write_headline(solution: AnySolution) -> str:
     """Return the recommendation in one sentence: the best pair of bounds, or the alternative if there is none."""
     is_summary = isinstance(solution, DistributionSolution)
     if solution.pair is not None:
@@ -118,9 +118,9 @@ def headline(solution: AnySolution) -> str:
     epsilon, parameters = wording.entered(solution.parameters.epsilon), solution.parameters
     result = "the middle of the range" if parameters.statistic is Statistic.MEAN else "0"
     alternative = (
-        "publishing no group" if parameters.selection.private else f"publishing {result} in every group"
+        "publishing no group" if parameters.selection.is_private else f"publishing {result} in every group"
     )
-    if not solution.choice.settled:
+    if not solution.choice.is_settled:
         return (
             f"No pair was found at ε = {epsilon} that errs less than {alternative}. "
             "The search does not rule one out."
@@ -129,50 +129,40 @@ def headline(solution: AnySolution) -> str:
     return f"Release nothing at ε = {epsilon}: no {candidates} errs less than {alternative}."
 
 
-def numbers(solution: AnySolution) -> tuple[Number, ...]:
+def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: the pair and its error, the released private groups, and the bound on whole vectors."""
-    parameters, pair = solution.parameters, solution.pair
+    parameters, pair, choice = solution.parameters, solution.pair, solution.choice
     objective_help = f"The {OBJECTIVES[parameters.objective]}."
-    counts_users = parameters.statistic is Statistic.USERS
-    pair_text, copied = "none" if solution.choice.settled else "none found", ""
+    error_text = format_error(parameters, solution.pair_error)
+    pair_label, pair_text, copied, pair_help = (
+        "Best pair",
+        "none" if choice.is_settled else "none found",
+        "",
+        "",
+    )
+    error_label, comparison = "Error of publishing nothing", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
-        copied = f"{pair.max_groups}" if counts_users else f"{pair.max_groups}, {pair.max_amount:.12g}"
-    error_text = format_error(parameters, solution.pair_error)
+        pair_label, copied = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
+        if parameters.statistic is Statistic.USERS:
+            pair_label, copied = "Best bound", f"{pair.max_groups}"
+        pair_help = "Upper bounds on groups per user, and on what a user adds to a group."
+        error_label = "Error of the pair"
+        comparison = f"({wording.change(solution.pair_error, choice.error_of_nothing)} than no release)"
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=copied),
             Number("Error, about", error_text, "", objective_help),
         )
-    pair_label, pair_help = "Best pair", ""
-    error_label, comparison = "Error of publishing nothing", ""
-    if pair is not None:
-        pair_label = "Best bound" if counts_users else "Best pair of bounds"
-        pair_help = "Upper bounds on groups per user, and on what a user adds to a group."
-        error_label = "Error of the pair"
-        comparison = (
-            f"({wording.change(solution.pair_error, solution.choice.error_of_nothing)} than no release)"
-        )
+    error, text = solution.pair_error, error_text
     entries = [
         Number(pair_label, pair_text, "", pair_help, clipboard_text=copied),
-        Number(
-            error_label,
-            error_text,
-            comparison,
-            objective_help,
-            value=solution.pair_error,
-            clipboard_text=error_text,
-        ),
+        Number(error_label, text, comparison, objective_help, value=error, clipboard_text=text),
     ]
     selected = solution.selected
     if selected is not None and selected.pair is not None:
-        entries.append(
-            Number(
-                "Groups released",
-                wording.number(selected.pair.expected_groups),
-                f"of {solution.num_groups:,}, on average with the pair",
-            )
-        )
+        note = f"of {solution.num_groups:,}, on average with the pair"
+        entries.append(Number("Groups released", wording.number(selected.pair.expected_groups), note))
     if (scaled := solution.scaled) is not None:
         name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
         note = f"{wording.change(scaled.error, solution.pair_error)} than the pair"
@@ -189,16 +179,16 @@ _NORM_HELP = (
 )
 
 
-def error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
+def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     """Return the parts of the error of the best pair; their squares add up to its square."""
-    if (parts := solution.error_parts) is None:
+    if (split := solution.error_parts) is None:
         return ()
-    values = {BIAS: parts.clipped + parts.left_out, SAMPLING: parts.sampling, NOISE: parts.noise}
-    roots = {name: math.sqrt(parts.total * max(value, 0.0)) for name, value in values.items()}
+    values = {BIAS: split.clipped + split.left_out, SAMPLING: split.sampling, NOISE: split.noise}
+    roots = {name: math.sqrt(split.total * max(value, 0.0)) for name, value in values.items()}
     return build_error_parts(roots, wording.number)
 
 
-def detail(solution: AnySolution, data: Dataset) -> str:
+def write_detail(solution: AnySolution, data: Dataset) -> str:
     """Build the sentences that qualify the headline."""
     sentences = []
     if isinstance(solution, DistributionSolution):
@@ -232,14 +222,14 @@ def _compare_means(solution: PerGroupSolution) -> str:
 
 
 def _warn_of_leak(parameters: PerGroupParameters) -> str:
-    is_selected = parameters.selection.private
+    is_selected = parameters.selection.is_private
     if parameters.num_groups is None and not is_selected:
         return standard.warn_of_leak(
             "the groups and the pair were",
             remedy="The set of groups can tell who is in the data: enter how many are on a public list, or select "
             "groups privately (*More settings*).",
         )
-    if parameters.statistic.non_negative and not is_selected:
+    if parameters.statistic.is_non_negative and not is_selected:
         return standard.warn_of_leak("this pair was")
     return standard.warn_of_leak("this pair was", remedy="Choose it without these data.")
 
@@ -273,7 +263,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     return standard.write_range(*solution.near_optimal, "group", objective=objective)
 
 
-def facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
+def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     """Build the facts behind the pair, one sentence each."""
     if isinstance(solution, DistributionSolution):
         search_text = solution.choice.stop_reason.partition(". ")[0]
@@ -281,13 +271,13 @@ def facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     parameters, pair, selected = solution.parameters, solution.pair, solution.selected
     pair_error = solution.pair_error
     facts = {} if selected is None else _list_selection_facts(solution, selected)
-    if (parts := solution.error_parts) is not None:
+    if (split := solution.error_parts) is not None:
         facts["What the error consists of"] = _list_shares(
             {
-                "amounts above their bound": parts.clipped,
-                "groups beyond theirs": parts.left_out,
-                "the random choice of groups": parts.sampling,
-                "noise": parts.noise,
+                "amounts above their bound": split.clipped,
+                "groups beyond theirs": split.left_out,
+                "the random choice of groups": split.sampling,
+                "noise": split.noise,
             }
         )
     if pair is not None:
@@ -317,18 +307,20 @@ def facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
         clamped = " The error is that about the means of the clamped values." if outside.num_outside else ""
         facts["Values outside the range"] = sentence + clamped
     facts[noise_error.NAME] = _describe_users(solution)
-    for name, other in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
-        if other is not None:
-            facts[f"{name}, {wording.number(other.max_groups)} × {wording.number(other.max_amount)}"] = (
-                f"error {format_error(parameters, other.error)}, {wording.change(other.error, pair_error)} "
-                "compared with the best."
+    for name, compared_pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
+        if compared_pair is not None:
+            bounds = (
+                f"{wording.number(compared_pair.max_groups)} × {wording.number(compared_pair.max_amount)}"
             )
+            error_text = format_error(parameters, compared_pair.error)
+            change = wording.change(compared_pair.error, pair_error)
+            facts[f"{name}, {bounds}"] = f"error {error_text}, {change} compared with the best."
     return facts | {"Choose privately offers": _describe_private_choice(solution, data)}
 
 
-def _list_shares(parts: Mapping[str, float]) -> str:
-    total = sum(parts.values())
-    return ", ".join(f"{name} {wording.percent(part / total)}" for name, part in parts.items()) + "."
+def _list_shares(error_parts: Mapping[str, float]) -> str:
+    total = sum(error_parts.values())
+    return ", ".join(f"{name} {wording.percent(part / total)}" for name, part in error_parts.items()) + "."
 
 
 def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
@@ -362,7 +354,7 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
 def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
     """Describe which bounds *Choose privately* offers for these parameters."""
     parameters = solution.parameters
-    if not parameters.statistic.non_negative or parameters.selection.private:
+    if not parameters.statistic.is_non_negative or parameters.selection.is_private:
         return "no pair: one is drawn for counts and for sums of amounts of at least 0, on a public list of groups."
     text = (
         "the pair, with one ε for both numbers. It is drawn for the least sum of all groups' mean absolute errors; the "
@@ -384,7 +376,7 @@ def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
     )
 
 
-def proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
+def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
     """Return the certificates of pair, cap and radial clip, each with its stop reason."""
     choices = (("Pair", solution.choice), ("One level", solution.cap), ("Scaling", solution.radial))
     return tuple(
@@ -402,7 +394,7 @@ def describe_data(solution: AnySolution, data: Dataset) -> str:
     else:
         pairs = solution.problem.pairs
         num_pairs, num_groups, column = pairs.num_pairs, pairs.num_groups, solution.facet.label
-    action = "in the data" if solution.parameters.selection.private else "released"
+    action = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [
         f"{wording.counted(num_pairs, 'pair')} of a user and a group; {wording.counted(num_groups, 'group')} of "
         f"{wording.plain(column)} {action}."
@@ -415,7 +407,7 @@ def describe_data(solution: AnySolution, data: Dataset) -> str:
     return " ".join(sentences)
 
 
-def survival_sentences(solution: PerGroupSolution) -> list[str]:
+def describe_survival(solution: PerGroupSolution) -> list[str]:
     """Describe the expected number of released groups and their size, for each choice of bounds."""
     assert solution.selected is not None
     selected, sentences = solution.selected, []
@@ -437,11 +429,11 @@ def survival_sentences(solution: PerGroupSolution) -> list[str]:
         )
     if not sentences:
         no_better = "No bounds that were looked at err less than releasing no group."
-        sentences.append("Releasing no group errs least." if solution.choice.settled else no_better)
+        sentences.append("Releasing no group errs least." if solution.choice.is_settled else no_better)
     return sentences
 
 
-def group_sentences(solution: PerGroupSolution) -> list[str]:
+def describe_groups(solution: PerGroupSolution) -> list[str]:
     """Describe which groups have useful numbers."""
     if solution.is_mean:
         return [_compare_means(solution)]

@@ -195,7 +195,7 @@ def build_pair_request(
     Raises:
         InvalidInput: Something that was entered is out of its range.
     """
-    if not parameters.statistic.non_negative or parameters.selection.private:
+    if not parameters.statistic.is_non_negative or parameters.selection.is_private:
         return NO_PAIR
     if parameters.num_groups is None:
         return MissingInput(LIST_MISSING, ("num_groups",))
@@ -234,7 +234,7 @@ def select(
     amounts = amounts_of(data) if amounts is None else amounts
     column = column_of(request, data)
     if isinstance(problem, PrivatePairProblem):
-        return private_pair.choose(problem, _pairs_of(problem, amounts), charge, column)
+        return private_pair.choose_pair(problem, _pairs_of(problem, amounts), charge, column)
     histogram = amounts.histogram
     if request.number is Bounded.TOTAL:
         if amounts.totals is None:

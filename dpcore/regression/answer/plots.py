@@ -18,7 +18,7 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray, log_spaced
 from dpcore.regression import study
 from dpcore.regression.answer.solution import Method, RegressionSolution
-from dpcore.regression.draw import distinct_from
+from dpcore.regression.draw import make_distinct
 from dpcore.regression.estimate import ErrorTarget, Step, UserWeights
 from dpcore.regression.study import COLUMNS, Sweep
 
@@ -282,7 +282,7 @@ def plot_directions(solution: RegressionSolution, method: str) -> Plot:
     """Plot whose labels each coefficient rests on, under a method: a row of cells for every feature."""
     weights = solution.weights(method)
     assert weights is not None
-    names = distinct_from(solution.problem.feature_names, ("rows_of_user", "users"))
+    names = make_distinct(solution.problem.feature_names, ("rows_of_user", "users"))
     short_names = [name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…" for name in names]
     columns, ticks = tabulate_directions(weights, names), tuple(enumerate(short_names))
     shares = tuple(columns[name] for name in names)

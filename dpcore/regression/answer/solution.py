@@ -20,9 +20,9 @@ from dpcore.regression.estimate import (
     ErrorTarget,
     LinearEstimate,
     UserWeights,
-    ordinary_residual_variance,
-    prediction_error,
-    user_weights,
+    compute_prediction_error,
+    compute_user_weights,
+    estimate_residual_variance,
 )
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.regression.problem import RegressionProblem, build_rows
@@ -101,17 +101,17 @@ class RegressionSolution:
     @property
     def labels(self) -> FloatArray:
         """Return the labels as they enter the release, clipped."""
-        return self.parameters.clipped(table_of(self.data))
+        return self.parameters.clipped(get_table(self.data))
 
     @property
     def unit(self) -> str:
         """Return the name of the label, which stands for its unit."""
-        return table_of(self.data).label
+        return get_table(self.data).label
 
     @property
     def at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
-        weights = user_weights(self.problem, self.best_estimate).total
+        weights = compute_user_weights(self.problem, self.best_estimate).total
         return int(np.count_nonzero(weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
 
     @property
@@ -139,13 +139,15 @@ class RegressionSolution:
         """Return each user's weights under ``ours`` or ``no bound``, or else under one draw of the best cap."""
         estimates = {"ours": self.best_estimate, "no bound": self.no_cap}
         if method in estimates:
-            return user_weights(self.problem, estimates[method])
+            return compute_user_weights(self.problem, estimates[method])
         if self.caps is None:
             return None
-        return user_weights(self.problem, sample_limiting.draw(self.problem, self.caps.max_contributions))
+        return compute_user_weights(
+            self.problem, sample_limiting.draw_estimate(self.problem, self.caps.max_contributions)
+        )
 
 
-def table_of(data: Dataset) -> LabelledRows:
+def get_table(data: Dataset) -> LabelledRows:
     """Return the labels, features and owners.
 
     Raises:
@@ -159,7 +161,7 @@ def table_of(data: Dataset) -> LabelledRows:
 
 def count_clipped(data: Dataset, parameters: RegressionParameters) -> OutsideCounts:
     """Count the labels outside [L, U]."""
-    labels = table_of(data).labels
+    labels = get_table(data).labels
     below, above = (labels < parameters.lower, labels > parameters.upper)
     return OutsideCounts(int(below.sum()), int(above.sum()), labels.size, "label")
 
@@ -175,13 +177,13 @@ def _choose_draws(problem: RegressionProblem) -> int:
 
 def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
     """Return sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
-    table = table_of(data)
-    return ordinary_residual_variance(table.features, np.clip(table.labels, lower, upper))
+    table = get_table(data)
+    return estimate_residual_variance(table.features, np.clip(table.labels, lower, upper))
 
 
 def check_features(data: Dataset) -> RegressionProblem:
     """Check and sort features and owners, once for all parameters."""
-    return build_rows(table_of(data))
+    return build_rows(get_table(data))
 
 
 def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
@@ -203,9 +205,9 @@ def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionS
     variance = parameters.residual_variance
     if variance is None:
         variance = estimate_variance(data, parameters.lower, parameters.upper)
-    problem = parameters.problem(table_of(data), variance)
-    labels = parameters.clipped(table_of(data))
-    draws = sample_limiting.study(problem, labels, _choose_draws(problem))
+    problem = parameters.problem(get_table(data), variance)
+    labels = parameters.clipped(get_table(data))
+    draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
     return compute(data, parameters, problem, working_set.solve(problem), draws)
 
 
@@ -224,7 +226,7 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
     problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
     ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
-    labels = parameters.clipped(table_of(data))
+    labels = parameters.clipped(get_table(data))
     weights: Found = yield Search(
         "solve",
         parameters,
@@ -243,7 +245,9 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     caps: Found = yield Search(
         "caps",
         ends,
-        lambda tell, stop: sample_limiting.study(problem, labels, num_draws, progress=tell, should_stop=stop),
+        lambda tell, stop: sample_limiting.try_caps(
+            problem, labels, num_draws, progress=tell, should_stop=stop
+        ),
         "The answer is being computed",
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=ends,
@@ -273,12 +277,12 @@ def compute(
     stage: Stage = Stage.FINAL,
 ) -> RegressionSolution:
     """Build the solution from the results of the searches."""
-    caps = sample_limiting.curve(problem, draws) if draws.num_draws else None
-    no_cap = sample_limiting.all_rows(problem)
-    labels = parameters.clipped(table_of(data))
+    caps = sample_limiting.average_draws(problem, draws) if draws.num_draws else None
+    no_cap = sample_limiting.estimate_on_all_rows(problem)
+    labels = parameters.clipped(get_table(data))
 
     def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
-        squared_error = prediction_error(problem, estimate, labels)
+        squared_error = compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_error)
 
     note = "the least variance that any unbiased one has"
@@ -292,7 +296,7 @@ def compute(
         note = f"{lost} of {lost + kept} draws had dependent rows" if lost else "a bound of 1"
         methods["one row"] = Method("One row per user", note, *caps.list_errors(0))
     try:
-        averages = sample_limiting.user_averages(problem)
+        averages = sample_limiting.estimate_on_averages(problem)
         methods["averages"] = describe("User averages", "one averaged row per user", averages)
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"

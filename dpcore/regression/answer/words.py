@@ -19,7 +19,7 @@ from dpcore.common.privacy import Neighbours, format_rounded_up
 from dpcore.data.column_names import escape_formula
 from dpcore.regression.answer.solution import PROVED, Method, RegressionSolution, count_clipped
 from dpcore.regression.draw import Draw
-from dpcore.regression.estimate import ErrorTarget, coefficient_variances
+from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import DataSource
 
 WARN_CLIPPED = 0.05
@@ -213,7 +213,7 @@ def tabulate_release(solution: RegressionSolution, draw: Draw | None) -> dict[st
         columns["Released"] = values = draw.release.values
         columns |= {"95 % from": values - draw.half_widths, "95 % to": values + draw.half_widths}
     scale = estimate.noise.scale if draw is None else draw.release.scale
-    errors = np.sqrt(coefficient_variances(problem, estimate)) if draw is None else draw.standard_errors
+    errors = np.sqrt(compute_variances(problem, estimate)) if draw is None else draw.standard_errors
     columns |= {"Noise scale b": np.full(len(names), scale), "Standard error": errors}
     if solution.parameters.source is DataSource.GENERATED:
         columns["True (generated)"] = solution.parameters.generator.generate().coefficients

@@ -90,7 +90,7 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
         return replace(problem, epsilon=epsilon / CELLS)
 
     def error(epsilon: float, bounds: FloatArray) -> FloatArray:
-        return np.asarray(total.measured(problem_at(epsilon), bounds) / rows)
+        return np.asarray(total.measure_errors(problem_at(epsilon), bounds) / rows)
 
     def best(epsilon: float) -> tuple[float, float]:
         bound = total.optimal_bound(problem_at(epsilon))
@@ -116,7 +116,7 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
         problem=problem,
         errors=total.errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
         best=total.best_bound(problem),
-        near_optimal=total.bounds_within(problem),
+        near_optimal=total.find_near_optimal_bounds(problem),
         single_count_bound=total.optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from dpcore.answer.answer import (
@@ -81,14 +80,14 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
     points = yield Search(
         "job",
         replace(parameters.without("own_bound", "lower", "upper", "highest_total"), epsilon=1.0),
-        lambda tell, stop: simulate_strategies(
+        lambda progress, should_stop: simulate_strategies(
             problem,
             plots.choose_epsilons(problem.amounts, points_per_decade=2),
             plots.list_strategies(parameters.own_share),
             parameters.runs,
             parameters.seed,
-            tell,
-            stop,
+            progress,
+            should_stop,
         ),
         "Simulating",
         "Simulate",
@@ -145,21 +144,43 @@ def build_answer(
 
     Source: Amin et al. 2019, section 3.
     """
-    solved = solve(data, parameters) if solution is None else solution
-    return (
-        _build_signed(data, parameters, solved)
-        if isinstance(solved, SignedSolution)
-        else _build_nonnegative(data, parameters, solved)
+    if solution is None:
+        solution = solve(data, parameters)
+    if isinstance(solution, SignedSolution):
+        answer, release = _build_signed(data, parameters, solution), "sum of totals of both signs"
+        details, unused = _list_range_details(solution, parameters), {"measure", "own_bound"}
+    else:
+        answer = _build_nonnegative(data, parameters, solution)
+        release = "count of rows" if solution.problem.is_integer else "sum"
+        details, unused = _list_bound_details(solution), {"lower", "upper"}
+    answer = replace(
+        answer,
+        code=words.write_forms(solution, data, parameters),
+        parameters=parameters,
+        solution=solution,
+        setting=_setting(parameters, solution.unit.column or summed_column(data)),
+    )
+    return add_choice(
+        answer,
+        data,
+        release,
+        lambda: details,
+        question={
+            "neighbours": NEIGHBOURS.value,
+            "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
+        },
+        data={"column": solution.unit.column},
+        # These choose neither a bound nor a range.
+        left_out={"own_share", "runs", "seed", "highest_total"} | unused,
     )
 
 
 def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
-    parts = {
+    error_parts = {
         BIAS: float(solution.at_bound.bias),
         NOISE: float(solution.at_bound.noise_by(parameters.measure)),
     }
-    has_error = solution.choice.max_total > 0.0
-    answer = Answer(
+    return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, data),
         numbers=words.list_numbers(solution),
@@ -167,10 +188,7 @@ def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: Tot
         disclosure=data.provenance,
         facts=words.list_facts(solution, parameters.own_bound),
         proofs=(("Bound", solution.choice.certificate, solution.choice.stop_reason),),
-        code=words.write_forms(solution, data, parameters),
         near_optimal=words.describe_near_optimal(solution),
-        parameters=parameters,
-        solution=solution,
         plots={
             "total-error": lambda: plots.plot_errors(solution, data, parameters.own_bound),
             "total-measures": lambda: plots.plot_measures(solution, data),
@@ -179,33 +197,22 @@ def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: Tot
             ),
         },
         make_methods=lambda: words.write_methods(solution, data, parameters),
-        setting=_setting(parameters, solution.unit.column or summed_column(data)),
-        error_parts=build_error_parts(parts, solution.unit.amount) if has_error else (),
+        error_parts=build_error_parts(error_parts, solution.unit.amount) if solution.choice.max_total else (),
         sections=SECTIONS,
     )
-    release = "count of rows" if solution.problem.is_integer else "sum"
-    return _add_choice(answer, data, release, lambda: _list_bound_details(solution), {"lower", "upper"})
 
 
-def _add_choice(
-    answer: Answer,
-    data: Dataset,
-    release: str,
-    details: Callable[[], dict[str, object]],
-    left_out: set[str],
-) -> Answer:
-    return add_choice(
-        answer,
-        data,
-        release,
-        details,
-        question={
-            "neighbours": NEIGHBOURS.value,
-            "source": "Amin et al. 2019, Bounding User Contributions: A Bias-Variance Trade-off in DP, section 3",
-        },
-        data={"column": answer.solution.unit.column},
-        # These choose neither a bound nor a range.
-        left_out={"own_share", "runs", "seed", "highest_total"} | left_out,
+def _build_signed(data: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
+    return Answer(
+        headline=words.write_signed_headline(solution),
+        detail=words.write_signed_detail(solution, data),
+        numbers=words.list_signed_numbers(solution),
+        assumptions=SIGNED_ASSUMPTIONS,
+        disclosure=data.provenance,
+        facts=words.list_signed_facts(solution, parameters),
+        plots={"total-signed": lambda: plots.plot_signed(solution, data, parameters)},
+        make_methods=lambda: words.write_signed_methods(solution, data, parameters),
+        sections=SIGNED_SECTIONS,
     )
 
 
@@ -251,28 +258,6 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
         noise=parameters.mechanism,
         delta=parameters.delta,
         measure=parameters.measure,
-    )
-
-
-def _build_signed(data: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
-    answer = Answer(
-        headline=words.write_signed_headline(solution),
-        detail=words.write_signed_detail(solution, data),
-        numbers=words.list_signed_numbers(solution),
-        assumptions=SIGNED_ASSUMPTIONS,
-        disclosure=data.provenance,
-        facts=words.list_signed_facts(solution, parameters),
-        code=words.write_forms(solution, data, parameters),
-        parameters=parameters,
-        solution=solution,
-        plots={"total-signed": lambda: plots.plot_signed(solution, data, parameters)},
-        make_methods=lambda: words.write_signed_methods(solution, data, parameters),
-        setting=_setting(parameters, solution.unit.column),
-        sections=SIGNED_SECTIONS,
-    )
-    release = "sum of totals of both signs"
-    return _add_choice(
-        answer, data, release, lambda: _list_range_details(solution, parameters), {"measure", "own_bound"}
     )
 
 

@@ -23,11 +23,10 @@ from dpcore.dataset import Dataset
 from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters
-from dpcore.total.signed import lacking
+from dpcore.total.signed import compute_shortfall
 from dpcore.total.strategies import (
     BEST,
-    MEDIAN,
-    NINETY_FIVE,
+    PAPER_STRATEGIES,
     Strategy,
     StrategyCurves,
     StrategyPoints,
@@ -105,7 +104,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
         items.append(mark)
     if own_bound and (own_error := solution.own_error(parameters)) is not None:
         items.append(Mark("Your own bound, on either side", own_bound, own_error, Style.ENTERED, "square"))
-    columns["missing"], handle = lacking(solution.totals, solution.bounds), None
+    columns["missing"], handle = compute_shortfall(solution.totals, solution.bounds), None
     # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
     if clipped.low == -clipped.high < 0.0:
         sizes, users = np.unique(np.abs(solution.totals), return_counts=True)
@@ -212,18 +211,9 @@ def _describe(solution: TotalSolution) -> str:
     )
 
 
-STRATEGY_STYLES: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("best", "circle", {"style": Style.TOTAL}),
-    ("median", "square", {"style": Style.SAMPLING, "width": 2.0}),
-    ("quantile_95", "diamond", {"style": Style.SMOOTH, "dash": "dash", "width": 2.0}),
-    ("own_quantile", "triangle-up", {"style": Style.PRIVACY, "dash": "dashdot", "width": 2.0}),
-)
-"""Column, symbol and line of each of `list_strategies`."""
-
-
 def list_strategies(share: float) -> tuple[Strategy, ...]:
     """List the paper's three ways to choose T, and a quantile of the person's own."""
-    return BEST, MEDIAN, NINETY_FIVE, Strategy(share)
+    return *PAPER_STRATEGIES, Strategy(share)
 
 
 def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
@@ -259,11 +249,12 @@ def plot_strategies(
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for row, strategy in enumerate(curves.strategies):
-        key, name = _make_key(strategy, row), _name_strategy(curves, row)
-        _, symbol, line = STRATEGY_STYLES[row]
-        columns[f"{key}_bound"] = curves.bounds[row]
-        columns[f"{key}_relative_error"] = curves.relative_error[row]
-        items.append(Curve(name, epsilons, curves.relative_error[row], **line))
+        name, width = _name_strategy(curves, row), None if strategy is BEST else WIDTH
+        columns[f"{strategy.column}_bound"] = curves.bounds[row]
+        columns[f"{strategy.column}_relative_error"] = curves.relative_error[row]
+        items.append(
+            Curve(name, epsilons, curves.relative_error[row], strategy.style, dash=strategy.dash, width=width)
+        )
         if points is not None and strategy in points.strategies:
             errors, margin = points.relative_error[row], 2.0 * points.standard_error[row]
             ends = errors - margin, errors + margin
@@ -272,10 +263,10 @@ def plot_strategies(
                     f"{name}, simulated",
                     points.epsilons,
                     errors,
-                    line["style"],
+                    strategy.style,
                     *ends,
                     is_unnamed=True,
-                    symbol=symbol,
+                    symbol=strategy.symbol,
                     size=7,
                 )
             )
@@ -313,18 +304,12 @@ def _name_strategy(curves: StrategyCurves, row: int) -> str:
     return name if strategy.share is None else f"{name} (bound {wording.number(curves.bounds[row, 0])})"
 
 
-def _make_key(strategy: Strategy, row: int) -> str:
-    key = STRATEGY_STYLES[row][0]
-    return f"{key}_{wording.digits(100.0 * (strategy.share or 0.0))}" if key == "own_quantile" else key
-
-
 def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
     """Tabulate the simulated points, with their standard errors."""
     columns = {"epsilon": points.epsilons}
     for row, strategy in enumerate(points.strategies):
-        key = _make_key(strategy, row)
-        columns[f"{key}_simulated_error"] = points.relative_error[row]
-        columns[f"{key}_standard_error"] = points.standard_error[row]
+        columns[f"{strategy.column}_simulated_error"] = points.relative_error[row]
+        columns[f"{strategy.column}_standard_error"] = points.standard_error[row]
     return columns
 
 

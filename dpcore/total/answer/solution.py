@@ -19,7 +19,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
-from dpcore.total.signed import ClippedSum, clipped_sum, proposed_bound, symmetric_errors
+from dpcore.total.signed import ClippedSum, clipped_sum, propose_bound, symmetric_errors
 
 MEASURE_NAMES = {
     Measure.ABSOLUTE: "expected absolute error",
@@ -107,7 +107,7 @@ class TotalSolution(_CurveSolution):
 
     def error(self, bound: float) -> float:
         """Return the error at a bound, by the problem's measure."""
-        return float(total.measured(self.problem, bound))
+        return float(total.measure_errors(self.problem, bound))
 
     @property
     def limits(self) -> tuple[Limits, Limits]:
@@ -117,7 +117,7 @@ class TotalSolution(_CurveSolution):
         """
         amounts = self.problem.amounts
         problem = TotalProblem(amounts, 10.0)
-        cheapest = float(total.measured(problem, total.optimal_bound(problem)))
+        cheapest = float(total.measure_errors(problem, total.optimal_bound(problem)))
         return bound_limits(amounts), (cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5)
 
     @cached_property
@@ -222,7 +222,7 @@ def solve(
         choice=choice,
         bound=bound,
         at_bound=total.errors(problem, bound),
-        near_optimal=total.bounds_within(problem),
+        near_optimal=total.find_near_optimal_bounds(problem),
         bounds=bounds,
         errors=total.errors(problem, bounds),
     )
@@ -235,7 +235,7 @@ def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None
     if low is None or high is None:
-        high = proposed_bound(totals.signed, *release)
+        high = propose_bound(totals.signed, *release)
         low = -high
     bounds = curve_bounds(Amounts.from_totals(np.abs(totals.signed)))
     return SignedSolution(
@@ -264,13 +264,13 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparis
     def best(epsilon: float) -> tuple[float, float]:
         problem_there = replace(problem, epsilon=epsilon)
         bound = _find_short_bound(problem_there)
-        return bound, float(total.measured(problem_there, bound))
+        return bound, float(total.measure_errors(problem_there, bound))
 
     return BoundComparison(
         f"Best bound ({unit.per_user})",
         f"{wording.capital(MEASURE_NAMES[parameters.measure])} ({unit.axis})",
         best,
-        lambda epsilon, bounds: total.measured(replace(problem, epsilon=epsilon), bounds),
+        lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,
         totals.amounts.users,
         loss_heading="Left out of the sum" if totals.column else "Rows left out",

@@ -141,10 +141,10 @@ def _half_or_double(solution: TotalSolution) -> str:
     t, best, amount = solution.bound, solution.error(solution.bound), solution.unit.amount
     if t == 0.0:
         return "does not apply: the bound is 0."
-    half, double = max(t // 2.0, 1.0) if solution.problem.is_integer else t / 2.0, 2.0 * t
+    halved, doubled = max(t // 2.0, 1.0) if solution.problem.is_integer else t / 2.0, 2.0 * t
     texts = [
         f"{name} ({amount(bound)}) costs {wording.change(solution.error(bound), best)}"
-        for name, bound in (("half", half), ("double", double))
+        for name, bound in (("half", halved), ("double", doubled))
         if bound != t
     ]
     return ", ".join(texts) + " in error."

@@ -96,27 +96,6 @@ CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 """The run of the page that is drawn now; None outside of pages."""
 
 
-def compares(own_data: Any) -> None:
-    """Let the tab *Compare* use a page's own data, which have ``digest`` and ``provenance``."""
-    if (run := CURRENT_RUN.get()) is not None:
-        run.own_data = own_data
-
-
-def answers(parameters: Any) -> None:
-    """Note the parameters of the answer in sight, which a page may show until there is a newer one.
-
-    Files and pins then name these settings, and not those that were entered since.
-    """
-    if (run := CURRENT_RUN.get()) is not None:
-        run.answered_parameters = parameters
-
-
-def answers_on_invented_data() -> None:
-    """Note that the answer is not about the data in use, which lack what the page needs."""
-    if (run := CURRENT_RUN.get()) is not None:
-        run.invented = True
-
-
 class MainPlace:
     """The place of the main figure: a container, used in ``with``, that lets figures know that they stand in it."""
 
@@ -155,14 +134,9 @@ def open_asked() -> None:
         dialog(*arguments)
 
 
-def is_asked() -> bool:
-    """Return True if a dialog waits to be opened."""
-    return keys.DIALOG_ASKED in st.session_state
-
-
 def in_sight() -> bool:
     """Return True if a dialog is open, or about to be."""
-    return is_asked() or bool(st.session_state.get(keys.DIALOG_OPEN))
+    return keys.DIALOG_ASKED in st.session_state or bool(st.session_state.get(keys.DIALOG_OPEN))
 
 
 def closed() -> None:

@@ -7,7 +7,7 @@ paid for, which is noted before there is any noise) and ``refused``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,18 +57,24 @@ def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
     )
 
 
-def released_lines(
-    names: Iterable[str], values: Iterable[float], note: str, label: str, spending: tuple[Line, ...]
+def list_lines(
+    draws: Sequence[Any],
+    ledger: Ledger,
+    subject: str,
+    describe: Callable[[Any], tuple[Any, Any, str, ReleaseFacts]],
 ) -> tuple[Line, ...]:
-    """Return the released numbers as lines of a report, and after them the spending.
+    """List the latest release, and all that was spent, as lines of a report.
 
     Args:
-        names: Name of each number.
-        values: The numbers.
-        note: Of which release, and with which noise.
-        label: What they are.
-        spending: The result of `spent_lines`.
+        draws: The releases, oldest first.
+        ledger: What was spent, releases included that ended in an error.
+        subject: What they are computed from, such as ``these rows``.
+        describe: Returns the names and the values of a release, a note on it, and its facts.
     """
+    spending = spent_lines(ledger, lost_sentence(ledger, len(draws), subject))
+    if not draws:
+        return spending
+    names, values, note, facts = describe(draws[-1])
     lines = (
         Line(
             escape_markdown(name),
@@ -76,7 +82,7 @@ def released_lines(
             Disclosure.DP_RELEASE,
             note,
             number=float(value),
-            label=label,
+            label=facts.label,
         )
         for name, value in zip(names, values, strict=True)
     )

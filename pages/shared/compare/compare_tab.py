@@ -15,6 +15,7 @@ import streamlit as st
 from dpcore.answer import against
 from dpcore.answer.against import BoundComparison, BoundCurves, MethodComparison, MethodCurves
 from dpcore.answer.answer import Answer
+from dpcore.answer.section import Cached
 from dpcore.code.choice import PER_GROUP, Choice
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
@@ -24,10 +25,9 @@ from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.report import document
 from pages.shared.base import keys, page_run, tables
-from pages.shared.base.cache import cached
 from pages.shared.base.question import Facet, Question
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import fields, jobs, runner
 from pages.shared.figures import figures, pins
 from pages.shared.figures.pins import Pin
 from pages.shared.session import session
@@ -63,12 +63,6 @@ def build_cache_key(question: Question, parameters: Any) -> Any:
     """
     names = getattr(_import_answer_module(question.name), "NOT_COMPARED", ())
     return replace(parameters.without(*names), epsilon=KEY_EPSILON)
-
-
-@cached(max_entries=8)
-def _compute_comparison(name: str, digest: str, parameters: Any, _data: Any) -> Comparison:
-    comparison: Comparison = _import_answer_module(name).against_epsilon(_data, parameters)
-    return comparison
 
 
 NONE_YET = (
@@ -228,8 +222,6 @@ def _remove(question: str, pin_name: str) -> None:
 
 
 TITLE = "Compare"
-Key = tuple[str, Any]
-"""Key of cached curves: digest of the data, and parameters."""
 
 
 def show_below(run: page_run.PageRun) -> None:
@@ -265,34 +257,32 @@ def show(question: Question) -> None:
 
 def show_over_epsilon(question: Question, data: Any, parameters: Any) -> None:
     """Show what the question compares over ε and common bounds, or why it compares nothing."""
-    cache_key, epsilon = (data.digest, build_cache_key(question, parameters)), parameters.epsilon
-    comparison = _compute_comparison(question.name, *cache_key, data)
+    compare, epsilon = find_comparison_function(question), parameters.epsilon
+    assert compare is not None
+    comparison: Comparison = runner.compute(
+        Cached(compare, (data, build_cache_key(question, parameters)), kept=8)
+    )
     if isinstance(comparison, str):
         st.caption(comparison)
         return
-    provenance: Provenance = comparison.provenance or data.provenance
+    provenance = comparison.provenance or data.provenance
     methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
     if methods is not None:
-        show_methods(question, cache_key, methods, epsilon, provenance)
+        show_methods(question, methods, epsilon, provenance)
     if isinstance(comparison, BoundComparison):
-        show_curves(question, cache_key, comparison, epsilon, provenance)
+        show_curves(question, comparison, epsilon, provenance)
         if comparison.compute_errors is not None:
             show_candidates(comparison, epsilon, provenance)
 
 
-@cached(max_entries=8)
-def _compute_method_curves(name: str, cache_key: Key, _comparison: MethodComparison) -> MethodCurves:
-    return against.compute_method_curves(_comparison)
-
-
 def show_methods(
-    question: Question, cache_key: Key, comparison: MethodComparison, epsilon: float, provenance: Provenance
+    question: Question, comparison: MethodComparison, epsilon: float, provenance: Provenance
 ) -> None:
     """Show the error of each method over ε, and at the ε in use."""
     st.markdown(f"**Against ε:** {comparison.sentence}")
     plot_column, table_column = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with plot_column:
-        curves = _compute_method_curves(question.name, cache_key, comparison)
+        curves: MethodCurves = runner.compute(Cached(against.compute_method_curves, (comparison,)))
         figures.draw(against.plot_methods(question.name, comparison, curves, epsilon, provenance))
     with table_column:
         st.markdown(
@@ -304,21 +294,16 @@ def show_methods(
         cards.label(provenance)
 
 
-@cached(max_entries=8)
-def _compute_bound_curves(name: str, cache_key: Key, _comparison: BoundComparison) -> BoundCurves:
-    return against.compute_bound_curves(_comparison)
-
-
 def show_curves(
-    question: Question, cache_key: Key, comparison: BoundComparison, epsilon: float, provenance: Provenance
+    question: Question, comparison: BoundComparison, epsilon: float, provenance: Provenance
 ) -> None:
     """Show the best bound and its error over ε, with the ε in use marked."""
     st.markdown("**Against ε:** the best bound, and the error that it reaches")
+    curves: BoundCurves | None
     if comparison.is_slow:
-        curves = _find_job_curves(question, cache_key, comparison)
-        current_best = None
+        curves, current_best = _find_job_curves(question, comparison), None
     else:
-        curves = _compute_bound_curves(question.name, cache_key, comparison)
+        curves = runner.compute(Cached(against.compute_bound_curves, (comparison,)))
         current_best = comparison.compute_best(epsilon)
     if curves is None or curves.epsilons.size == 0:
         return
@@ -328,26 +313,24 @@ def show_curves(
             figures.draw(plot)
 
 
-def _find_job_curves(question: Question, cache_key: Key, comparison: BoundComparison) -> BoundCurves | None:
+def _find_job_curves(question: Question, comparison: BoundComparison) -> BoundCurves | None:
     """Return the curves of finished work; before that, show its progress or a button that starts it."""
     key = f"{question.name}_against_job"
     if jobs.watch(key, "Looking for the best bound at each ε"):
         return None
     done = jobs.result_of(key)
-    if done is not None and done[0] == cache_key:
+    if done is not None and done[0] is comparison:
         curves: BoundCurves = done[1]
         return curves
-    fields.button(
-        "Compute over ε", f"{question.name}_against", "play_arrow", _start, key, cache_key, comparison
-    )
+    fields.button("Compute over ε", f"{question.name}_against", "play_arrow", _start, key, comparison)
     st.caption(
         f"The best bound is looked for at {len(against.COARSE_EPSILONS)} values of ε, which takes a while."
     )
     return None
 
 
-def _start(key: str, cache_key: Key, comparison: BoundComparison) -> None:
-    jobs.start(key, cache_key, functools.partial(against.compute_bound_curves, comparison), heavy=True)
+def _start(key: str, comparison: BoundComparison) -> None:
+    jobs.start(key, comparison, functools.partial(against.compute_bound_curves, comparison), heavy=True)
 
 
 def show_candidates(comparison: BoundComparison, epsilon: float, provenance: Provenance) -> None:

@@ -380,13 +380,14 @@ class Page:
         with slots.notes:
             data = self.read_own_data()
         if data is not None:
-            page_run.compares(data)
             self._body(slots, data, data)
 
     def _body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
-        is_demonstration = data is not in_use
+        run, is_demonstration = page_run.CURRENT_RUN.get(), data is not in_use
+        assert run is not None
+        run.own_data = data if self.question.own_data else None
         if self.needs is not None and is_demonstration:
-            page_run.answers_on_invented_data()
+            run.invented = True
             if self.needs.sentence:
                 missing = session.explain_missing(in_use, self.needs.sentence, "This page")
                 slots.notes.markdown(f":small[{missing}]")
@@ -406,9 +407,9 @@ class Page:
             return
         label = session.DEMONSTRATION if is_demonstration else ""
         if state.value is not None:
-            answered_parameters = getattr(state.value, "parameters", parameters) if runs else parameters
-            page_run.answers(answered_parameters)
-            answer = self.build_answer(data, answered_parameters, state.value)
+            # Files and pins name the settings of the answer in sight, and not those that were entered since.
+            run.answered_parameters = getattr(state.value, "parameters", parameters) if runs else parameters
+            answer = self.build_answer(data, run.answered_parameters, state.value)
             if self.needs is not None and self.needs.describe is not None and is_demonstration:
                 answer = replace(answer, detail=f"**{label}.** {self.needs.describe(state.value, data)}")
         with slots.figure:  # First: the browser draws it while the rest is still on its way.
@@ -441,8 +442,8 @@ class Page:
             draw_basis=lambda: None if behind is None else renderer.show(behind),
             draw_behind=self.draw_behind,
             key=f"{self.stem or self.question.name}_card",
-            formula=self.formula(answer),
             tabs_name="_".join(filter(None, (self.variant(answer), "tabs"))),
+            formula=self.formula(answer),
         )
         with slots.answer:
             if self.needs is not None and is_demonstration:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -60,11 +61,8 @@ def show(
     if hidden_marks := plot.hidden_marks:
         names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
         # An axis without a control of its own stays as it is.
-        can_widen = any(
-            not getattr(plot, axis).contains(getattr(mark, axis))
-            for mark in hidden_marks
-            for axis in movable_axes
-        )
+        pairs = itertools.product(hidden_marks, movable_axes)
+        can_widen = any(not getattr(plot, axis).contains(getattr(mark, axis)) for mark, axis in pairs)
         chart.caption(f"Outside the axes: {names}.{f' *{button}* widens them.' if can_widen else ''}")
     return plot
 
@@ -179,14 +177,9 @@ def show_button(figure: PaperFigure) -> None:
     if done is not None and done[1] is None:
         st.caption(":material/stop_circle: Stopped: what is shown was there before.")
     num_runs = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
-    st.button(
-        "Compute it now",
-        key=f"compute_{figure.key.replace('-', '_')}",
-        icon=":material/play_arrow:",
-        on_click=_start,
-        args=(figure,),
-        help=f"{num_runs} beside the page; they replace what is shown in this window.",
-    )
+    help = f"{num_runs} beside the page; they replace what is shown in this window."
+    button_key = f"compute_{figure.key.replace('-', '_')}"
+    fields.button("Compute it now", button_key, "play_arrow", _start, figure, help=help)
 
 
 def _start(figure: PaperFigure) -> None:

@@ -60,24 +60,19 @@ RELOAD_PROBLEMS = (RELOADED, PINS_GONE, SPENT_GONE)
 STAND_INS = {"epsilon": setting.DEFAULT_EPSILON, "lower": 0.0, "upper": 1.0}
 
 
-def write_link(
-    address: str, url_path: str, origin: session.Origin, parameters: Any | None, epsilon: float | None
-) -> str:
+def write_link(address: str, url_path: str, origin: session.Origin, fields: Mapping[str, str]) -> str:
     """Return the permanent link of a page.
 
     Args:
         address: Any address of this app; only its scheme and host are used.
         url_path: Of the page.
         origin: Where the data come from.
-        parameters: The page's parameters object; None for pages without.
-        epsilon: The shared epsilon, for pages without a parameters object; None where its field is empty.
+        fields: The settings, from `list_parameter_fields`.
     """
-    return _write_address(address, url_path, origin, _list_parameter_fields(parameters, epsilon))
-
-
-def _write_address(address: str, url_path: str, origin: session.Origin, fields: dict[str, str]) -> str:
     scheme, host, *_ = urlsplit(address)
-    return urlunsplit((scheme, host, "/" + url_path, urlencode(_list_origin_fields(origin) | fields), ""))
+    return urlunsplit(
+        (scheme, host, "/" + url_path, urlencode({**_list_origin_fields(origin), **fields}), "")
+    )
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
@@ -86,12 +81,11 @@ def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
     return {VERSION_FIELD: VERSION, DATA_FIELD: origin.name, **generator}
 
 
-def _list_parameter_fields(parameters: Any | None, epsilon: float | None) -> dict[str, str]:
+def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
-    if parameters is not None:
-        unused = parameters.unused if isinstance(parameters, Parameters) else ()
-        return {name: text for name, text in to_fields(parameters).items() if name not in unused}
-    return {} if epsilon is None else {"epsilon": str(epsilon).removesuffix(".0")}
+    unused = () if parameters is None else parameters.unused
+    fields = {} if parameters is None else to_fields(parameters)
+    return {name: text for name, text in fields.items() if name not in unused}
 
 
 def read_link(
@@ -119,18 +113,13 @@ def read_link(
         message = f"this link has {length:,} characters; at most {MAX_CHARACTERS:,} are read"
         problems.add(message, remedy="It may have been damaged; ask for it again")
     problems.raise_if_any()
-    generator = {
-        name.removeprefix(GENERATOR_PREFIX): text
-        for name, text in fields.items()
-        if name.startswith(GENERATOR_PREFIX)
-    }
-    page_fields = {
-        name: text
-        for name, text in fields.items()
-        if name not in (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
-        and not name.startswith(GENERATOR_PREFIX)
-        and not tour.is_address_field(name)
-    }
+    marks = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
+    generator, page_fields = dict[str, str](), dict[str, str]()
+    for name, text in fields.items():
+        if name.startswith(GENERATOR_PREFIX):
+            generator[name.removeprefix(GENERATOR_PREFIX)] = text
+        elif name not in marks and not tour.is_address_field(name):
+            page_fields[name] = text
     page_fields = spec.as_now(page_fields, to_text)
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     stand_ins: dict[str, str] = {}
@@ -157,16 +146,13 @@ def _read_widgets(
     """Return the widgets' values that a link sets, by session key, and its problems."""
     parameters, bad, problems = read_good_fields(parameters_type, page_fields, STAND_INS)
     if bad:
-        consequence = (
-            "all else is as it says" if len(bad) < len(page_fields) else "the app's own settings are shown"
-        )
+        is_partial = len(bad) < len(page_fields)
+        consequence = "all else is as it says" if is_partial else "the app's own settings are shown"
         problems.append(InputProblem(f"not followed: {', '.join(bad)}; {consequence}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
-    missing = {
-        f.name
-        for f in dataclasses.fields(parameters_type)
-        if f.default is dataclasses.MISSING and f.name in bad
-    }
+    missing = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING} & set(
+        bad
+    )
     if missing & {"lower", "upper"}:
         missing |= {"lower", "upper"}
     return {key: getattr(parameters, name) for name, key in widgets.items() if name not in missing}, problems
@@ -210,8 +196,7 @@ def _apply_link(fields: Mapping[str, str], spec: Question, problems: Problems) -
         problems.extend(refused.problems)
         problems.add(f"shown instead: {session.dataset().name}")
     problems.extend(refused_fields)
-    for key, value in values.items():
-        st.session_state[key] = value
+    st.session_state.update(values)
     choice_keys = {spec.key(name) for name, field in spec.fields.items() if field.options is not None}
     if origin.name in (session.UPLOADED, session.DP_RELEASE) or UPLOAD_MARK in fields or spec.own_data:
         st.session_state[keys.AWAITED] = values
@@ -227,7 +212,11 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     page's own is in use, everything entered may have been read off it. A page with data of its own depends on those
     alone.
     """
-    data, state, parameters = session.get_loaded(), st.session_state, _read_parameters(spec)
+    data, state = session.get_loaded(), st.session_state
+    parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
+    epsilon: Any = state.get(keys.EPSILON)
+    if parameters is None and not check_epsilon(epsilon):
+        parameters = Parameters(epsilon)
     is_guarded = bool(spec.file_key) and spec.file_key in state
     if not spec.own_data:
         is_guarded = is_guarded or (data.made_of or data).dataset.is_private
@@ -240,32 +229,19 @@ def write_current_link(spec: Question) -> tuple[str, str]:
         marks |= tour.list_address_fields(touring)
     if state.get(keys.PINS) or (touring is not None and touring.saved_state.pinned):
         marks[PINS_MARK] = "1"
-    if _has_releases():
+    account_keys = [keys.LEDGERS, *(q.account_key for q in catalogue.PAGES if q.account_key)]
+    accounts = [state.get(key) or {} for key in account_keys]
+    if any(ledger.releases for account in accounts for ledger in account.values()):
         marks[SPENT_MARK] = "1"
     if state.get(keys.PRESENTING):
         marks[page_run.PRESENT_MARK] = "1"
-    shown_fields = _list_parameter_fields(*parameters)
-    link = _write_address(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, shown_fields)
+    shown_fields = list_parameter_fields(parameters)
+    link = write_link(st.context.url or "http://127.0.0.1:8501", spec.url_path, data.origin, shown_fields)
     if is_guarded:
         for name, field in spec.fields.items():
             if field.origin is not FieldOrigin.PUBLIC and not field.published:
                 shown_fields.pop(name, None)
     return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)
-
-
-def _has_releases() -> bool:
-    """Return True if anything was released in this session, from the data in use or a page's own."""
-    account_keys = [q.account_key for q in catalogue.PAGES if q.account_key]
-    accounts = [st.session_state.get(key) or {} for key in (keys.LEDGERS, *account_keys)]
-    return any(ledger.releases for account in accounts for ledger in account.values())
-
-
-def _read_parameters(spec: Question) -> tuple[Any | None, float | None]:
-    """Return the page's parameters object; if it has none, the shared epsilon if that is valid."""
-    if (parameters := st.session_state.get(keys.PAGE_PARAMETERS)) is not None:
-        return parameters, None
-    epsilon = st.session_state.get(keys.EPSILON)
-    return None, None if check_epsilon(epsilon) else epsilon
 
 
 def is_field(key: str) -> bool:

@@ -179,11 +179,9 @@ def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> Non
     if MARK not in fields:
         return
     step_text, num_steps = fields[MARK], len(list_questions())
-    if step_text not in {str(number) for number in range(1, num_steps + 1)}:
-        problems.add(
-            f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}",
-            remedy="Begin it on Start",
-        )
+    if step_text not in map(str, range(1, num_steps + 1)):
+        message = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
+        problems.add(message, remedy="Begin it on Start")
         return
     saved_state = SavedState(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
     if followed:
@@ -194,15 +192,11 @@ def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> Non
 
 def _origin_before(fields: Mapping[str, str]) -> session.LoadedData:
     """Return the data from before the tour; the default sample if an address cannot name them."""
-    address_fields = {
-        name.removeprefix(DATA_MARK + "."): text for name, text in fields.items() if is_address_field(name)
-    }
-    origin = session.Origin(
-        address_fields.pop(DATA_MARK, session.DEFAULT_SAMPLE),
-        {n: t for n, t in address_fields.items() if n != MARK},
-    )
+    prefix = DATA_MARK + "."
+    generator = {name.removeprefix(prefix): text for name, text in fields.items() if name.startswith(prefix)}
+    origin = session.Origin(fields.get(DATA_MARK, session.DEFAULT_SAMPLE), generator)
     try:
         return session.LoadedData(origin.load(), origin)
     except InvalidInput:
-        default_origin = session.Origin(session.DEFAULT_SAMPLE)
-        return session.LoadedData(default_origin.load(), default_origin)
+        origin = session.Origin(session.DEFAULT_SAMPLE)
+        return session.LoadedData(origin.load(), origin)

@@ -13,7 +13,6 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem
 from dpcore.common.privacy import Disclosure, format_rounded_up
 from dpcore.common.workspace import remove_abandoned
-from dpcore.dataset import Dataset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards, releases
@@ -26,12 +25,6 @@ DATA_LABELS = {
     Disclosure.PRIVATE: "private data",
     Disclosure.DP_RELEASE: "DP release",
 }
-
-
-def data_label(data: Dataset) -> str:
-    """Return the label of the data in use for the sidebar."""
-    words = DATA_LABELS[data.disclosure]
-    return f"{words}, ε = {format_rounded_up(data.release.epsilon)}" if data.release is not None else words
 
 
 @st.cache_resource(show_spinner=False)
@@ -62,7 +55,8 @@ def show(question: Question) -> None:
             f"{wording.counted(data.histogram.num_users, 'user')}, "
             f"{wording.counted(data.histogram.num_rows, 'row')}"
         )
-        cards.label(data.provenance, text=data_label(data))
+        budget = "" if data.release is None else f", ε = {format_rounded_up(data.release.epsilon)}"
+        cards.label(data.provenance, text=f"{DATA_LABELS[data.disclosure]}{budget}")
         save_session()
         touring: shelf.Tour | None = st.session_state.get(keys.TOUR)
         if touring is not None:
@@ -73,8 +67,7 @@ def show(question: Question) -> None:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         elif data.release is not None:
             st.caption(
-                "The release and the account of what was spent are here until this page is closed or loaded anew: "
-                "*Save session* keeps both as a file."
+                "Release and account are here until this page is closed or loaded anew. *Save session* keeps both."
             )
         if session.get_ledger().releases:
             st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
@@ -113,8 +106,11 @@ def _show_link_problems(problems: Sequence[InputProblem]) -> None:
             f"{heading}\n" + "\n".join(f"- {wording.plain(problem.sentence, 300)}" for problem in problems),
             icon=":material/link_off:",
         )
-        st.button("Dismiss", key="dismiss_link_problems", on_click=_dismiss, type="tertiary")
-
-
-def _dismiss() -> None:
-    st.session_state[keys.LINK_PROBLEMS] = ()
+        is_dismissed = {keys.LINK_PROBLEMS: ()}
+        st.button(
+            "Dismiss",
+            key="dismiss_link_problems",
+            on_click=st.session_state.update,
+            args=(is_dismissed,),
+            type="tertiary",
+        )

@@ -13,7 +13,7 @@ from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups
-from dpcore.per_group.private_pair import tuner_pick
+from dpcore.per_group.private_pair import pick_as_tuner
 from dpcore.per_group.selection import Selection, best_selected_pair
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.whole_vector import best_cap, best_radial
@@ -70,7 +70,7 @@ def test_where_empty_groups_stand_in_the_list_changes_no_answer(
         if statistic is not Statistic.SIGNED_SUM:
             assert best_cap(one).error == pytest.approx(best_cap(other).error, rel=2e-3)
             assert best_radial(one).error == pytest.approx(best_radial(other).error, rel=1e-9)
-            assert tuner_pick(one) == tuner_pick(other)
+            assert pick_as_tuner(one) == pick_as_tuner(other)
 
 
 def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
@@ -82,7 +82,7 @@ def test_means_and_selected_groups_do_not_see_empty_groups_either() -> None:
         one, other = problems(epsilon=3.0, selection=SelectionRule.TRUNCATED_GEOMETRIC, **chosen)
         found, same = best_selected_pair(Selection(one)), best_selected_pair(Selection(other))
         assert found.error == pytest.approx(same.error, rel=2e-3)
-        at = Selection(one).groups(2, 3.0), Selection(other).groups(2, 3.0)
+        at = Selection(one).evaluate_groups(2, 3.0), Selection(other).evaluate_groups(2, 3.0)
         assert at[0].keep_probability[-1] == 0.0  # A group without users is never released.
         assert at[0].expected_groups == pytest.approx(at[1].expected_groups, rel=1e-12)
         assert one.error(at[0].mean_squares) == pytest.approx(other.error(at[1].mean_squares), rel=1e-12)

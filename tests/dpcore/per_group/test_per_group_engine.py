@@ -180,7 +180,7 @@ def test_where_all_groups_have_the_same_mixture_the_distribution_says_all() -> N
             noise,
             1e-6 if noise is NoiseKind.GAUSSIAN else None,
             objective=objective,
-            floor=3.0 if objective.floored else None,
+            floor=3.0 if objective.needs_floor else None,
             num_groups=4 if objective is Objective.MEAN_RMSE else None,
         )
         exact, summed = PerGroupProblem(pairs, asked), SummaryProblem(summary_of(pairs), asked)

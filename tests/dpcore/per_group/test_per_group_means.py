@@ -19,11 +19,11 @@ from dpcore.dataset import Values
 from dpcore.per_group.answer import build_answer
 from dpcore.per_group.means import (
     best_mean_pair,
+    compute_mean_moments,
+    compute_mean_squares,
     error_of_one_mean,
+    find_useful_size,
     mean_error,
-    mean_moments,
-    mean_squares,
-    useful_size,
 )
 from dpcore.per_group.noisy_ratio import laplace_squares, normal_squares
 from dpcore.per_group.pair_of_bounds import best_pair
@@ -92,7 +92,7 @@ def noisy_means(
 def test_moments_agree_with_runs_of_the_mechanism() -> None:
     problem, runs = PerGroupProblem(PAIRS, asked(4.0)), 4_000
     sums, rows = kept_at_random(2, 3, runs)
-    m = mean_moments(problem, 2, 3)
+    m = compute_mean_moments(problem, 2, 3)
     s, n = sums - m.sum_mean, rows - m.rows_mean
     # Each of 40 means within 5 standard errors of its own: all hold with probability above 1 - 3e-5 where normal.
     figures = (
@@ -118,7 +118,7 @@ def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind) -> None:
         problem = PerGroupProblem(PAIRS, asked(epsilon, noise, neighbours=relation))
         squares = (noisy_means(problem, (4, 18), sums, rows) - problem.centred_means) ** 2
         allowed = 5.0 * squares.std(axis=0) / math.sqrt(40_000) + 1e-3 * squares.mean(axis=0)
-        assert np.all(np.abs(mean_squares(problem, 4, 18) - squares.mean(axis=0))[:4] <= allowed[:4])
+        assert np.all(np.abs(compute_mean_squares(problem, 4, 18) - squares.mean(axis=0))[:4] <= allowed[:4])
     # Here most is, down to about 15 rows in a group, and chance alone decides where noise is low.
     sums, rows = (np.repeat(x, 10, axis=0) for x in kept_at_random(1, 1, 4_000))
     for epsilon in (1.0, 10.0, 400.0):
@@ -127,7 +127,7 @@ def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind) -> None:
         # Runs that share a sample are no independent ones.
         error = squares.reshape(4_000, 10, 5).mean(axis=1)
         allowed = 5.0 * error.std(axis=0) / math.sqrt(4_000)
-        found = mean_squares(problem, 1, 1)
+        found = compute_mean_squares(problem, 1, 1)
         assert np.all(np.abs(found - error.mean(axis=0))[:4] <= allowed[:4])
         assert problem.error(found) == pytest.approx(problem.error(error.mean(axis=0)), rel=0.02)
 
@@ -181,7 +181,7 @@ def test_the_noise_is_that_of_one_vector() -> None:
 
 def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     problem = PerGroupProblem(PAIRS, asked(100.0))
-    m = mean_moments(problem, 5, 100)
+    m = compute_mean_moments(problem, 5, 100)
     true = np.array([VALUES[g == GROUPS].mean() - 3.5 for g in range(4)])
     assert (m.sum_mean / np.maximum(m.rows_mean, 1.0))[:4] == pytest.approx(true, rel=1e-12)
     assert problem.centred_means[:4] == pytest.approx(true, rel=1e-12)
@@ -189,7 +189,9 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     of_sum, of_rows = m.sum_sampling + m.sum_noise**2, m.rows_sampling + m.rows_noise**2
     first = (of_sum + problem.centred_means**2 * of_rows) / np.maximum(m.rows_mean, 1.0) ** 2
     loud = PerGroupProblem(PAIRS, asked(20.0))
-    assert mean_squares(problem, 4, 18)[:4] == pytest.approx(first[:4] * (4 * 18 / 500) ** 2, rel=0.02)
+    assert compute_mean_squares(problem, 4, 18)[:4] == pytest.approx(
+        first[:4] * (4 * 18 / 500) ** 2, rel=0.02
+    )
     assert mean_error(problem, 4, 18) < mean_error(loud, 4, 18)
 
 
@@ -200,7 +202,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
         (NoiseKind.GAUSSIAN, (Objective.MEAN_RMSE,)),
     ):
         for objective in objectives:
-            floor = 20.0 if objective.floored else None
+            floor = 20.0 if objective.needs_floor else None
             problem = PerGroupProblem(thin, asked(8.0, noise, objective=objective, floor=floor))
             found = best_mean_pair(problem)
             most = int(thin.groups_per_user.max()), int(thin.rows.max())
@@ -246,11 +248,11 @@ def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     assert error_of_one_mean(problem)[:4] == pytest.approx(one, rel=1e-9)
     size = problem.totals
     # Nothing beats one mean; everything does; only the largest group's own mean does.
-    assert useful_size(problem, np.full(5, 100.0)) is None
-    assert useful_size(problem, np.zeros(5)) == size[:4].min()
+    assert find_useful_size(problem, np.full(5, 100.0)) is None
+    assert find_useful_size(problem, np.zeros(5)) == size[:4].min()
     largest = int(np.argmax(size))
     errors = np.where(np.arange(5) == largest, 0.0, 100.0)
-    assert useful_size(problem, errors) == size[largest]
+    assert find_useful_size(problem, errors) == size[largest]
 
 
 @pytest.mark.parametrize("small_bytes", [0, 5_000_000])
@@ -308,7 +310,7 @@ def test_what_no_mean_can_be_made_of_is_refused() -> None:
     with pytest.raises(InvalidInput, match="hold no sums"):
         PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), asked(1.0))
     rows = PerGroupProblem(PAIRS, PerGroupParameters(1.0))
-    for call in (best_mean_pair, lambda p: mean_moments(p, 1, 1)):
+    for call in (best_mean_pair, lambda p: compute_mean_moments(p, 1, 1)):
         with pytest.raises(InvalidInput, match="must be a mean"):
             call(rows)
     with pytest.raises(InvalidInput, match="best_mean_pair"):

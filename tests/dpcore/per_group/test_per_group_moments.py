@@ -11,7 +11,7 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.per_group.moments import moments, pair_error
+from dpcore.per_group.moments import compute_moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from tests.dpcore.per_group.conftest import random_pairs
@@ -28,7 +28,7 @@ def test_moments_agree_with_all_choices_of_groups(statistic: Statistic) -> None:
     small = table(statistic)
     problem = PerGroupProblem(small, PerGroupParameters(1.0, statistic))
     for max_groups, max_amount in product((1, 2, 3, 9), (1, 2.5, 1e9)):
-        found = moments(problem, max_groups, max_amount)
+        found = compute_moments(problem, max_groups, max_amount)
         mean, variance = np.zeros(small.num_groups), np.zeros(small.num_groups)
         for user in np.unique(small.user_codes):
             own = np.flatnonzero(small.user_codes == user)
@@ -67,7 +67,7 @@ def test_moments_agree_with_runs_of_the_mechanism(
     scale = float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * asked.unit_noise
     draw = rng.laplace if noise is NoiseKind.LAPLACE else rng.normal
     error = release + draw(0.0, scale, release.shape) - problem.totals
-    found = moments(problem, max_groups, max_amount)
+    found = compute_moments(problem, max_groups, max_amount)
     # Ten means within 5 standard errors of their own: all hold with probability above 1 - 1e-5 for normal means.
     for figures, truth in ((error, found.bias), (error**2, found.mean_squares)):
         allowed = 5.0 * figures.std(axis=0) / math.sqrt(runs)
@@ -81,7 +81,7 @@ def test_objectives_are_what_their_names_say(small: UserGroupPairs) -> None:
         )
 
     plain = PerGroupProblem(small, PerGroupParameters(1.0))
-    squares = moments(plain, 2, 3).mean_squares
+    squares = compute_moments(plain, 2, 3).mean_squares
     size = np.maximum(plain.totals, 4.0)
     assert of(Objective.ROOT_MEAN_SQUARE) == pytest.approx(np.sqrt(squares.mean()), rel=1e-14)
     assert of(Objective.MEAN_RMSE) == pytest.approx(np.sqrt(squares).mean(), rel=1e-14)
@@ -95,4 +95,4 @@ def test_objectives_are_what_their_names_say(small: UserGroupPairs) -> None:
 
 def test_bounds_out_of_range_are_named_together(small: UserGroupPairs) -> None:
     with pytest.raises(InvalidInput, match=r"(?is)max_groups.*max_amount"):
-        moments(PerGroupProblem(small, PerGroupParameters(1.0)), 0, -1.0)
+        compute_moments(PerGroupProblem(small, PerGroupParameters(1.0)), 0, -1.0)

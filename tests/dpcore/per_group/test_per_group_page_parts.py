@@ -11,18 +11,18 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.dataset import Pairs
 from dpcore.per_group.answer import words
-from dpcore.per_group.moments import error_parts, moments, pair_error
+from dpcore.per_group.moments import compute_moments, error_parts, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.passes import errors_by_groups, parts_by_groups
-from dpcore.per_group.private_pair import CANDIDATES, candidates, spread, tuner_pick
+from dpcore.per_group.private_pair import CANDIDATES, list_tuner_candidates, pick_as_tuner, spread_numbers
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.whole_vector import best_cap
 from tests.dpcore.per_group.conftest import random_pairs
 
 
 def asked(objective: Objective = Objective.ROOT_MEAN_SQUARE, **more: object) -> PerGroupParameters:
-    floor = 3.0 if objective.floored else None
+    floor = 3.0 if objective.needs_floor else None
     return PerGroupParameters(1.0, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
 
 
@@ -66,15 +66,15 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
 
 
 def test_candidates_are_numbers_of_three_leading_digits() -> None:
-    assert spread(5, 7) == [1, 2, 3, 4, 5]
+    assert spread_numbers(5, 7) == [1, 2, 3, 4, 5]
     # 1 .. 1000 and 1010, 1020 ... 1230: 1,023 numbers; six of them evenly spread, and the largest.
     every = [*range(1, 1001), *range(1010, 1235, 10)]
-    assert spread(1234, 7) == [every[int(i * len(every) / 6)] for i in range(6)] + [1234]
-    assert spread(9, 1) == [9]
+    assert spread_numbers(1234, 7) == [every[int(i * len(every) / 6)] for i in range(6)] + [1234]
+    assert spread_numbers(9, 1) == [9]
     with pytest.raises(InvalidInput, match="whole number"):
-        spread(0, 7)
+        spread_numbers(0, 7)
     few = PerGroupProblem(UserGroupPairs.from_arrays(np.zeros(300, int), np.arange(300) % 90, 90), asked())
-    found = candidates(few)
+    found = list_tuner_candidates(few)
     assert len(found) <= CANDIDATES
     assert {linf for _, linf in found} == {1, 2, 3, 4}  # 300 rows in 90 groups: 3 or 4 in each.
     assert len({l0 for l0, _ in found}) == CANDIDATES // 4
@@ -84,11 +84,14 @@ def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
     pairs = random_pairs(3, users=40, groups=9, rows=600)
     for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RELATIVE):
         problem = PerGroupProblem(pairs, asked(objective))
-        errors = {p: float(np.sqrt(moments(problem, *p).mean_squares).mean()) for p in candidates(problem)}
-        assert errors[tuner_pick(problem)] == min(errors.values())
+        errors = {
+            p: float(np.sqrt(compute_moments(problem, *p).mean_squares).mean())
+            for p in list_tuner_candidates(problem)
+        }
+        assert errors[pick_as_tuner(problem)] == min(errors.values())
     signed = PerGroupProblem(random_pairs(3, shift=2.0), asked(statistic=Statistic.SIGNED_SUM))
     with pytest.raises(InvalidInput, match="at least 0 alone"):
-        tuner_pick(signed)
+        pick_as_tuner(signed)
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
         best_cap(signed)
 

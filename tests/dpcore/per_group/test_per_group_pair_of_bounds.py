@@ -23,7 +23,7 @@ from tests.dpcore.per_group.conftest import random_pairs
 
 def asked(epsilon: float, objective: Objective, noise: NoiseKind, **more: object) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
-    floor = 3.0 if objective.floored else None
+    floor = 3.0 if objective.needs_floor else None
     return PerGroupParameters(epsilon, noise=noise, delta=delta, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
 
 
@@ -119,7 +119,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
         amounts = np.random.default_rng(seed).choice(several, 60)
         found = []
         for unit in (0.01, 300.0, 1e-9):
-            floor = 3.0 * unit if objective.floored else None
+            floor = 3.0 * unit if objective.needs_floor else None
             problem = PerGroupProblem(
                 sums_of(amounts * unit),
                 PerGroupParameters(
@@ -132,7 +132,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
                 ),
             )
             best = best_pair(problem)
-            error = best.error if objective.relative else best.error / unit
+            error = best.error if objective.is_relative else best.error / unit
             found.append((best.max_groups, round(best.max_amount / unit, 4), round(error, 6)))
             least = pair_error(problem, best.max_groups, best.max_amount)
             assert best.error == pytest.approx(min(least, problem.error_of_nothing), rel=1e-12)
@@ -165,7 +165,7 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
                 if c > 0.0
             ]
             assert bound <= min(inside) * (1 + 1e-12)
-            if (low, high) == between and not signed and not objective.rooted:
+            if (low, high) == between and not signed and not objective.is_rooted:
                 assert bound == pytest.approx(min(inside), rel=1e-4)
 
 
@@ -185,8 +185,8 @@ def test_a_sample_and_merged_sizes_change_nothing(monkeypatch: pytest.MonkeyPatc
         assert merged.certificate.relative_gap <= 1e-11
     facet = SortedPairs.from_problem(problem)
     narrow = facet.narrow((3, 5), 60)
-    assert narrow.ahead is not None
-    assert narrow.behind is not None
+    assert narrow.users_with_more is not None
+    assert narrow.users_with_fewer is not None
     plain = Passes(problem.parameters, problem.weights, facet)
     short = Passes(problem.parameters, problem.weights, narrow)
     for interval in ((1.0, 1.0), (2.0, 9.0), (5.0, 5.0)):

@@ -120,7 +120,7 @@ def neighbours_of(users: list[User], relation: Neighbours, seed: int) -> list[li
 
 
 def of_module(asked: PrivatePairProblem, users: list[User]) -> np.ndarray:
-    return np.log(private_pair.probabilities(asked, pairs_of(users)))
+    return np.log(private_pair.compute_probabilities(asked, pairs_of(users)))
 
 
 POOL: tuple[User, ...] = (*EXTREME, *others(1)[-4:], *others(2)[-4:], *others(3)[-4:], *others(4)[-4:])
@@ -248,7 +248,9 @@ def test_counts_sums_and_users_are_the_same_where_they_should_be() -> None:
     sums = UserGroupPairs(rows.user_codes, rows.group_codes, rows.rows, 40, rows.rows * 0.25)
     np.testing.assert_allclose(of_sum.noise, 0.25 * counted.noise)
     np.testing.assert_allclose(
-        private_pair.probabilities(of_sum, sums), private_pair.probabilities(counted, rows), rtol=1e-6
+        private_pair.compute_probabilities(of_sum, sums),
+        private_pair.compute_probabilities(counted, rows),
+        rtol=1e-6,
     )
     # What is negative counts as 0, and what is beyond the maximum as the maximum.
     beyond = UserGroupPairs(
@@ -276,7 +278,9 @@ def test_how_pairs_are_distributed_is_enough() -> None:
         np.bincount(rows.group_codes),
     )
     assert problem().distances(sizes) == problem().distances(rows)
-    np.testing.assert_allclose(private_pair.errors(problem(), sizes), private_pair.errors(problem(), rows))
+    np.testing.assert_allclose(
+        private_pair.compute_errors(problem(), sizes), private_pair.compute_errors(problem(), rows)
+    )
 
 
 def test_steps_do_not_overflow() -> None:
@@ -286,13 +290,15 @@ def test_steps_do_not_overflow() -> None:
     found = asked.scores(rows)
     assert all(abs(score) < 2**62 + 2**50 for score in found)
     assert (
-        private_pair.probabilities(asked, rows)[0] > 0.5
+        private_pair.compute_probabilities(asked, rows)[0] > 0.5
     )  # 1e11 users short: the weights and the price decide.
 
 
 def test_an_empty_table_draws_by_public_numbers_alone() -> None:
     asked = problem()
-    np.testing.assert_allclose(np.log(private_pair.probabilities(asked, None)), log_law(asked, []), atol=1e-5)
+    np.testing.assert_allclose(
+        np.log(private_pair.compute_probabilities(asked, None)), log_law(asked, []), atol=1e-5
+    )
 
 
 def test_draws_follow_the_law_and_are_charged_before() -> None:
@@ -302,13 +308,13 @@ def test_draws_follow_the_law_and_are_charged_before() -> None:
     assert rows is not None
     draw = mechanisms.make_selection(asked.scores(rows), 2.0 * asked.sensitivity / asked.epsilon)
     observed = np.bincount([draw() for _ in range(3000)], minlength=20)
-    law = private_pair.probabilities(asked, rows)
+    law = private_pair.compute_probabilities(asked, rows)
     often = law * 3000 >= 5
     assert often.sum() > 3
     pooled = [np.r_[x[often][:-1], x[often][-1] + x[~often].sum()] for x in (observed, law * 3000)]
     assert chisquare(*pooled).pvalue > 1e-4  # A false alarm once in 10,000 runs.
     told: list[ReleaseFacts] = []
-    found = private_pair.choose(asked, rows, told.append)
+    found = private_pair.choose_pair(asked, rows, told.append)
     assert told == [found.facts]
     assert 0.0 < found.facts.epsilon <= 2.0
     assert (found.max_groups, found.max_amount) in ALL
@@ -318,7 +324,7 @@ def test_draws_follow_the_law_and_are_charged_before() -> None:
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        private_pair.choose(asked, rows, refuse)
+        private_pair.choose_pair(asked, rows, refuse)
 
 
 def test_errors_are_those_of_the_groups() -> None:
@@ -332,7 +338,7 @@ def test_errors_are_those_of_the_groups() -> None:
             share = min(1.0, groups / len(user))
             bias[: len(user)] += [a - share * min(a, amount) for a in user]
         expected = bias.sum() + 4 * groups * amount / 2.0  # b = L0 L-infinity / epsilon at epsilon = 2.
-        assert private_pair.errors(asked, rows)[at] == pytest.approx(expected, rel=1e-5)
+        assert private_pair.compute_errors(asked, rows)[at] == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_draw_is_nearly_the_best_pair_on_a_sample() -> None:
@@ -341,9 +347,9 @@ def test_a_draw_is_nearly_the_best_pair_on_a_sample() -> None:
     assert data.pairs is not None
     asked = PrivatePairProblem(PerGroupParameters(1.0, num_groups=data.pairs.num_tasks), 0.5, 10_000)
     rows = UserGroupPairs.from_facet(data.pairs)
-    found = private_pair.errors(asked, rows)
+    found = private_pair.compute_errors(asked, rows)
     assert asked.public_figure >= 5.0
-    assert float(private_pair.probabilities(asked, rows) @ found) < 1.05 * float(found.min())
+    assert float(private_pair.compute_probabilities(asked, rows) @ found) < 1.05 * float(found.min())
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

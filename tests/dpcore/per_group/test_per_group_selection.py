@@ -13,21 +13,21 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.contributions import FloatArray
-from dpcore.per_group.moments import moments
+from dpcore.per_group.moments import compute_moments
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.private_pair import candidates, tuner_pick
+from dpcore.per_group.private_pair import list_tuner_candidates, pick_as_tuner
 from dpcore.per_group.selection import (
     Selection,
     best_selected_pair,
     best_selected_vector,
 )
-from dpcore.per_group.selection_rules import SelectionRule, delta_per_group, keep_probabilities
-from dpcore.per_group.users_kept import PairsByGroup, kept_moments
+from dpcore.per_group.selection_rules import SelectionRule, compute_keep_probabilities, delta_per_group
+from dpcore.per_group.users_kept import PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import keep_amounts
 from tests.dpcore.per_group.conftest import random_pairs
 
-PRIVATE_RULES = GEOMETRIC, LAPLACE, GAUSSIAN = tuple(rule for rule in SelectionRule if rule.private)
+PRIVATE_RULES = GEOMETRIC, LAPLACE, GAUSSIAN = tuple(rule for rule in SelectionRule if rule.is_private)
 # probability_of_keep of PyDP 1.1.5: rule, epsilon, delta, L0, users, probability.
 PRINTED = [
     ("TRUNCATED_GEOMETRIC", 0.1, 1e-05, 1, 1, 1e-05),
@@ -82,7 +82,7 @@ def asked(
         noise,
         1e-2 if noise is NoiseKind.GAUSSIAN else None,
         objective=objective,
-        floor=2.0 if objective.floored else None,
+        floor=2.0 if objective.needs_floor else None,
         selection=rule,
         selection_share=0.4,
         selection_delta=0.05,
@@ -99,7 +99,7 @@ def many_users(seed: int = 3) -> UserGroupPairs:
 def test_rules_keep_groups_as_pydp_does(rule: SelectionRule) -> None:
     for name, epsilon, delta, max_groups, users, printed in PRINTED:
         if name == rule.name:
-            found = keep_probabilities(rule, epsilon, delta, max_groups, users)[users]
+            found = compute_keep_probabilities(rule, epsilon, delta, max_groups, users)[users]
             # PyDP rounds the Gaussian noise up, in steps of about 1 part in 1,000.
             near = 2e-3 if rule is GAUSSIAN else 1e-13
             assert found == pytest.approx(printed, abs=near, rel=1e-9)
@@ -114,14 +114,14 @@ def test_the_geometric_rule_is_the_largest_that_its_recursion_allows() -> None:
             # At most what (e, d) allows beside one user fewer, for being kept and for not being kept.
             up = math.exp(min(e, 600.0)) * last + d
             truth.append(min(up, 1.0 - math.exp(-e) * (1.0 - last - d), 1.0))
-        found = keep_probabilities(GEOMETRIC, epsilon, delta, max_groups, 300)
+        found = compute_keep_probabilities(GEOMETRIC, epsilon, delta, max_groups, 300)
         assert found == pytest.approx(np.array(truth), rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("rule", PRIVATE_RULES)
 def test_no_rule_tells_more_of_one_user_than_it_may(rule: SelectionRule) -> None:
     for epsilon, delta, max_groups in product((0.1, 1.0, 4.0), (1e-6, 1e-2), (1, 5)):
-        pi = keep_probabilities(rule, epsilon, delta, max_groups, 400)
+        pi = compute_keep_probabilities(rule, epsilon, delta, max_groups, 400)
         assert np.all(np.diff(pi) >= 0.0)
         # No group of a single user is kept but with probability delta, all of theirs together.
         assert 1.0 - (1.0 - pi[1]) ** max_groups <= delta * (1.0 + 1e-9)
@@ -138,18 +138,18 @@ def test_a_single_user_is_seen_with_the_delta_of_a_group(delta: float, max_group
     share = 1.0 - (1.0 - delta) ** (1.0 / max_groups)
     half = 1.0 - (1.0 - delta / 2.0) ** (1.0 / max_groups)
     for rule, seen in ((GEOMETRIC, share), (LAPLACE, share), (GAUSSIAN, half)):
-        found = keep_probabilities(rule, 0.7, delta, max_groups, 4)
+        found = compute_keep_probabilities(rule, 0.7, delta, max_groups, 4)
         assert found[1] == pytest.approx(seen, rel=1e-6), rule
         assert np.all(np.diff(found) >= 0.0)
 
 
 def test_thresholds_are_those_of_their_noise() -> None:
     # The probability at n is that of noise above threshold - n: at the threshold it is one half.
-    pi = keep_probabilities(LAPLACE, 2.0, 1e-4, 3, 200)
+    pi = compute_keep_probabilities(LAPLACE, 2.0, 1e-4, 3, 200)
     threshold = 1.0 + 1.5 * math.log(1.0 / (2.0 * delta_per_group(1e-4, 3)))
     at = math.ceil(threshold)
     assert pi[at] == pytest.approx(1.0 - 0.5 * math.exp(-(at - threshold) / 1.5), rel=1e-12)
-    pi = keep_probabilities(GAUSSIAN, 2.0, 1e-4, 3, 200)
+    pi = compute_keep_probabilities(GAUSSIAN, 2.0, 1e-4, 3, 200)
     scale = GaussianNoise.for_release(math.sqrt(3.0), 2.0, 5e-5).scale
     rng = np.random.default_rng(0)
     noise = rng.normal(0.0, scale, 400_000)
@@ -187,9 +187,11 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
         problem = PerGroupProblem(pairs, asked(statistic=statistic))
         grouped = PairsByGroup.from_problem(problem)
         for l0, linf in product((1, 2, 4), (1.0, 2.5, 1e9)):
-            tables = [keep_probabilities(rule, 1.0, 0.05, l0, grouped.most_users) for rule in PRIVATE_RULES]
-            found = kept_moments(grouped, l0, tables, linf, problem.totals)
-            alone = kept_moments(grouped, l0, tables)
+            tables = [
+                compute_keep_probabilities(rule, 1.0, 0.05, l0, grouped.most_users) for rule in PRIVATE_RULES
+            ]
+            found = compute_kept_moments(grouped, l0, tables, linf, problem.totals)
+            alone = compute_kept_moments(grouped, l0, tables)
             for group, rule in product(range(pairs.num_groups), range(3)):
                 own = grouped.groups == group
                 chance, square = by_recursion(
@@ -223,7 +225,7 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
         linf = 3.0
         # Thresholds by their noise, the geometric rule by its table: it is a table.
         if rule is GEOMETRIC:
-            table = keep_probabilities(rule, p.epsilon * 0.4, 0.05, l0, 100)
+            table = compute_keep_probabilities(rule, p.epsilon * 0.4, 0.05, l0, 100)
             chosen = rng.random(n.shape) < table[n.astype(int)]
         elif rule is LAPLACE:
             b = l0 / (p.epsilon * 0.4)
@@ -243,7 +245,7 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
                 0.0, GaussianNoise.for_release(math.sqrt(l0) * linf, 0.6 * p.epsilon, 1e-2).scale, total.shape
             )
         squares = np.where(chosen, total - problem.totals, -problem.totals) ** 2
-        found = Selection(problem).groups(l0, linf)
+        found = Selection(problem).evaluate_groups(l0, linf)
         # Five standard errors, group by group: less than one false alarm in 10^5 runs of this test.
         near = 5.0 * np.std(squares, axis=0) / math.sqrt(runs)
         assert np.all(np.abs(squares.mean(axis=0) - found.mean_squares) <= near + 1e-9)
@@ -267,7 +269,7 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
         every = {
             (l0, linf): selection.error(l0, linf)
             for l0 in range(1, selection.most_groups + 1)
-            for linf in range(1, int(selection.largest) + 1)
+            for linf in range(1, int(selection.largest_amount) + 1)
         }
         least = min([*every.values(), problem.error_of_nothing])
         assert best.error == pytest.approx(least, rel=1e-12)
@@ -282,7 +284,7 @@ def test_no_pair_in_a_box_goes_below_its_bound() -> None:
         selection = Selection(PerGroupProblem(many_users(), asked(rule, statistic, epsilon=4.0)))
         for _ in range(12):
             a, b = np.sort(rng.integers(1, selection.most_groups + 1, 2)).tolist()
-            c, d = np.sort(rng.uniform(1.0, selection.largest, 2)).tolist()
+            c, d = np.sort(rng.uniform(1.0, selection.largest_amount, 2)).tolist()
             bound = selection.bound((a, b), (c, d))
             inside = [
                 selection.error(int(rng.integers(a, b + 1)), float(rng.uniform(c, d))) for _ in range(4)
@@ -314,19 +316,19 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     assert at_once.releases_nothing
     assert at_once.certificate.relative_gap > 1e-3
     assert at_once.stop_reason.startswith("Stopped after 1 evaluation, before a pair was found")
-    assert (at_once.settled, found.settled) == (False, False)
+    assert (at_once.is_settled, found.is_settled) == (False, False)
     hopeless = Selection(PerGroupProblem(many_users(), asked(statistic=Statistic.SUM, epsilon=1e-4)))
     for most in (5, 20):
         short = best_selected_pair(hopeless, max_evaluations=most)
         assert short.releases_nothing
-        assert short.settled == short.certificate.proves(1e-3) == ("Nothing useful" in short.stop_reason)
+        assert short.is_settled == short.certificate.proves(1e-3) == ("Nothing useful" in short.stop_reason)
     better = best_selected_pair(selection)
     assert better.error <= found.error
     assert found.certificate.lower_bound <= better.error
     assert better.certificate.relative_gap <= 1e-3
-    assert better.settled
+    assert better.is_settled
     nothing = best_selected_pair(hopeless)
-    assert nothing.settled
+    assert nothing.is_settled
     assert nothing.stop_reason.startswith("Nothing useful can be released")
 
 
@@ -335,10 +337,10 @@ def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
 
     def value(pair: tuple[int, int]) -> float:
         share = selection.keep_probability(pair[0])
-        return float(share @ np.sqrt(moments(selection.problem, *pair).mean_squares) / share.sum())
+        return float(share @ np.sqrt(compute_moments(selection.problem, *pair).mean_squares) / share.sum())
 
-    pick = tuner_pick(selection.problem, selection.keep_probability)
-    assert value(pick) == min(value(pair) for pair in candidates(selection.problem))
+    pick = pick_as_tuner(selection.problem, selection.keep_probability)
+    assert value(pick) == min(value(pair) for pair in list_tuner_candidates(selection.problem))
     assert selection.error(*pick) >= best_selected_pair(selection, tolerance=0.0).error
 
 
@@ -367,7 +369,7 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
     assert best is not None
     rng = np.random.default_rng(7)
     rank = np.arange(pairs.num_pairs) - np.repeat(pairs.user_starts, pairs.groups_per_user)
-    table = keep_probabilities(GEOMETRIC, 3.0 * 0.4, 0.05, best.max_groups, 100)
+    table = compute_keep_probabilities(GEOMETRIC, 3.0 * 0.4, 0.05, best.max_groups, 100)
     n = np.zeros((runs, pairs.num_groups), dtype=int)
     for run in range(runs):
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))
@@ -387,9 +389,9 @@ def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
     epsilons = np.array([0.5, 2.0, 8.0])
     found = Selection(problem).over_epsilon(epsilons, 2, 3.0)
     for epsilon, groups in zip(epsilons, found, strict=True):
-        alone = Selection(PerGroupProblem(many_users(), replace(asked(), epsilon=float(epsilon)))).groups(
-            2, 3.0
-        )
+        alone = Selection(
+            PerGroupProblem(many_users(), replace(asked(), epsilon=float(epsilon)))
+        ).evaluate_groups(2, 3.0)
         assert groups.keep_probability == pytest.approx(alone.keep_probability, rel=1e-12)
         assert groups.mean_squares == pytest.approx(alone.mean_squares, rel=1e-12)
     assert found[0].expected_groups < found[1].expected_groups < found[2].expected_groups
@@ -412,6 +414,6 @@ def test_what_does_not_go_with_private_groups_is_said_at_once() -> None:
     with pytest.raises(InvalidInput, match="public list"):
         Selection(PerGroupProblem(many_users(), PerGroupParameters(1.0)))
     with pytest.raises(InvalidInput, match="Delta must"):
-        keep_probabilities(LAPLACE, 1.0, 0.0, 1, 3)
+        compute_keep_probabilities(LAPLACE, 1.0, 0.0, 1, 3)
     with pytest.raises(InvalidInput, match="privately"):
-        keep_probabilities(SelectionRule.PUBLIC_LIST, 1.0, 0.1, 1, 3)
+        compute_keep_probabilities(SelectionRule.PUBLIC_LIST, 1.0, 0.1, 1, 3)

@@ -15,7 +15,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram
-from dpcore.per_group.moments import moments, pair_error
+from dpcore.per_group.moments import compute_moments, pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
@@ -67,7 +67,7 @@ def test_the_cap_is_never_worse_than_a_pair_group_by_group(
     expected = np.minimum(1.0, max_groups / sizes) * np.minimum(problem.amounts, max_amount)
     y = keep_amounts(problem, VectorRule.CAP, norm)
     assert np.all(y >= expected * (1 - 1e-9) - 1e-9)
-    with_pair = moments(problem, max_groups, max_amount).mean_squares
+    with_pair = compute_moments(problem, max_groups, max_amount).mean_squares
     with_cap = problem.per_group(problem.amounts - y) ** 2 + float(asked.norm_noise(norm)) ** 2
     assert np.all(with_cap <= with_pair * (1 + 1e-9) + 1e-9)
 
@@ -118,7 +118,7 @@ def test_distinct_users_are_capped_and_scaled_alike(small: UserGroupPairs) -> No
 @pytest.mark.parametrize("objective", Objective)
 def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
     for seed, noise, statistic in product(range(2), NoiseKind, (Statistic.ROWS, Statistic.SUM)):
-        floor = 2.0 if objective.floored else None
+        floor = 2.0 if objective.needs_floor else None
         question = asked(noise, (0.15, 2.0)[seed], statistic=statistic, objective=objective, floor=floor)
         problem = PerGroupProblem(random_pairs(seed, users=14, groups=6, rows=150), question)
         radial, cap = best_radial(problem), best_cap(problem, tolerance=1e-2)

@@ -348,8 +348,8 @@ def test_without_noise_only_binning_is_regretted():
         dataclasses.replace(counted, amounts=Amounts.from_histogram(copy))
     )
     bounds = comparison.simulate_bounds(problem.histogram, choose, parameters, 2)
-    best = total.measured(counted, [total.optimal_bound(counted)])
-    assert total.measured(counted, bounds) == pytest.approx(np.repeat(best, 2), rel=1e-12)
+    best = total.measure_errors(counted, [total.optimal_bound(counted)])
+    assert total.measure_errors(counted, bounds) == pytest.approx(np.repeat(best, 2), rel=1e-12)
 
 
 def test_empty_copies_have_no_bound_and_infinite_costs():

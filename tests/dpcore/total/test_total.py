@@ -144,7 +144,7 @@ def test_a_certificate_fails_on_half_answers(noise, measure, whole):
         wrong = round(best.max_total * factor) if whole else best.max_total * factor
         gap = total.certify(problem, wrong).relative_gap
         # Honest as well: the claimed gap is at least the true one.
-        true = 1.0 - best.certificate.value / float(total.measured(problem, wrong))
+        true = 1.0 - best.certificate.value / float(total.measure_errors(problem, wrong))
         assert gap >= max(true, 0.01) * (1.0 - 1e-9)
 
 
@@ -208,13 +208,13 @@ def test_error_interval_holds_what_it_says(noise):
 @pytest.mark.parametrize("whole", [False, True])
 def test_bounds_within_ends_where_the_error_passes_the_limit(whole):
     problem = problem_of(np.round(1000.0 / np.arange(1.0, 400.0)), 0.1, whole=whole)
-    low, high = total.bounds_within(problem, 0.05)
+    low, high = total.find_near_optimal_bounds(problem, 0.05)
     best = total.best_bound(problem)
     limit = 1.05 * best.certificate.value
     step = 1.0 if whole else 1e-6 * best.max_total
     assert low <= best.max_total <= high
-    assert np.all(total.measured(problem, [low, high]) <= limit * (1.0 + 1e-12))
-    assert np.all(total.measured(problem, [low - step, high + step]) > limit)
+    assert np.all(total.measure_errors(problem, [low, high]) <= limit * (1.0 + 1e-12))
+    assert np.all(total.measure_errors(problem, [low - step, high + step]) > limit)
 
 
 @pytest.mark.parametrize("noise", list(NoiseKind))
@@ -234,7 +234,7 @@ def test_a_bound_to_carry_away_has_few_digits_and_costs_little(noise, measure, e
             assert digits <= 4
             least = plain_error(totals, [best.max_total], problem)[0]
             assert plain_error(totals, [short], problem)[0] <= 1.001 * least * (1.0 + 1e-9)
-            low, high = total.bounds_within(problem)
+            low, high = total.find_near_optimal_bounds(problem)
             assert low <= short <= high
             if digits > 1:  # No shorter one would do: around the best bound, and errors are convex.
                 step = 10.0 ** (math.floor(math.log10(best.max_total)) - digits + 2)

@@ -171,7 +171,7 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
     assert answer["bound_on_absolute_error"] == pytest.approx(bias + t / 0.1)
     assert answer["expected_absolute_error"] == pytest.approx(bias + t / 0.1 * np.exp(-bias / (t / 0.1)))
     assert answer["users_affected"] == int(users[sizes > t].sum())
-    assert answer["within_5_percent"] == list(total.bounds_within(problem))
+    assert answer["within_5_percent"] == list(total.find_near_optimal_bounds(problem))
     assert "max_total_rounded" not in answer
     assert answer["proved_relative_gap"] == pytest.approx(0.0, abs=1e-9)
     assert found["question"]["epsilon"] == 0.1

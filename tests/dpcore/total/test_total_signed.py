@@ -31,7 +31,7 @@ def test_without_negatives_it_is_the_ordinary_sum():
 
 
 def test_the_proposed_bound_is_the_rank_rule_on_sizes():
-    assert total_signed.proposed_bound([-10.0, -1.0, 4.0, 20.0], 0.5) == 10.0
+    assert total_signed.propose_bound([-10.0, -1.0, 4.0, 20.0], 0.5) == 10.0
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -50,4 +50,4 @@ def test_refusals():
         total_signed.clipped_sum([1.0], 3.0, 2.0, 0.0)
     assert len(caught.value.problems) == 2
     with pytest.raises(InvalidInput):
-        total_signed.proposed_bound([np.inf], 1.0)
+        total_signed.propose_bound([np.inf], 1.0)

@@ -26,7 +26,7 @@ from dpcore.per_group.answer import PerGroupSolution, answer, build_answer, sect
 from dpcore.per_group.answer import words as answer_words
 from dpcore.per_group.answer.solution import MIN_SAVING, round_up, solve_by_distribution
 from dpcore.per_group.answer.words import OBJECTIVES
-from dpcore.per_group.moments import moments, pair_error
+from dpcore.per_group.moments import compute_moments, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection_rules import SelectionRule
@@ -102,7 +102,7 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroup
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
         view = solve(SHOP, asked(statistic))
-        if statistic.non_negative:
+        if statistic.is_non_negative:
             assert view.scaled is not None
             assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
@@ -112,14 +112,14 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
             assert (view.scaled, view.errors_scaled, view.saved_share) == (None, None, 0.0)
             assert "instead errs" not in card(view, SHOP).detail
         if view.pair is not None:  # the bound that libraries ask for comes first
-            assert wording.counted(view.pair.max_groups, "group") in answer_words.headline(view)
+            assert wording.counted(view.pair.max_groups, "group") in answer_words.write_headline(view)
         told = card(view, SHOP)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
         assert (
             names
             == {True: ["Pair", "One level", "Scaling"], False: [] if view.is_mean else ["Pair"]}[
-                statistic.non_negative
+                statistic.is_non_negative
             ]
         )
     assert "instead errs" in card(solve(SHOP, asked()), SHOP).detail
@@ -130,7 +130,7 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroup
     assert rows.cap is not None
     stand_ins = problem.per_group(problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.cap.max_norm))
     of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.cap.max_norm)) ** 2
-    of_pair = moments(problem, 1, 1).mean_squares
+    of_pair = compute_moments(problem, 1, 1).mean_squares
     assert np.any(of_pair < of_cap)
     assert problem.error(of_pair) > rows.cap.error
     told = [card(rows, SHOP).facts["Without sampling"], inspect.getsource(sections.show_scaling)]
@@ -154,11 +154,11 @@ def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
 
 @pytest.mark.parametrize("objective", Objective)
 def test_every_objective_has_its_words_and_figures(objective: Objective) -> None:
-    floor = 60.0 if objective.floored else None
+    floor = 60.0 if objective.needs_floor else None
     view = solve(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
     assert view.pair is not None
     found = card(view, SHOP)
-    assert "%" in found.numbers[1].text if objective.relative else "row" in found.numbers[1].text
+    assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
     assert OBJECTIVES[objective] in card(view).plots["per-group-error"]().alt
     curves = view.norm_curves
     assert view.cap is not None
@@ -222,7 +222,7 @@ def test_groups_of_use_are_counted() -> None:
     assert any(below)
     assert view.find_useful_size(np.full(size.shape, 1e9)) is None
     assert view.find_useful_size(np.zeros(size.shape)) == size[size > 0].min()
-    assert any("every group's error is below 10" in s for s in answer_words.group_sentences(view))
+    assert any("every group's error is below 10" in s for s in answer_words.describe_groups(view))
 
 
 def test_amounts_are_rounded_up_to_few_digits() -> None:
@@ -280,7 +280,7 @@ def test_code_carries_the_numbers_of_the_card() -> None:
         elif statistic is not Statistic.USERS:
             low = -view.pair.max_amount if statistic is Statistic.SIGNED_SUM else 0.0
             assert f"LOW, HIGH = {low!r}, {view.pair.max_amount!r}" in pair
-        assert (len(texts) == 3) == statistic.non_negative
+        assert (len(texts) == 3) == statistic.is_non_negative
         if view.scaled is not None:
             first, best_norm, _ = texts.values()
             assert first is pair

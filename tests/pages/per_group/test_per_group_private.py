@@ -133,9 +133,9 @@ def test_what_survives_is_said_and_drawn(rows: PerGroupSolution) -> None:
     columns = card(rows).plots["per-group-survival"]().columns
     assert columns["kept_at_pair"].sum() == pytest.approx(found.pair.expected_groups)
     likely = found.users[found.pair.keep_probability >= 0.5].min()
-    assert f"has {likely} users" in words.survival_sentences(rows)[0]
+    assert f"has {likely} users" in words.describe_survival(rows)[0]
     assert next(t.name for t in drawn(rows, "per-group-survival").data) == "Best pair"
-    assert "counts as 0" in " ".join(words.group_sentences(rows))
+    assert "counts as 0" in " ".join(words.describe_groups(rows))
     saved = choice_of(rows, SHOP)
     assert saved["answer"]["groups_released_on_average"] == found.pair.expected_groups
     assert saved["answer"]["scaled_users"]["proof"] == "none"
@@ -145,9 +145,9 @@ def test_where_nothing_survives_the_page_says_so() -> None:
     view = solve(SHOP, asked(1e-4, statistic=Statistic.USERS))
     assert view.selected is not None
     assert view.pair is None
-    assert words.headline(view).startswith("Release nothing at ε = 0.0001")
+    assert words.write_headline(view).startswith("Release nothing at ε = 0.0001")
     assert drawn(view).data
-    assert words.survival_sentences(view)
+    assert words.describe_survival(view)
 
 
 def test_stop_gives_what_was_found_until_then() -> None:
@@ -167,7 +167,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
         early = solve(SHOP, question, should_stop=lambda: True)
         if early.pair is None:
             told = card(early, SHOP)
-            assert not early.choice.settled
+            assert not early.choice.is_settled
             assert "Nothing useful" not in early.choice.stop_reason
             assert "errs least" not in early.choice.stop_reason
             assert told.numbers[0].text == "none found"
@@ -178,7 +178,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
                     in answer.write_methods(early, SHOP).empty_sentence
                 )
             if early.selected is not None:
-                assert words.survival_sentences(early)[-1].startswith("No bounds that were looked at")
+                assert words.describe_survival(early)[-1].startswith("No bounds that were looked at")
     assert early.pair is None
     public = solve(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
     assert public.cap is not None

@@ -76,7 +76,7 @@ def everything_entered() -> None:
     seen["copy"] = {key: state[key] for key in state if key != "seen"}
     seen["answer stays"] = answer(secret.digest) is before
     seen["links"] = {
-        q.title: links.write_link("http://a", q.url_path, session.get_loaded().origin, None, 1.0)
+        q.title: links.write_link("http://a", q.url_path, session.get_loaded().origin, {})
         for q in catalogue.PAGES
     }
     state["mean.upper"] = state["learning.loss_variance"] = 7.0

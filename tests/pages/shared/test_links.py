@@ -194,12 +194,12 @@ def plan_parameters(draw) -> PlanParameters:
 def per_group_parameters(draw) -> PerGroupParameters:
     statistic, noise = draw(st.sampled_from(Statistic)), draw(st.sampled_from(NoiseKind))
     mean = statistic is Statistic.MEAN
-    objective = draw(st.sampled_from([o for o in Objective if not (mean and o.relative)]))
+    objective = draw(st.sampled_from([o for o in Objective if not (mean and o.is_relative)]))
     own = draw(st.booleans())
     lower = draw(st.floats(-1e9, 1e9)) if mean else None
-    rules = SelectionRule if statistic.non_negative else [SelectionRule.PUBLIC_LIST]
+    rules = SelectionRule if statistic.is_non_negative else [SelectionRule.PUBLIC_LIST]
     selection = draw(st.sampled_from(rules))
-    relations = [Neighbours.ADD_OR_REMOVE_USER, *([] if selection.private else [Neighbours.REPLACE_USER])]
+    relations = [Neighbours.ADD_OR_REMOVE_USER, *([] if selection.is_private else [Neighbours.REPLACE_USER])]
     return PerGroupParameters(
         epsilon=draw(st.floats(1e-6, 1e3)),
         statistic=statistic,
@@ -207,13 +207,13 @@ def per_group_parameters(draw) -> PerGroupParameters:
         delta=draw(st.floats(1e-15, 0.5)) if noise is NoiseKind.GAUSSIAN else None,
         neighbours=draw(st.sampled_from(relations)),
         selection=selection,
-        selection_share=draw(st.floats(0.01, 0.99)) if selection.private else None,
-        selection_delta=draw(st.floats(1e-15, 0.5)) if selection.private else None,
+        selection_share=draw(st.floats(0.01, 0.99)) if selection.is_private else None,
+        selection_delta=draw(st.floats(1e-15, 0.5)) if selection.is_private else None,
         objective=objective,
-        floor=draw(st.floats(1e-9, 1e15)) if objective.floored else None,
+        floor=draw(st.floats(1e-9, 1e15)) if objective.needs_floor else None,
         lower=lower,
         upper=None if lower is None else lower + draw(st.floats(1.0, 1e9)),
-        num_groups=None if selection.private else draw(st.none() | st.integers(1, 10**8)),
+        num_groups=None if selection.is_private else draw(st.none() | st.integers(1, 10**8)),
         own_groups=draw(st.integers(1, 10**12)) if own else None,
         own_amount=draw(st.integers(1, 10**12).map(float) if statistic.is_integer else st.floats(1e-9, 1e12))
         if own
@@ -451,7 +451,7 @@ def fields_of_link(parameters) -> dict[str, str]:
 @given(choice=st.data())
 def test_a_link_is_read_back_as_it_was_written(spec, choice):
     parameters, origin = choice.draw(PARAMETERS[spec.title]), choice.draw(ORIGINS)
-    link = links.write_link(ADDRESS, spec.url_path, origin, parameters, epsilon=123.0)
+    link = links.write_link(ADDRESS, spec.url_path, origin, links.list_parameter_fields(parameters))
     assert urlsplit(link)[:3] == ("http", "127.0.0.1:8501", f"/{spec.url_path}")
     read_origin, widgets, problems = links.read_link(query(link), spec)
     assert (read_origin, problems) == (origin, [])
@@ -470,7 +470,12 @@ def test_every_field_of_the_parameters_has_a_widget_of_its_own(spec):
 )
 @given(epsilon=st.floats(1e-6, 1e3), origin=ORIGINS)
 def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsilon, origin):
-    found = links.read_link(query(links.write_link(ADDRESS, spec.url_path, origin, None, epsilon)), spec)
+    found = links.read_link(
+        query(
+            links.write_link(ADDRESS, spec.url_path, origin, links.list_parameter_fields(Parameters(epsilon)))
+        ),
+        spec,
+    )
     assert found == (origin, {keys.EPSILON: epsilon}, [])
 
 
@@ -593,7 +598,9 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
 @given(choice=st.data())
 def test_a_bad_epsilon_loses_no_other_field(spec, choice):
     parameters = choice.draw(PARAMETERS[spec.title])
-    link = links.write_link(ADDRESS, spec.url_path, session.Origin("zipf"), parameters, 1.0)
+    link = links.write_link(
+        ADDRESS, spec.url_path, session.Origin("zipf"), links.list_parameter_fields(parameters)
+    )
     _, widgets, problems = links.read_link({**query(link), "epsilon": "x"}, spec)
     assert any("epsilon cannot be read" in p.sentence.lower() for p in problems)
     assert keys.EPSILON not in widgets
@@ -879,14 +886,22 @@ def test_to_fields_writes_enums_by_their_value():
     assert all(isinstance(source, enum.Enum) for source in mean.VarianceSource)
     parameters = mean.MeanParameters(epsilon=1.0, variance_source=mean.VarianceSource.FROM_VALUES)
     assert (
-        query(links.write_link(ADDRESS, "mean", session.Origin("upload"), parameters, 1.0))["variance_source"]
+        query(
+            links.write_link(
+                ADDRESS, "mean", session.Origin("upload"), links.list_parameter_fields(parameters)
+            )
+        )["variance_source"]
         == "values"
     )
 
 
 def test_a_link_leaves_out_what_does_not_go_with_its_choices():
     generated = MultitaskParameters(1.0, source=TaskSource.SKEWED, skew=2.0)
-    fields = query(links.write_link(ADDRESS, "many-tasks", session.Origin("zipf"), generated, 1.0))
+    fields = query(
+        links.write_link(
+            ADDRESS, "many-tasks", session.Origin("zipf"), links.list_parameter_fields(generated)
+        )
+    )
     assert fields["skew"] == "2"
     assert not {"zipf_exponent", "user_spread", "log_constant"} & {*fields}
     fields = query(
@@ -894,8 +909,7 @@ def test_a_link_leaves_out_what_does_not_go_with_its_choices():
             ADDRESS,
             "many-tasks",
             session.Origin("upload"),
-            MultitaskParameters(1.0, source=TaskSource.DATA),
-            1.0,
+            links.list_parameter_fields(MultitaskParameters(1.0, source=TaskSource.DATA)),
         )
     )
     assert not {"num_users", "num_tasks", "skew", "graph_seed"} & {*fields}

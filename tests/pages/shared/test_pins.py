@@ -146,7 +146,7 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     try:
         page_run.CURRENT_RUN.set(run)
         assert "public input: epsilon = 0.25" in figures.question_notes()
-        page_run.answers(asked)
+        run.answered_parameters = asked
         assert "public input: epsilon = 1" in figures.question_notes()
     finally:
         page_run.CURRENT_RUN.set(None)

@@ -66,7 +66,9 @@ def test_the_tour_goes_through_the_pages_in_order_and_begins_on_the_first_one() 
 def test_a_step_is_what_a_link_can_carry_and_its_question_is_open_at_first(question: Question) -> None:
     step = tour.step_of(question)
     query = urlsplit(
-        links.write_link("http://a", question.url_path, step.origin, step.parameters, None)
+        links.write_link(
+            "http://a", question.url_path, step.origin, links.list_parameter_fields(step.parameters)
+        )
     ).query
     origin, values, problems = links.read_link(dict(parse_qsl(query)), question)
     assert (origin, problems) == (step.origin, [])

@@ -325,7 +325,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "the smallest is -4. With totals of both signs" in texts
     assert "clip every total to [L, U]" in texts
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
-    t = signed.proposed_bound(totals, EPSILON)
+    t = signed.propose_bound(totals, EPSILON)
     assert t == 30.0  # One digit: nothing is rounded.
     clipped = signed.clipped_sum(totals, -t, t, EPSILON)
     shown = answer_of(at, "total_card")
