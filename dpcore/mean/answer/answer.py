@@ -124,7 +124,9 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
     joint = yield Search(
         "range_search",
         problem.epsilon,
-        lambda tell, stop: value_range.best_joint(problem, progress=tell, should_stop=stop),
+        lambda progress, should_stop: value_range.best_joint(
+            problem, progress=progress, should_stop=should_stop
+        ),
         "Looking for the best range and bound",
         is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
         kept=32,
@@ -215,6 +217,7 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         ),
         code=CodeChoice(lambda: write_mean_forms(solved, data, parameters)),
         near_optimal=words.describe_near_optimal(solved),
+        error_parts=words.error_parts(solved),
         parameters=parameters,
         solution=solved,
         plots=figures,
@@ -225,7 +228,6 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
             )
         },
         setting=setting(solved, data, parameters),
-        error_parts=words.error_parts(solved),
         sections=SECTIONS,
     )
     return add_choice(
