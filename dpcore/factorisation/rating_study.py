@@ -137,9 +137,11 @@ class RatingStudy(Study):
         train, test = table.split(self.test_share, rng)
         return Split(train, train, test)
 
-    def fit(self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext) -> Any:
+    def fit(
+        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+    ) -> Any:
         """Fit one model; None if it was stopped."""
-        match kind:
+        match model_kind:
             case ModelKind.GLOBAL_MEAN:
                 return fit_global_mean(train, self.limits)
             case ModelKind.ITEM_MEAN:
@@ -155,7 +157,7 @@ class RatingStudy(Study):
                     train, self.limits, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.limits, SCHEMES[kind], self.spending(epsilon), self.exponent,
+            train, self.settings, self.limits, SCHEMES[model_kind], self.spending(epsilon), self.exponent,
             self.ridge_to_noise, seed, context.on_sweep, context.should_stop, self.steps,
         )  # fmt: skip
 
