@@ -208,8 +208,12 @@ class ProgressReport(Protocol):
         """Receive the share done after each sweep and, after all models of one epsilon, the results so far."""
 
 
+def _ignore(share: float, so_far: StudyResult | None = None) -> None:
+    """Ignore the progress."""
+
+
 def run(
-    table: Ratings, study: Study, report: ProgressReport | None = None, should_stop: ShouldStop = never
+    table: Ratings, study: Study, report: ProgressReport = _ignore, should_stop: ShouldStop = never
 ) -> StudyResult:
     """Fit and measure every model.
 
@@ -242,8 +246,7 @@ def run(
     def count_sweep() -> None:
         nonlocal sweeps_done
         sweeps_done += 1
-        if report is not None:
-            report(sweeps_done / num_sweeps)
+        report(sweeps_done / num_sweeps)
 
     for seed_index in range(study.repeats):
         split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
@@ -269,7 +272,7 @@ def run(
             measurements = study.measure(model, split, buckets)
             cells = study.models.index(model_kind), slice(None) if index is None else index, seed_index
             result.rmse[cells], result.recall[cells] = measurements.rmse, measurements.recall
-            if report is not None and index is not None and model_kind is private_kinds[-1]:
+            if index is not None and model_kind is private_kinds[-1]:
                 so_far = replace(
                     result, rmse=result.rmse.copy(), recall=result.recall.copy(), models=dict(models)
                 )

@@ -215,8 +215,8 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     return {
         "Without privacy": f"{errors_without_privacy}.",
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of {', '.join(verdicts)}.",
-        "Own offsets": "how far a user rates above the released item means, computed locally from their own ratings. "
-        "They are not released, so they cost no privacy. The factorisation subtracts them before it clips ratings.",
+        "Own offsets": "how far a user rates above the item means, computed locally and never released, so that it "
+        "costs no privacy. The factorisation subtracts it before it clips ratings.",
         "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
         **facts_against_uniform,
         "Seeds": f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
