@@ -158,12 +158,7 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         ends=adaptive_bound.BOUND_RANGE,
     )
     return replace(
-        training,
-        steps=mechanism.steps,
-        first=1,
-        gradient_noise=rule_noise.gradient,
-        sampled=1.0,
-        rule=rule,
+        training, steps=mechanism.steps, first=1, gradient_noise=rule_noise.gradient, sampled=1.0, rule=rule
     )
 
 
