@@ -241,10 +241,8 @@ def count_table(
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"the engine holds column {shorten(roles.value)} as {value_type}, not as numbers"
-        remedy = (
-            "Convert it to numbers in a view, durations to a unit such as seconds, or choose another column"
-        )
-        raise refuse(message, remedy=remedy)
+        convert = "Convert it to numbers in a view, durations to a unit such as seconds"
+        raise refuse(message, remedy=f"{convert}, or choose another column")
     has_nan = _has_nan(table)
     rows = query.events(table, roles, has_nan=has_nan)
 
@@ -334,11 +332,7 @@ COUNT_OPTIONS = {
 def _write_python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
     arguments = [f"user={unit[0]!r}"]
     arguments += [f"further_user={unit[1:]!r}"] if unit[1:] else []
-    columns = {
-        "task": roles.task,
-        "value": roles.value,
-        "further_task": roles.groups[1:] and roles.further_task,
-    }
+    columns = {"task": roles.task, "value": roles.value, "further_task": roles.groups[1:]}
     arguments += [f"{role}={column!r}" for role, column in columns.items() if column]
     classes, imports = "Roles, TableKind", ["from dpcore.common.privacy import Disclosure"]
     if roles.missing_users is MissingUsers.ONE_USER:
