@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from dpcore.regression import examples, sample_limiting, working_set
-from dpcore.regression.estimate import ErrorTarget, ordinary_residual_variance, prediction_error
+from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
 from dpcore.regression.problem import RegressionProblem
 
 # Table 1 of Epasto et al. 2020, "drugs": ours, best cap, no cap.
@@ -86,13 +86,13 @@ def drugs() -> None:
     print(f"{'(paper)':55} {'':7} {printed}")
     for effect, side in itertools.product(effects, sides):
         x = np.hstack([effects.drop(columns=effect), sides.drop(columns=side)])
-        residual_variance = ordinary_residual_variance(x, labels)
+        residual_variance = estimate_residual_variance(x, labels)
         cells = []
         for epsilon in PRINTED:
             problem = RegressionProblem(x, users, float(epsilon), 10.0, residual_variance)
             best = working_set.solve(problem)
-            caps = sample_limiting.solve(problem, labels)
-            ours = prediction_error(problem, best, labels)
+            caps = sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, labels))
+            ours = compute_prediction_error(problem, best, labels)
             cap, none = (
                 caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)],
                 caps.prediction_error[-1],

@@ -110,7 +110,8 @@ def quantiles(values: Values, low: float, high: float) -> None:
             f"best bound by exact rank error: {kind.name.lower()}",
             lambda kind=kind, choice=choice: (
                 str(  # type: ignore[misc]
-                    choice.append(optimal_bound.best_bound(problem, kind)) or choice[0].tried.bounds.size
+                    choice.append(optimal_bound.best_bound(problem, kind))
+                    or choice[0].search_errors.bounds.size
                 )
                 + f" bounds; best {choice[0].bound:.4g}: {choice[0].rank_error:.3e}, "
                 f"no bound: {choice[0].unbounded_rank_error:.3e}"

@@ -27,7 +27,7 @@ from dpcore.factorisation.paper import PaperRuns
 from dpcore.factorisation.rating_study import RatingStudy
 from dpcore.factorisation.ratings import Ratings
 from dpcore.papers import find_figure
-from dpcore.regression.study import errors_on_rows
+from dpcore.regression.study import compute_errors_on_rows
 from dpcore.total.strategies import relative_errors
 from dpcore.training.bassily import Reading, StepSize, compute_losses
 from dpcore.training.rows import ClassifierRows
@@ -118,7 +118,7 @@ def on_regression_rows(key: str, folder: Path) -> PaperFigure:
     def compute_errors(epsilon: float) -> Iterable[Mapping[str, float]]:
         for rows in tables:
             try:
-                yield errors_on_rows(rows, epsilon)
+                yield compute_errors_on_rows(rows, epsilon)
             except InvalidInput:  # Some levels leave features that are linearly dependent.
                 continue
 

@@ -91,7 +91,7 @@ class MultitaskParameters(Parameters):
     """The constant in c = C log n, which the paper leaves open."""
     max_tasks: int | None = of_data.number(
         None,
-        "Compare your own sampling",
+        "Your own sampling",
         (1, 10**9),
         name="tasks per user of your own sampling",
         placeholder="tasks per user",

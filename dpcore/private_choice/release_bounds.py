@@ -143,7 +143,7 @@ def of_quantile(
     """
     if not parameters.protects_users:
         return None
-    smooth, trade_off = parameters.kind is WeightKind.SMOOTH, parameters.public_trade_off
+    smooth, trade_off = parameters.weight_kind is WeightKind.SMOOTH, parameters.public_trade_off
     number = Bounded.QUANTILE_SMOOTH if smooth else Bounded.QUANTILE_CAP
     condition = SmoothMean(trade_off) if smooth else CapMean(trade_off)
     return _request(number, setting, condition, epsilon_choice, largest)

@@ -45,14 +45,14 @@ class RankErrors:
     standard_error: FloatArray
     cancelled: bool = False
 
-    def with_more(self, other: RankErrors) -> RankErrors:
+    def with_more(self, further: RankErrors) -> RankErrors:
         """Return these errors and those of another search together, by ascending bound."""
-        order = np.argsort(bounds := np.concatenate((self.bounds, other.bounds)))
+        order = np.argsort(bounds := np.concatenate((self.bounds, further.bounds)))
         return RankErrors(
             bounds[order],
-            np.concatenate((self.rank_error, other.rank_error))[order],
-            np.concatenate((self.standard_error, other.standard_error))[order],
-            self.cancelled or other.cancelled,
+            np.concatenate((self.rank_error, further.rank_error))[order],
+            np.concatenate((self.standard_error, further.standard_error))[order],
+            self.cancelled or further.cancelled,
         )
 
 
@@ -99,7 +99,7 @@ class QuantileChoice:
     """The best bound found for the given values. It leaks: computed from the values themselves.
 
     Attributes:
-        kind: Smooth weights or a cap.
+        weight_kind: Smooth weights or a cap.
         bound: h in rows per user; whole for a cap.
         rank_error: E|F(answer) - q| there; for a cap on subsamples that it was not picked on.
         standard_error: Standard error of ``rank_error`` over the subsamples of a cap; 0 where none matters, NaN
@@ -109,10 +109,10 @@ class QuantileChoice:
         certificate: A lower bound only where every cap was tried, and then for the average over the subsamples of
             the search; otherwise none is claimed.
         stop_reason: How the search ended, a sentence.
-        tried: All bounds tried, ascending, with their errors; those of caps on the subsamples of the search.
+        search_errors: All bounds tried, ascending, with their errors; those of caps on the subsamples of the search.
     """
 
-    kind: WeightKind
+    weight_kind: WeightKind
     bound: float
     rank_error: float
     standard_error: float
@@ -120,7 +120,7 @@ class QuantileChoice:
     unbounded_rank_error: float
     certificate: Certificate
     stop_reason: str
-    tried: RankErrors
+    search_errors: RankErrors
 
 
 def best_bound(
@@ -171,7 +171,7 @@ def best_bound(
 
     grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, points)
     # The unbounded case first: it is there whenever anything is.
-    tried = coarse = evaluate(grid[::-1], 0.0)
+    errors = coarse = evaluate(grid[::-1], 0.0)
     # Refined once: the error may have several local minima, so more digits at one of them would prove nothing.
     if not (tries_all or coarse.cancelled or grid.size < 3):
         best_index = int(np.argmin(coarse.rank_error))
@@ -182,10 +182,10 @@ def best_bound(
         )
         finer = np.setdiff1d(_build_grid(weighting, lower, upper, points), grid)
         if finer.size:
-            tried = coarse.with_more(evaluate(finer, 0.5))
-    if not tried.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
-        tried = replace(rank_errors(searched, weighting, grid[-1:], quantiles=quantiles), cancelled=True)
-    choice = _build_choice(weighting, tried, tries_all, searched.rows.subsamples_for(weighting, low))
+            errors = coarse.with_more(evaluate(finer, 0.5))
+    if not errors.bounds.size:  # Stopped before the first: the unbounded case is owed all the same.
+        errors = replace(rank_errors(searched, weighting, grid[-1:], quantiles=quantiles), cancelled=True)
+    choice = _build_choice(weighting, errors, tries_all, searched.rows.subsamples_for(weighting, low))
     if weighting is WeightKind.SMOOTH:
         return choice
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
@@ -207,13 +207,13 @@ def _build_grid(weighting: WeightKind, low: float, high: float, points: int) -> 
 
 
 def _build_choice(
-    weighting: WeightKind, tried: RankErrors, tries_all: bool, subsamples: int
+    weighting: WeightKind, errors: RankErrors, tries_all: bool, subsamples: int
 ) -> QuantileChoice:
-    best_index = int(np.argmin(tried.rank_error))
-    error, count = float(tried.rank_error[best_index]), tried.bounds.size
-    is_proved = tries_all and not tried.cancelled
+    best_index = int(np.argmin(errors.rank_error))
+    error, count = float(errors.rank_error[best_index]), errors.bounds.size
+    is_proved = tries_all and not errors.cancelled
     bounds = wording.counted(count, "bound")
-    if tried.cancelled:
+    if errors.cancelled:
         stop_reason = f"Stopped early: the best of {bounds} tried."
     elif not is_proved:
         stop_reason = f"The best of {bounds} tried; between them nothing is proved."
@@ -231,15 +231,15 @@ def _build_choice(
     if not is_proved:
         argument = "the error has no known shape in the bound, and only some bounds were tried"
     return QuantileChoice(
-        kind=weighting,
-        bound=float(tried.bounds[best_index]),
+        weight_kind=weighting,
+        bound=float(errors.bounds[best_index]),
         rank_error=error,
-        standard_error=float(tried.standard_error[best_index]),
+        standard_error=float(errors.standard_error[best_index]),
         subsamples=subsamples,
-        unbounded_rank_error=float(tried.rank_error[int(np.argmax(tried.bounds))]),
+        unbounded_rank_error=float(errors.rank_error[int(np.argmax(errors.bounds))]),
         certificate=Certificate(error, error if is_proved else -math.inf, argument),
         stop_reason=stop_reason,
-        tried=tried.with_more(RankErrors(*np.empty((3, 0)))),
+        search_errors=errors.with_more(RankErrors(*np.empty((3, 0)))),
     )
 
 

@@ -209,14 +209,14 @@ class QuantileParameters(Parameters):
         return float(edges[0]), float(edges[-1])
 
     @property
-    def asked(self) -> tuple[float, ...]:
+    def levels(self) -> tuple[float, ...]:
         """Return the quantiles, ascending."""
         return tuple(sorted(_read_numbers(Problems(), "quantiles", self.quantiles) or ()))
 
     @property
     def epsilon_each(self) -> float:
         """Return the even part of epsilon that each quantile takes."""
-        return self.epsilon / len(self.asked)
+        return self.epsilon / len(self.levels)
 
     @property
     def protects_users(self) -> bool:
@@ -231,12 +231,12 @@ class QuantileParameters(Parameters):
     def epsilon_of_other(self) -> float:
         """Epsilon of the same draws under the other relation of the two, for all quantiles together."""
         if self.protects_users:
-            return sum(self.drawn_epsilon(q) for q in self.asked)
+            return sum(self.drawn_epsilon(q) for q in self.levels)
         # By addition a draw costs max(q, 1 - q) of what it costs by replacement; see `dpcore.quantile.mechanism`.
-        return sum(self.epsilon_each * max(q, 1.0 - q) for q in self.asked)
+        return sum(self.epsilon_each * max(q, 1.0 - q) for q in self.levels)
 
     @property
-    def kind(self) -> WeightKind:
+    def weight_kind(self) -> WeightKind:
         """Return what to compute with; without a bound both kinds are the same."""
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
@@ -275,7 +275,7 @@ class QuantileParameters(Parameters):
     @property
     def _least_drawn(self) -> float:
         """Return the epsilon of the quantile with the most noise: the paper's bound is for one epsilon."""
-        return min(self.drawn_epsilon(q) for q in self.asked)
+        return min(self.drawn_epsilon(q) for q in self.levels)
 
     @property
     def public_trade_off(self) -> float:

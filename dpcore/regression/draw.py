@@ -22,9 +22,9 @@ from dpcore.data.column_names import escape_formula
 from dpcore.regression.estimate import (
     FEASIBILITY,
     LinearEstimate,
-    coefficient_variances,
-    numeric_labels,
-    user_weights,
+    compute_user_weights,
+    compute_variances,
+    convert_labels,
 )
 from dpcore.regression.problem import RegressionProblem
 
@@ -67,7 +67,7 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 
         InvalidInput: Not one number per row, or ``low`` not finite.
     """
     require.finite(low=low)
-    numeric = numeric_labels(problem, labels)
+    numeric = convert_labels(problem, labels)
     # One label must not decide whether there is a release; infinite ones go to the nearer end.
     return np.where(np.isnan(numeric), float(low), np.clip(numeric, *_interval(problem, low)))
 
@@ -77,7 +77,7 @@ def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
     return float(low), float(low) + float(problem.value_bound)
 
 
-def released_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, low: float = 0.0) -> float:
+def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, low: float = 0.0) -> float:
     """Return the L1 sensitivity of C y as computed: B max_l sum |c|, plus what floating point may add, never less.
 
     Write u = 2^-53 and M = max |y|. A product c y is off by at most u |c| M, or by 2^-1075 where it is subnormal;
@@ -142,12 +142,12 @@ def draw_coefficients(
     if not estimate.infeasibility <= FEASIBILITY:
         raise refuse("the estimator is biased: C X differs from I")
     y = clip_labels(problem, labels, low)
-    sensitivity = released_sensitivity(problem, estimate, low)
+    sensitivity = compute_sensitivity(problem, estimate, low)
     # `fsum` rounds once: the sensitivity counts on it. A plain sum would add an error for every row.
     exact = [math.fsum(row * y) for row in estimate.matrix]
     # From public figures: before anything is spent.
-    standard_errors = np.sqrt(coefficient_variances(problem, estimate))
-    half_widths = interval_half_widths(problem, estimate)
+    standard_errors = np.sqrt(compute_variances(problem, estimate))
+    half_widths = compute_half_widths(problem, estimate)
     release = release_laplace(
         exact,
         sensitivity,
@@ -157,7 +157,7 @@ def draw_coefficients(
     return Draw(problem.digest, problem.feature_names, release, standard_errors, half_widths)
 
 
-def interval_half_widths(
+def compute_half_widths(
     problem: RegressionProblem, estimate: LinearEstimate, confidence: float = 0.95
 ) -> FloatArray:
     """Return the half widths of two-sided intervals around released coefficients, shape (num_features,).
@@ -210,7 +210,7 @@ def _half_width(deviation: float, scale: float, outside: float) -> float:
     return float(brentq(tail_excess, 0.0, upper, xtol=1e-12 * upper, rtol=1e-12))
 
 
-def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:
+def write_matrix(problem: RegressionProblem, estimate: LinearEstimate, disclosure: Provenance) -> bytes:
     """Write C as Parquet, one line per row of the data.
 
     Columns: ``row`` (from 0, complete rows only), ``user_code``, and one per coefficient. The released coefficients
@@ -218,7 +218,7 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
     in the file's metadata.
     """
     frame = pd.DataFrame({"row": np.arange(problem.num_rows), "user_code": problem.user_codes})
-    for j, name in enumerate(distinct_from(problem.feature_names, ("row", "user_code"))):
+    for j, name in enumerate(make_distinct(problem.feature_names, ("row", "user_code"))):
         frame[name] = estimate.matrix[j]
     frame.attrs = {
         "label": disclosure.label,
@@ -234,18 +234,18 @@ def matrix_parquet(problem: RegressionProblem, estimate: LinearEstimate, disclos
     return content.getvalue()
 
 
-def user_table(problem: RegressionProblem, estimate: LinearEstimate) -> pd.DataFrame:
+def tabulate_users(problem: RegressionProblem, estimate: LinearEstimate) -> pd.DataFrame:
     """Return what each user weighs, a row per user code in the order in which users first appear.
 
     Columns: ``rows``, ``weight`` (sum over coefficients and the user's rows of |C|: the largest sets the noise),
     ``share`` (of all weights).
     """
-    weights = user_weights(problem, estimate)
+    weights = compute_user_weights(problem, estimate)
     columns = {"rows": weights.sizes, "weight": weights.total, "share": weights.total / weights.total.sum()}
     return pd.DataFrame(columns, index=pd.Index(weights.user_codes, name="user"))
 
 
-def distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
+def make_distinct(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
     """Return the names of coefficients, with a word after those that are taken, repeated until all names differ."""
     distinct_names = []
     for name in names:
@@ -256,7 +256,7 @@ def distinct_from(names: Sequence[str], taken: tuple[str, ...]) -> list[str]:
     return distinct_names
 
 
-def released_csv(draws: Sequence[Draw]) -> str:
+def write_draws(draws: Sequence[Draw]) -> str:
     """Return every draw of the coefficients, one line per coefficient.
 
     Columns: ``draw``, ``coefficient``, ``value``, ``noise_scale``, ``half_width_95``, ``label``.

@@ -148,7 +148,7 @@ def _multipliers_at(entries: _Sorted, theta: float) -> tuple[FloatArray, FloatAr
     return np.maximum(multipliers, 0.0), np.where(multipliers > 0.0, -1.0 / num_entries, 0.0)
 
 
-def root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_off: float) -> float:
+def find_root_from_left(evaluate: Callable[[float], tuple[float, float]], trade_off: float) -> float:
     """Find the theta >= 0 with theta = a f(theta), f convex, decreasing and piecewise linear.
 
     Args:
@@ -181,7 +181,7 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
         multipliers, slopes = _multipliers_at(entries, theta)
         return float(multipliers.sum()), float(slopes.sum())
 
-    theta = root_from_left(total, trade_off)
+    theta = find_root_from_left(total, trade_off)
     multipliers, _ = _multipliers_at(entries, theta)
     excesses = entries.values - np.repeat(multipliers, entries.lengths)
     is_used = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
@@ -249,7 +249,7 @@ def _user_part(rows: FloatArray, owners: IntArray, signs: FloatArray, weights: F
     return total
 
 
-def hessian(whitened: Whitened, trade_off: float, priced: PricedEntries) -> FloatArray:
+def compute_hessian(whitened: Whitened, trade_off: float, priced: PricedEntries) -> FloatArray:
     """Return the generalised Hessian of Q at M, times 2 a; M is read column after column, shape (d^2, d^2).
 
     W(M) moves with M directly, through the multipliers (lambda_l has 1/p_l of a change in the sum of its
@@ -319,7 +319,7 @@ def ascend(
     for _ in range(steps):
         if is_settled(point):
             break
-        curvature = hessian(whitened, trade_off, point.priced) / (2.0 * trade_off)
+        curvature = compute_hessian(whitened, trade_off, point.priced) / (2.0 * trade_off)
         size = float(np.diag(curvature).max())
         if not size > 0.0:  # One entry per user, all of them binding: nothing to learn from here.
             break

@@ -6,7 +6,6 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -76,11 +75,6 @@ class LinearEstimate:
         """Return the total variance of the released coefficients, were C X = I (theorem 6)."""
         return self.sampling_variance + self.privacy_variance
 
-    @cached_property
-    def non_zero(self) -> int:
-        """Return the entries of C that are not 0."""
-        return int(np.count_nonzero(self.matrix))
-
 
 class ErrorTarget(enum.Enum):
     """The quantity whose errors are shown."""
@@ -109,7 +103,7 @@ class UserWeights:
         return np.asarray(self.weights.sum(axis=1))
 
 
-def lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
+def compute_lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
     """Compute a total variance below which no C with C X = I goes, from the data and any multipliers.
 
     Args:
@@ -157,7 +151,7 @@ def evaluate(
     infeasibility = whitened.residual(w)
     bound, argument = -math.inf, "this method does not claim to be the best"
     if dual is not None:
-        bound, argument = lower_bound(problem, dual), "a dual bound computed from the same data"
+        bound, argument = compute_lower_bound(problem, dual), "a dual bound computed from the same data"
     value = sampling + privacy
     # Not `>`: where C X leaves float64 the difference is NaN, which proves nothing either.
     if not infeasibility <= FEASIBILITY:
@@ -180,7 +174,7 @@ def evaluate_repaired(problem: RegressionProblem, w: FloatArray) -> LinearEstima
     return evaluate(problem, problem.whitened.original(problem.whitened.repaired(w)))
 
 
-def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
+def compute_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
     """Return the variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
 
     Returns:
@@ -190,7 +184,7 @@ def coefficient_variances(problem: RegressionProblem, estimate: LinearEstimate) 
     return np.asarray(problem.residual_variance * squares + estimate.noise.variance)
 
 
-def user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
+def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
     """Compute the weight of each user's labels, by direction."""
     whitened = problem.whitened
     return UserWeights(
@@ -200,7 +194,7 @@ def user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWe
     )
 
 
-def numeric_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
+def convert_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
     """Convert the labels to float64; NaN and infinite ones stay.
 
     Raises:
@@ -215,19 +209,21 @@ def numeric_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatAr
     return y
 
 
-def checked_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
+def check_labels(problem: RegressionProblem, labels: npt.ArrayLike) -> FloatArray:
     """Convert the labels to float64, all of them finite.
 
     Raises:
         InvalidInput: Not one finite number per row (the first offender is named).
     """
-    y = numeric_labels(problem, labels)
+    y = convert_labels(problem, labels)
     if not np.all(np.isfinite(y)):
         raise refuse("labels must be finite numbers", location=f"row {int(np.argmax(~np.isfinite(y))) + 1}")
     return y
 
 
-def prediction_error(problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike) -> float:
+def compute_prediction_error(
+    problem: RegressionProblem, estimate: LinearEstimate, labels: npt.ArrayLike
+) -> float:
     """Compute the mean squared error of the released model's predictions, exactly in expectation over the noise.
 
     Args:
@@ -241,12 +237,12 @@ def prediction_error(problem: RegressionProblem, estimate: LinearEstimate, label
     Raises:
         InvalidInput: The labels do not fit.
     """
-    y = checked_labels(problem, labels)
+    y = check_labels(problem, labels)
     fitted = problem.features @ (estimate.matrix @ y)
     return float(np.mean((y - fitted) ** 2)) + estimate.noise.variance * problem.mean_square
 
 
-def ordinary_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+def estimate_residual_variance(features: npt.ArrayLike, labels: npt.ArrayLike) -> float:
     """Estimate sigma^2 by ordinary least squares, residual sum of squares over n - d. Computed from private labels.
 
     Args:

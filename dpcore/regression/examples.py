@@ -84,7 +84,7 @@ class Synthetic:
     coefficients: FloatArray
 
 
-def zipf_sizes(num_rows: int, exponent: float) -> IntArray:
+def compute_zipf_sizes(num_rows: int, exponent: float) -> IntArray:
     """Return the rows per user with the number of users having i rows in proportion to 1 / i^exponent.
 
     The number of users with at most i rows is rounded, so that the tail is filled as the law asks; the
@@ -134,6 +134,6 @@ def synthetic(
     coefficients = coefficients[rng.permutation(d)]
     features = rng.standard_normal((num_rows, d))
     labels = features @ coefficients + label_noise * rng.standard_normal(num_rows)
-    sizes = zipf_sizes(num_rows, exponent)
+    sizes = compute_zipf_sizes(num_rows, exponent)
     owners = rng.permutation(np.repeat(np.arange(sizes.size), sizes))
     return Synthetic(features, labels, owners, coefficients)

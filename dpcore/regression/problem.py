@@ -156,7 +156,7 @@ def _root_mean_squares(features: FloatArray) -> FloatArray:
     return np.asarray(largest * np.sqrt(np.where(mean_squares > 0.0, mean_squares, 1.0)))
 
 
-def dependent_columns(features: FloatArray) -> list[int]:
+def find_dependent_columns(features: FloatArray) -> list[int]:
     """Return the columns that the others already span, by QR with pivoting on columns scaled to equal length."""
     from scipy.linalg import qr
 
@@ -216,7 +216,7 @@ class RegressionProblem(ByDigest):
         with problems:
             self._check_ratio(problems)
             if self.whitened.condition > 1.0 / RANK_TOLERANCE:
-                columns = ", ".join(names[j] for j in dependent_columns(features))
+                columns = ", ".join(names[j] for j in find_dependent_columns(features))
                 problems.add(
                     f"the features are linearly dependent: {columns} can be written through the others",
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",

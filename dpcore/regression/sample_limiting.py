@@ -19,7 +19,7 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray, log_spaced
-from dpcore.regression.estimate import ErrorTarget, LinearEstimate, checked_labels, evaluate_repaired
+from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels, evaluate_repaired
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
@@ -114,7 +114,7 @@ class CapCurve:
         return int(self.caps[self.best])
 
 
-def least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
+def solve_least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
     """Return W of ordinary least squares, rows (rows^T rows)^-1 E, or None if the rows are linearly dependent."""
     gram = rows.T @ rows
     eigenvalues = np.linalg.eigvalsh(gram)
@@ -123,7 +123,7 @@ def least_squares(rows: FloatArray, target: FloatArray) -> FloatArray | None:
     return np.asarray(rows @ np.linalg.solve(gram, target))
 
 
-def random_ranks(whitened: Whitened, seed: int) -> IntArray:
+def draw_ranks(whitened: Whitened, seed: int) -> IntArray:
     """Return 0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
     keys = np.random.default_rng(seed).random(whitened.users.size)
     ranks = np.empty(whitened.users.size, dtype=np.int64)
@@ -133,7 +133,7 @@ def random_ranks(whitened: Whitened, seed: int) -> IntArray:
     return ranks
 
 
-def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
+def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> LinearEstimate:
     """Draw the rows that sample limiting keeps, once, and return the estimator on them.
 
     Args:
@@ -146,8 +146,8 @@ def draw(problem: RegressionProblem, max_contributions: int, seed: int = 0) -> L
     """
     require.whole(1, 10**12, max_contributions=max_contributions)
     whitened = problem.whitened
-    rows = np.flatnonzero(random_ranks(whitened, seed) < max_contributions)
-    weights = least_squares(whitened.rows[rows], whitened.target)
+    rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
+    weights = solve_least_squares(whitened.rows[rows], whitened.target)
     if weights is None:
         rows_kept = wording.counted(max_contributions, "row")
         message = f"with at most {rows_kept} per user, this draw's rows are linearly dependent"
@@ -165,7 +165,7 @@ def _list_caps(problem: RegressionProblem, caps: Sequence[int]) -> IntArray:
     return np.unique(np.minimum(np.array((*caps, largest), dtype=np.int64), largest))
 
 
-def study(
+def try_caps(
     problem: RegressionProblem,
     labels: npt.ArrayLike | None = None,
     draws: int = 10,
@@ -174,7 +174,7 @@ def study(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> CapDraws:
-    """Draw for every cap; the result serves every sigma^2, B and epsilon (see `curve`).
+    """Draw for every cap; the result serves every sigma^2, B and epsilon (see `average_draws`).
 
     Args:
         problem: Its features and owners are used, nothing else.
@@ -188,13 +188,13 @@ def study(
     Raises:
         InvalidInput: The labels do not fit.
     """
-    y = None if labels is None else checked_labels(problem, labels)[problem.whitened.order]
+    y = None if labels is None else check_labels(problem, labels)[problem.whitened.order]
     tried_caps = _list_caps(problem, caps)
     costs = np.full((draws, tried_caps.size, 3), np.nan)
     done, whitened = 0, problem.whitened
     all_rows_costs = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
     for number in range(draws):
-        ranks = random_ranks(whitened, number)
+        ranks = draw_ranks(whitened, number)
         for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
                 break
@@ -209,7 +209,7 @@ def study(
     return CapDraws(tried_caps, squares, largest, fit)
 
 
-def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
+def average_draws(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     """Compute the variances of the caps of a study, under a question on the same features and owners.
 
     Prediction errors are right for another epsilon or sigma^2, and for another B where no label is clipped
@@ -236,35 +236,10 @@ def curve(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     )
 
 
-def solve(
-    problem: RegressionProblem,
-    labels: npt.ArrayLike | None = None,
-    draws: int = 10,
-    caps: Sequence[int] = (),
-    *,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> CapCurve:
-    """Estimate the variance of every cap in expectation over draws; `CapCurve.best` is the best.
-
-    Args:
-        problem: The question.
-        labels: As in `study`.
-        draws: Likewise.
-        caps: Likewise.
-        progress: Told the share of draws done.
-        should_stop: Asked between draws; what is done by then is averaged.
-
-    Raises:
-        InvalidInput: The labels do not fit.
-    """
-    return curve(problem, study(problem, labels, draws, caps, progress=progress, should_stop=should_stop))
-
-
 def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> tuple[float, float, float]:
     """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
     whitened = problem.whitened
-    kept_weights = least_squares(whitened.rows[rows], whitened.target)
+    kept_weights = solve_least_squares(whitened.rows[rows], whitened.target)
     if kept_weights is None:
         return (np.nan, np.nan, np.nan)
     per_user = np.bincount(whitened.users[rows], weights=np.abs(kept_weights).sum(axis=1))
@@ -276,12 +251,12 @@ def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> 
     return float(np.vdot(kept_weights, kept_weights)), float(per_user.max()) ** 2, error
 
 
-def all_rows(problem: RegressionProblem) -> LinearEstimate:
+def estimate_on_all_rows(problem: RegressionProblem) -> LinearEstimate:
     """Ordinary least squares on all rows, noise for the user who moves it most."""
     return evaluate_repaired(problem, problem.whitened.ordinary())
 
 
-def user_averages(problem: RegressionProblem) -> LinearEstimate:
+def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
     """Fit ordinary least squares to one averaged row per user, all users weighing the same.
 
     Averages of features and labels obey the same model, so the estimator is unbiased.
@@ -291,7 +266,7 @@ def user_averages(problem: RegressionProblem) -> LinearEstimate:
     """
     whitened = problem.whitened
     averages = whitened.per_user(whitened.rows) / whitened.sizes[:, None]
-    weights = least_squares(averages, whitened.target)
+    weights = solve_least_squares(averages, whitened.target)
     if weights is None:
         message = (
             f"the averaged features of {wording.counted(problem.num_users, 'user')} are linearly dependent"

@@ -15,7 +15,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import RegressionRows, simulate_drugs, simulate_news
 from dpcore.regression import examples, sample_limiting, working_set
-from dpcore.regression.estimate import ErrorTarget, ordinary_residual_variance, prediction_error
+from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
 from dpcore.regression.sample_limiting import CapDraws
@@ -86,10 +86,10 @@ def _solve_point(
     cap_draws = draws()
     if should_stop():
         return None
-    caps = sample_limiting.curve(problem, cap_draws)
+    caps = sample_limiting.average_draws(problem, cap_draws)
     return {
         "ours_coefficients": estimate.variance,
-        "ours_predictions": prediction_error(problem, estimate, labels),
+        "ours_predictions": compute_prediction_error(problem, estimate, labels),
         "best_cap_coefficients": float(caps.variance[caps.best]),
         "best_cap_predictions": float(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]),
         "no_cap_coefficients": float(caps.variance[-1]),
@@ -180,7 +180,7 @@ def over_generated(
                 generator.label_noise**2,
             )
             draws = functools.partial(
-                sample_limiting.study, problem, labels=generated.labels, should_stop=should_stop
+                sample_limiting.try_caps, problem, labels=generated.labels, should_stop=should_stop
             )
             point = _solve_point(problem, draws, generated.labels, should_stop)
             if point is None:
@@ -217,9 +217,10 @@ def over_examples(example: int, *, progress: Progress = silent, should_stop: Sho
     def solve_at(g: float) -> dict[str, float] | None:
         problem = (examples.example_1 if example == 1 else examples.example_3)(int(g))
         best = working_set.solve(problem, should_stop=should_stop)
-        caps = sample_limiting.solve(problem, caps=range(1, int(g) + 1), should_stop=should_stop)
+        draws = sample_limiting.try_caps(problem, caps=range(1, int(g) + 1), should_stop=should_stop)
         if should_stop():
             return None
+        caps = sample_limiting.average_draws(problem, draws)
         return {
             "ours_variance": best.variance,
             "ours_lower_bound": best.certificate.lower_bound,
@@ -262,8 +263,8 @@ STAND_IN = (
     "These are made-up rows with the paper's numbers of rows and users, and its largest user; 10 data sets."
 )
 OPEN = (
-    "The paper draws bars and prints no numbers. It says that weights always have less error, by orders of magnitude "
-    "where no bound is set; so have ours. It leaves open how many of the 10 features have a coefficient, and B."
+    "It says that weights always have less error, by orders of magnitude where no bound is set; so have ours. It "
+    "leaves open how many of the 10 features have a coefficient, and B."
 )
 
 
@@ -274,7 +275,7 @@ def compute_errors(rows: int, exponent: float, epsilon: float, seed: int) -> dic
     return _select_errors(over_generated({rows: generator}, epsilon, 1))
 
 
-def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
+def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
     """Return the expected squared error of the prediction by each method, label unit squared.
 
     B is the largest label, and σ² that of ordinary least squares: both are read off data that are public.
@@ -282,10 +283,10 @@ def errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
     Raises:
         InvalidInput: Features are linearly dependent.
     """
-    variance = ordinary_residual_variance(rows.features, rows.labels)
+    variance = estimate_residual_variance(rows.features, rows.labels)
     value_bound = float(np.abs(rows.labels).max())
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
-    draws = sample_limiting.study(problem, rows.labels, DRAWS)
+    draws = sample_limiting.try_caps(problem, rows.labels, DRAWS)
     return _select_errors(over_epsilon(problem, draws, rows.labels, (epsilon,)))
 
 
@@ -338,7 +339,7 @@ def _build_table(
         x=OVER_EPSILON,
         values=PAPER_EPSILONS,
         lines=tuple(Line(*method, paper_values=paper_errors[method[0]]) for method in METHODS),
-        run_once=lambda epsilon, seed: errors_on_rows(simulate(seed), epsilon),
+        run_once=lambda epsilon, seed: compute_errors_on_rows(simulate(seed), epsilon),
         difference_note="Other data, so that only directions can be compared: weights err least, "
         "and by far where no bound is set.",
     )

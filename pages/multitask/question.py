@@ -25,7 +25,7 @@ QUESTION = Question(
     icon=":material/account_tree:",
     url_path="many-tasks",
     group="Models",
-    lead="You train one model per task, say per product, with (ε, δ)-differential privacy. "
+    lead="You train one model per task, say per product, with user-level DP. "
     "**Which tasks get a user's budget?**",
     sentence="I train one model per task: how should each user's privacy budget be divided among their tasks?",
     release="One model per task",

@@ -16,7 +16,7 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.regression import draw as regression_draw
 from dpcore.regression.answer import RegressionSolution, build_answer, words
-from dpcore.regression.answer.solution import count_clipped, solve_beside_page, table_of
+from dpcore.regression.answer.solution import count_clipped, get_table, solve_beside_page
 from dpcore.regression.draw import draw_coefficients
 from dpcore.regression.estimate import ErrorTarget
 from dpcore.regression.parameters import (
@@ -43,7 +43,7 @@ def show_release(answer: Answer) -> None:
     """Draw the tab: a description, the button, and the latest draw with its label."""
     solution, store = answer.solution, find_releases(answer)
     draws, latest = store.draws, store.draws[-1] if store.draws else None
-    problem, estimate, labels = solution.problem, solution.best_estimate, table_of(solution.data).labels
+    problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.data).labels
     epsilon, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
         f"A draw adds fresh Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each "
@@ -83,7 +83,7 @@ def show_release(answer: Answer) -> None:
         cards.label(answer.disclosure)
     else:
         label = "Released coefficients (CSV)"
-        store.file_button(label, lambda: regression_draw.released_csv(draws), "released-coefficients")
+        store.file_button(label, lambda: regression_draw.write_draws(draws), "released-coefficients")
 
 
 def build_shown_answer(
@@ -112,7 +112,7 @@ def propose_range(data: Dataset) -> None:
     previous_range = state.get(QUESTION.key("proposed"))
     if (state[lower], state[upper]) not in (previous_range or (None, None), (None, None)):
         return
-    labels = table_of(data).labels
+    labels = get_table(data).labels
     label_range = (None, None) if data.is_private else round_outwards(labels.min(), labels.max())
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
@@ -125,7 +125,7 @@ class RegressionPage(Page):
 
     def read_own_data(self) -> Dataset | None:
         """Show which data are used and offer others; return them, or None if there are none."""
-        loaded: RegressionData | None = table_upload.choose_data(
+        own_data: RegressionData | None = table_upload.choose_data(
             UPLOAD,
             {DataSource.GENERATED: generate, DataSource.UPLOAD: lambda: table_upload.show_upload(UPLOAD)},
             DataSource.GENERATED,
@@ -133,7 +133,7 @@ class RegressionPage(Page):
             GENERATOR_FIELDS,
             lambda data: wording.counted(data.histogram.num_users, "user"),
         )
-        return None if loaded is None else loaded.dataset
+        return None if own_data is None else own_data.dataset
 
     def is_same_for_all(self, data: Dataset, parameters: RegressionParameters) -> bool:
         """Return True for generated data."""
@@ -144,13 +144,11 @@ class RegressionPage(Page):
         propose_range(data)
         key = QUESTION.key
         st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
-        variance_label = f"σ² ({wording.plain(table_of(data).label, 20)}, squared)"
         parameters: RegressionParameters | None = inputs.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             hidden=GENERATOR_FIELDS.__contains__,
-            widgets={"residual_variance": lambda: fields.draw(QUESTION, "residual_variance", variance_label)},
             draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), words.FIT),
             ask_first=lambda unused: inputs.ask(data, {key("lower"): "L", key("upper"): "U"}, "label"),
         )
@@ -186,12 +184,12 @@ class RegressionPage(Page):
 
     def build_source(self, answer: Answer, data: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""
-        loaded = find_loaded(answer)
+        own_data = find_loaded(answer)
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is DataSource.GENERATED:
                 return "data = None  # Features, labels and owners are generated, as the settings say."
-            return write_table_cell(code, source, public_only, loaded.design, "dpcore.regression.problem")
+            return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
 
         return Source(data, needs_rows=True, write_cell=write_cell)
 

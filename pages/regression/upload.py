@@ -55,8 +55,8 @@ def find_loaded(answer: Answer) -> RegressionData:
     data = answer.solution.data
     if answer.parameters.source is DataSource.GENERATED:
         return RegressionData(data, data.digest)
-    loaded: RegressionData = st.session_state[QUESTION.key("loaded")]
-    return loaded
+    own_data: RegressionData = st.session_state[QUESTION.key("loaded")]
+    return own_data
 
 
 def find_releases(answer: Answer) -> Releases:

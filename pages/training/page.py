@@ -72,7 +72,7 @@ class TrainingPage(Page):
         """Draw the inputs, and say what a label means and what a public demo does not do."""
         parameters: TrainingParameters | None = inputs.read_inputs(
             # Empty fields of the generator are named where the data are made, and matter to no other data.
-            QUESTION, slots, hidden=GENERATOR_FIELDS.__contains__, draw_more=draw_figure_choices
+            QUESTION, slots, hidden=GENERATOR_FIELDS.__contains__, draw_more=draw_figure_choices, columns=2
         )  # fmt: skip
         if parameters is not None:
             with slots.notes:

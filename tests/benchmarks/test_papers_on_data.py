@@ -16,7 +16,7 @@ from benchmarks.papers.__main__ import build_page, main, to_json
 from dpcore.answer.paper_figure import FigureRuns
 from dpcore.papers import FIGURES, find_figure
 from dpcore.regression import working_set
-from dpcore.regression.estimate import prediction_error
+from dpcore.regression.estimate import compute_prediction_error
 from dpcore.regression.problem import RegressionProblem
 
 ROOT = Path(__file__).parents[2]
@@ -143,8 +143,8 @@ def test_reviews_give_a_regression_for_every_pair_of_dropped_levels(tmp_path: Pa
     )
     variance = float(np.sum((labels - x @ np.linalg.lstsq(x, labels)[0]) ** 2)) / (len(x) - 3)
     problem = RegressionProblem(x, users, 1.0, float(labels.max()), variance)
-    by_hand = prediction_error(problem, working_set.solve(problem), labels)
-    assert on_data.errors_on_rows(tables[0], 1.0)["weights"] == pytest.approx(by_hand, rel=1e-4)
+    by_hand = compute_prediction_error(problem, working_set.solve(problem), labels)
+    assert on_data.compute_errors_on_rows(tables[0], 1.0)["weights"] == pytest.approx(by_hand, rel=1e-4)
     figure = on_data.BUILDERS["epasto-table-1-drugs"]("epasto-table-1-drugs", tmp_path)
     errors = figure.run_once(1.0, 0)
     assert errors["weights_least"] <= min(by_hand, errors["weights"]) * (1 + 1e-4)

@@ -18,6 +18,7 @@ from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
 from dpcore.factorisation.answer.solution import (
     FactorisationSolution,
+    Verdict,
     choose_share_settings,
     find_disclosure,
     judge,
@@ -35,7 +36,6 @@ LARGE_COST = "about 0.8 GB of memory, and half a minute on a free processor"
 """Measured: 0.72 GB with all of Python; 14 s of processor time, 4.5 of them to draw the ratings."""
 NUM_NEIGHBOURS = 6
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
-STOPPED_EARLY = "Stopped before the private models were done."
 
 
 def solve_beside_page(data: Dataset, parameters: FactorisationParameters) -> section.Solver:
@@ -63,7 +63,7 @@ def search_training(
     return section.Search(
         "train_job",
         (ratings.digest, replace(parameters.study, epsilons=(1.0,))),
-        lambda tell, stop: run(ratings, parameters.study, tell, stop),
+        lambda report, stop: run(ratings, parameters.study, report, stop),
         "Training",
         "Train again" if is_trained else "Train",
         "model_training",
@@ -98,13 +98,13 @@ def show_budget(answer: Answer, data: Dataset) -> section.Parts:
 def show_popularity(answer: Answer, data: Dataset) -> section.Parts:
     """Show the differences to uniform sampling by popularity."""
     solution: FactorisationSolution = answer.solution
-    if solution.result is None or solution.verdict is None:
+    if (verdict := solution.verdict) is None:
         yield section.Note(NOT_TRAINED)
         return
     measure = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
     yield answer.plots[f"factorisation-buckets-{measure}"]()
     yield section.Note(
-        f"Mean differences over {wording.counted(solution.result.study.repeats, 'seed')}, paired; whiskers are "
+        f"Mean differences over {wording.counted(verdict.result.study.repeats, 'seed')}, paired; whiskers are "
         f"95{wording.PERCENT} intervals. "
         + (
             "Recall of items rated in the test set among the top 20 (all, most rated) to 100 (rarest). In generated "
@@ -118,15 +118,15 @@ def show_popularity(answer: Answer, data: Dataset) -> section.Parts:
 
 def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
     """Show the items that are nearest to one item, under each model."""
-    solution: FactorisationSolution = answer.solution
-    result, verdict = solution.result, solution.verdict
+    verdict = answer.solution.verdict
     yield section.Fields(("item",))
     item_names = None
     if answer.parameters.source is RatingSource.DATA:
         item_names = yield section.ItemNames("item")
-    if result is None or verdict is None:
+    if verdict is None:
         yield section.Note(NOT_TRAINED)
         return
+    result: StudyResult = verdict.result
     if not result.models:
         yield section.Note("*Train again* shows them: this training was stored with its errors only.")
         return
@@ -134,10 +134,10 @@ def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
     names = list(item_names or (f"item {i}" for i in range(counts.size)))
     item = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     model_names = {ModelKind.NO_PRIVACY: "Not private"}
-    model_names |= {kind: words.SCHEME_NAMES[scheme] for kind, scheme in SCHEMES.items()}
+    model_names |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
     columns: dict[str, list[str]] = {}
-    for kind, name in model_names.items():
-        model = result.models.get((kind, epsilon if kind.is_private else 0.0))
+    for model_kind, name in model_names.items():
+        model = result.models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
             columns[name] = [
                 f"{escape_formula(names[neighbour])} ({wording.counted(int(counts[neighbour]), 'rating')})"
@@ -148,7 +148,7 @@ def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
         f"at ε = {wording.entered(epsilon)}, first seed; by the inner product of item vectors without their level."
     )
     yield section.Table(columns, "The nearest items under each model", key="factorisation_neighbours")
-    if (plot := plots.plot_nearest_items(solution)) is not None:
+    if (plot := plots.plot_nearest_items(answer.solution)) is not None:
         yield section.Figures((plot,), titled=True)
     yield section.Label()
 
@@ -171,13 +171,13 @@ def show_choices(answer: Answer, data: Dataset) -> section.Parts:
     yield section.Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
     study = parameters.choice_study
 
-    def train(tell: ProgressReport, stop: ShouldStop) -> StudyResult:
+    def train(report: ProgressReport, stop: ShouldStop) -> StudyResult:
         if uses_data:
             choices = select_choices(ratings, parameters.chosen_from)
         else:
             population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
             choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
-        return run(choices, study, tell, stop)
+        return run(choices, study, report, stop)
 
     result: StudyResult | None = yield section.Search(
         "implicit_job",
@@ -202,18 +202,24 @@ def show_choices(answer: Answer, data: Dataset) -> section.Parts:
             f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
             "the items at 100 on the rarest to 20 on the most chosen."
         )
-        yield _tabulate_models(result, verdict.index)
+        yield _tabulate_models(verdict)
     yield section.Label()
 
 
-def _tabulate_models(result: StudyResult, epsilon_index: int) -> section.Table:
+def _tabulate_models(verdict: Verdict) -> section.Table:
     """Tabulate error or recall of each model, over all items and in each bucket."""
-    kinds, buckets, measure = result.study.models, ("All", *plots.BUCKET_NAMES), result.study.main_measure
-    means = np.array([result.summarise(kind).mean[epsilon_index] for kind in kinds])
-    columns = {"Model": [kind.value for kind in kinds], **dict(zip(buckets, means.T.tolist(), strict=True))}
+    result, buckets = verdict.result, ("All", *plots.BUCKET_NAMES)
+    model_kinds, measure = result.study.models, result.study.main_measure
+    means = np.array([result.summarise(model_kind).mean[verdict.index] for model_kind in model_kinds])
+    columns = {
+        "Model": [model_kind.value for model_kind in model_kinds],
+        **dict(zip(buckets, means.T.tolist(), strict=True)),
+    }
     name, number_format = {"rmse": ("Test error", "%.4f"), "recall": ("Recall", "%.3f")}[measure]
-    alt = f"{name} of each model, over all items and by popularity"
-    formats = dict.fromkeys(buckets, number_format)
+    alt, formats = (
+        f"{name} of each model, over all items and by popularity",
+        dict.fromkeys(buckets, number_format),
+    )
     return section.Table(columns, alt, formats, key=f"factorisation_table_{measure}")
 
 
@@ -227,8 +233,8 @@ def show_large(answer: Answer, data: Dataset) -> section.Parts:
     result: StudyResult | None = yield section.Search(
         "large_job",
         (parameters.large_study, parameters.data_seed),
-        lambda tell, stop: run(
-            LARGE.draw(np.random.default_rng(parameters.data_seed)), parameters.large_study, tell, stop
+        lambda report, stop: run(
+            LARGE.draw(np.random.default_rng(parameters.data_seed)), parameters.large_study, report, stop
         ),
         "Training at the large size",
         f"Train: {LARGE_COST}",
@@ -240,12 +246,11 @@ def show_large(answer: Answer, data: Dataset) -> section.Parts:
     )
     if result is None:
         return
-    verdict = judge(result, parameters.epsilon)
-    if verdict is None:
-        yield section.Note(STOPPED_EARLY, "stop_circle")
+    if (verdict := judge(result, parameters.epsilon)) is None:
+        yield section.Note("Stopped before the private models were done.", "stop_circle")
         return
     yield f"**{words.write_verdict(verdict)}**"
-    yield _tabulate_models(result, verdict.index)
+    yield _tabulate_models(verdict)
     yield section.Note(
         f"Test error (RMSE) at ε = {wording.entered(verdict.epsilon)}, over all items and by fifths of the items from "
         "rare to popular."

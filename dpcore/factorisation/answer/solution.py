@@ -18,7 +18,7 @@ from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divi
 from dpcore.factorisation.measures import BUCKETS, assign_buckets
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import FACTORISATION, StudyResult, run
+from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult, run
 
 
 def load_ratings(parameters: FactorisationParameters, dataset: Dataset | None) -> Ratings:
@@ -52,6 +52,7 @@ class Verdict:
     """The result of a training at one epsilon: one comparison, declared before it, so that its interval holds.
 
     Attributes:
+        result: The training.
         index: Of the epsilon in the study.
         epsilon: At which it was trained.
         mean: Mean RMSE or recall of the factorisation over seeds.
@@ -61,6 +62,7 @@ class Verdict:
         num_seeds: That are done.
     """
 
+    result: StudyResult
     index: int
     epsilon: float
     mean: float
@@ -68,6 +70,11 @@ class Verdict:
     gain: float
     gain_half_width: float
     num_seeds: int
+
+    def find_error(self, model_kind: ModelKind) -> tuple[float, float]:
+        """Return the mean of a model over all items, and half of its interval."""
+        summary = self.result.summarise(model_kind)
+        return float(summary.mean[self.index, 0]), float(summary.half_width[self.index, 0])
 
     @property
     def is_clear(self) -> bool:
@@ -97,16 +104,18 @@ def judge(result: StudyResult, epsilon: float) -> Verdict | None:
     index = min(indices, key=lambda i: abs(math.log(epsilons[i] / epsilon)), default=None)
     if index is None:
         return None
-    own, difference = result.summarise(FACTORISATION), result.compare(FACTORISATION, result.study.baseline)
+    summary = result.summarise(FACTORISATION)
+    difference = result.compare(FACTORISATION, result.study.baseline)
     sign = -1.0 if result.study.main_measure == "rmse" else 1.0
     return Verdict(
+        result,
         index,
         epsilons[index],
-        float(own.mean[index, 0]),
-        float(own.half_width[index, 0]),
+        float(summary.mean[index, 0]),
+        float(summary.half_width[index, 0]),
         sign * float(difference.mean[index, 0]),
         float(difference.half_width[index, 0]),
-        int(own.runs[index, 0]),
+        int(summary.runs[index, 0]),
     )
 
 

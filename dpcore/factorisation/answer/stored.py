@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dpcore.factorisation.measures import BUCKETS
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.factorisation.study import StudyResult, run
 
@@ -35,20 +34,16 @@ def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
 @functools.cache
 def _read_stored() -> StudyResult:
     """Read the stored training."""
-    content, study = json.loads(FILE.read_text(encoding="utf-8")), STORED_PARAMETERS.study
-    shape = (len(study.models), len(study.epsilons), study.repeats, 1 + BUCKETS)
-    rmse, recall = (np.array(content[name], dtype=np.float64).reshape(shape) for name in ("rmse", "recall"))
-    return StudyResult(study, rmse, recall, np.zeros(0, dtype=np.int64), finished=True)
+    content = json.loads(FILE.read_text(encoding="utf-8"))
+    rmse, recall = (np.array(content[measure]) for measure in ("rmse", "recall"))
+    return StudyResult(STORED_PARAMETERS.study, rmse, recall, np.zeros(0, dtype=np.int64), finished=True)
 
 
 def train_and_store() -> None:
     """Train, and store the result."""
     ratings = STORED_PARAMETERS.population.draw(np.random.default_rng(STORED_PARAMETERS.data_seed))
     result = run(ratings, STORED_PARAMETERS.study)
-    content = {
-        name: [None if np.isnan(value) else round(float(value), DIGITS) for value in values.ravel()]
-        for name, values in (("rmse", result.rmse), ("recall", result.recall))
-    }
+    content = {"rmse": result.rmse.round(DIGITS).tolist(), "recall": result.recall.round(DIGITS).tolist()}
     FILE.write_text(f"{json.dumps(content)}\n", encoding="utf-8")
 
 

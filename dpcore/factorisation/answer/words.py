@@ -87,8 +87,7 @@ def write_comparison(result: StudyResult, epsilon: float) -> str:
 
 def write_detail(solution: FactorisationSolution) -> str:
     """Write the sentences that explain the headline."""
-    verdict, result = solution.verdict, solution.result
-    if verdict is None or result is None:
+    if (verdict := solution.verdict) is None:
         uniform, adaptive = (
             wording.percent(solution.find_shares(scheme).shares[:3].sum())
             for scheme in (Scheme.UNIFORM, Scheme.ADAPTIVE)
@@ -108,7 +107,7 @@ def write_detail(solution: FactorisationSolution) -> str:
         )
     if verdict.num_seeds < MIN_SEEDS:
         sentences.append(FEW_SEEDS)
-    if not result.finished:
+    if not verdict.result.finished:
         state = "was stopped early" if solution.finished else "is not finished"
         sentences.append(f"**The training {state}.**")
     return " ".join(sentences)
@@ -116,7 +115,7 @@ def write_detail(solution: FactorisationSolution) -> str:
 
 def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     """Build the noise before a training, and after it the error of the recommendation."""
-    verdict, result = solution.verdict, solution.result
+    verdict = solution.verdict
     adaptive, count_noise = solution.find_shares(Scheme.ADAPTIVE), solution.parameters.spending.count_noise
     rare_noise, popular_noise = (float(adaptive.noise_to_signal[bucket]) for bucket in (0, -1))
     noise_numbers = (
@@ -143,16 +142,16 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
             value=count_noise,
         ),
     )
-    if verdict is None or result is None:
+    if verdict is None:
         return noise_numbers
     recommended = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
-    error, half_width = _find_error(result, recommended, verdict)
+    error, half_width = verdict.find_error(recommended)
     spread = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
         spread = Number(
             f"Interval, 95{wording.PERCENT}", f"± {half_width:.4f}", "over seeds and splits", value=half_width
         )
-    changes = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[verdict.index, 1:]
+    changes = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[verdict.index, 1:]
     rare_changes = changes[:3][np.isfinite(changes[:3])]
     rare_change = float(rare_changes.mean()) if rare_changes.size else math.nan
     return (
@@ -180,16 +179,9 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     )
 
 
-def _find_error(result: StudyResult, kind: ModelKind, verdict: Verdict) -> tuple[float, float]:
-    """Return a model's error over all items at the epsilon of a verdict, and half of its interval."""
-    summary = result.summarise(kind)
-    return float(summary.mean[verdict.index, 0]), float(summary.half_width[verdict.index, 0])
-
-
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     """Build the facts behind the answer."""
-    verdict, result = solution.verdict, solution.result
-    if verdict is None or result is None:
+    if (verdict := solution.verdict) is None:
         used_budget = "; ".join(
             f"{SCHEME_NAMES[shares.scheme].lower()} {wording.percent(shares.used_share)}"
             for shares in solution.shares
@@ -198,22 +190,23 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
             "Budget that is used": f"{used_budget}. The unused budget of users with few ratings is lost.",
             "Noise over signal": "above 1, an item's vector is mostly noise, drawn to the overall mean by the ridge.",
         }
-    errors = {kind: _find_error(result, kind, verdict)[0] for kind in result.study.models}
+    result = verdict.result
+    errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in result.study.models}
     errors_without_privacy = "; ".join(
-        f"{kind.value[0].lower()}{kind.value[1:]} {error:.4f}"
-        for kind, error in errors.items()
-        if not kind.is_private
+        f"{model_kind.value[0].lower()}{model_kind.value[1:]} {error:.4f}"
+        for model_kind, error in errors.items()
+        if not model_kind.is_private
     )
     trained_epsilons = [result.study.epsilons[index] for index in list_trained_epsilons(result)]
     verdicts = {wording.entered(epsilon): judge(result, epsilon) for epsilon in trained_epsilons}
-    winning_epsilons = ", ".join(text for text, at in verdicts.items() if at is not None and at.is_worth_it)
+    winning_epsilons = ", ".join(text for text, v in verdicts.items() if v is not None and v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
-    limit = min(errors[kind] for kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
-    near_optimal = [kind.value for kind in PRIVATE_KINDS if errors[kind] <= limit]
+    limit = min(errors[model_kind] for model_kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
+    near_optimal = [model_kind.value for model_kind in PRIVATE_KINDS if errors[model_kind] <= limit]
     ends = [(verdict.index, 1), (verdict.index, -1)]  # The rarest fifth, and the most rated one.
     facts_against_uniform = {}
-    for kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
-        change = result.compare(kind, ModelKind.UNIFORM)
+    for model_kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
+        change = result.compare(model_kind, ModelKind.UNIFORM)
         text = "not tested on both ends."
         if all(math.isfinite(change.mean[end]) for end in ends):
             rarest, most_rated = (_write_gain(change.mean[end], change.half_width[end]) for end in ends)
@@ -222,8 +215,8 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     return {
         "Without privacy": f"{errors_without_privacy}.",
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of {', '.join(verdicts)}.",
-        "Own offsets": "how far a user rates above the released item means, computed locally from their own ratings. "
-        "They are not released, so they cost no privacy. The factorisation subtracts them before it clips ratings.",
+        "Own offsets": "how far a user rates above the item means, computed locally and never released, so that it "
+        "costs no privacy. The factorisation subtracts it before it clips ratings.",
         "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
         **facts_against_uniform,
         "Seeds": f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
@@ -273,8 +266,8 @@ def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) 
 
 def write_methods(solution: FactorisationSolution) -> Methods | None:
     """Write the methods section with the recommendation and its error; None before a training."""
-    parameters, verdict, result = solution.parameters, solution.verdict, solution.result
-    if result is None or verdict is None:
+    parameters, verdict = solution.parameters, solution.verdict
+    if verdict is None:
         return None
     learning_text = _describe_learning(parameters)
     recommended, step = (
@@ -284,8 +277,8 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     if verdict.is_worth_it:
         recommended = FACTORISATION
         step = f"{learning_text} It used all ratings, with weights that fall with an item's noisy number of ratings."
-    mean, half_width = _find_error(result, recommended, verdict)
-    runs = wording.counted(result.study.repeats, "simulated run")
+    mean, half_width = verdict.find_error(recommended)
+    runs = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
         # That of the training which the choice and its error come from, not the one entered since, if they differ.
         guarantee=write_guarantee(

@@ -55,21 +55,21 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     items: list[Item] = []
     rows: list[tuple[npt.NDArray[Any], ...]] = []
     for weighting, name, style, symbol in KINDS:
-        choice = solution.choices.of(weighting)
-        bounds, errors = choice.tried.bounds, choice.tried.rank_error
-        rows.append((np.full(bounds.size, name.lower()), bounds, errors, choice.tried.standard_error))
+        choice = solution.choices.get(weighting)
+        bounds, errors = choice.search_errors.bounds, choice.search_errors.rank_error
+        rows.append((np.full(bounds.size, name.lower()), bounds, errors, choice.search_errors.standard_error))
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
         items.append(Curve(name, bounds, errors, style, dash=dash))
         items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, style, symbol))
     names = ("weights", "bound", "expected_rank_error", "standard_error_over_subsamples")
     columns = {
-        name: np.concatenate(parts) for name, parts in zip(names, zip(*rows, strict=True), strict=True)
+        name: np.concatenate(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
     }
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_ties:
         items.append(Level("Least possible (ties)", solution.least_error))
-    if solution.bound != solution.choices.of(solution.kind).bound:
+    if solution.bound != solution.choices.get(solution.weight_kind).bound:
         items.append(Mark(IN_USE, solution.bound, solution.rank_error, Style.ENTERED, "square"))
     own_bound = solution.parameters.own_bound
     if own_bound is not None:
@@ -154,7 +154,7 @@ def _build_value_axis(limits: tuple[float, float]) -> Axis:
 
 def _fit_from_zero(series: Sequence[Curve | Points]) -> tuple[float, float]:
     """Return the limits from 0 to a little above the highest of what is plotted."""
-    return 0.0, 1.05 * max(float(np.max(one.y)) for one in series) or 1.0
+    return 0.0, 1.05 * max(float(np.max(item.y)) for item in series) or 1.0
 
 
 def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> FloatArray:

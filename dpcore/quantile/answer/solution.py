@@ -25,10 +25,10 @@ GOOD_ENOUGH = 1.05
 """Near-optimal bounds have at most this many times the least error."""
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
 SHIFTS = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
-# The distance in rank around the quantiles up to which the density is shown at first.
 WINDOW = 0.15
-# A browser's slider holds whole numbers up to 2^53 exactly; values beyond are not shown.
+"""Distance in rank around the quantiles within which the density is shown at first."""
 FARTHEST = 1e15
+"""Largest magnitude of a shown value: a browser's slider holds whole numbers exactly up to 2^53."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Choices:
     smooth: QuantileChoice
     cap: QuantileChoice
 
-    def of(self, weighting: WeightKind) -> QuantileChoice:
+    def get(self, weighting: WeightKind) -> QuantileChoice:
         """Return the best bound of one kind."""
         return self.smooth if weighting is WeightKind.SMOOTH else self.cap
 
     @property
     def is_cancelled(self) -> bool:
         """Return True if either search was stopped."""
-        return self.smooth.tried.cancelled or self.cap.tried.cancelled
+        return self.smooth.search_errors.cancelled or self.cap.search_errors.cancelled
 
 
 def search(
@@ -57,10 +57,12 @@ def search(
     """Return the best bound of both kinds."""
 
     def find(weighting: WeightKind, begin: float) -> QuantileChoice:
-        def tell(share: float) -> None:
+        def report_share(share: float) -> None:
             progress(begin + share / 2.0)
 
-        return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, tell, should_stop, quantiles)
+        return optimal_bound.best_bound(
+            problem, weighting, SEARCH_POINTS, report_share, should_stop, quantiles
+        )
 
     return Choices(find(WeightKind.SMOOTH, 0.0), find(WeightKind.CAP, 0.5))
 
@@ -78,16 +80,16 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundCompa
     problem = QuantileProblem(
         data.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
     )
-    weighting = parameters.kind
+    weighting = parameters.weight_kind
 
     def best(epsilon: float) -> tuple[float, float]:
         _ = problem.rows
         scaled = problem.with_epsilon(epsilon)
         if parameters.bound_from is BoundFrom.COUNTS:
             bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(weighting).bound
-            errors = optimal_bound.rank_errors(scaled, weighting, bound, quantiles=parameters.asked)
+            errors = optimal_bound.rank_errors(scaled, weighting, bound, quantiles=parameters.levels)
             return bound, float(errors.rank_error[0])
-        choice = optimal_bound.best_bound(scaled, weighting, SEARCH_POINTS, quantiles=parameters.asked)
+        choice = optimal_bound.best_bound(scaled, weighting, SEARCH_POINTS, quantiles=parameters.levels)
         return choice.bound, choice.rank_error
 
     counts = parameters.bound_from is BoundFrom.COUNTS
@@ -126,9 +128,9 @@ class QuantileSolution:
     own_outputs: tuple[QuantileOutput, ...]
 
     @property
-    def kind(self) -> WeightKind:
+    def weight_kind(self) -> WeightKind:
         """Return the kind of the weights in use."""
-        return self.parameters.kind
+        return self.parameters.weight_kind
 
     @property
     def rank_error(self) -> float:
@@ -143,7 +145,7 @@ class QuantileSolution:
     @property
     def standard_error(self) -> float:
         """Return the standard error of ``rank_error`` over the subsamples; 0 without them."""
-        return standard_error(self.subsample_errors, self.kind, self.bound, self.problem.rows)
+        return standard_error(self.subsample_errors, self.weight_kind, self.bound, self.problem.rows)
 
     @property
     def unbounded_error(self) -> float:
@@ -156,8 +158,8 @@ class QuantileSolution:
 
         Under a cap these are averages over the subsamples of the search.
         """
-        tried = self.choices.of(self.kind).tried
-        bounds, errors = tried.bounds, tried.rank_error
+        search_errors = self.choices.get(self.weight_kind).search_errors
+        bounds, errors = search_errors.bounds, search_errors.rank_error
         best = int(np.argmin(errors))
         worse = np.flatnonzero(errors > GOOD_ENOUGH * errors[best])
         lower, upper = worse[worse < best], worse[worse > best]
@@ -178,7 +180,7 @@ class QuantileSolution:
     @property
     def exact(self) -> tuple[float, ...]:
         """Return the exact quantiles of the values."""
-        return tuple(self.problem.rows.value_at(q) for q in self.parameters.asked)
+        return tuple(self.problem.rows.value_at(q) for q in self.parameters.levels)
 
 
 def mean_error(outputs: Sequence[QuantileOutput]) -> float:
@@ -188,7 +190,7 @@ def mean_error(outputs: Sequence[QuantileOutput]) -> float:
 
 def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: Choices) -> QuantileSolution:
     """Compute the distributions at the bound in use."""
-    quantiles, weighting, histogram = parameters.asked, parameters.kind, problem.histogram
+    quantiles, weighting, histogram = parameters.levels, parameters.weight_kind, problem.histogram
     max_bound = float(histogram.max_size)
     paper = parameters.rank_bound(histogram).best(weighting)
     if parameters.weighting is Weighting.NONE:
@@ -196,7 +198,7 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
     elif parameters.bound_from is BoundFrom.COUNTS:
         bound = paper.bound
     else:
-        bound = choices.of(weighting).bound
+        bound = choices.get(weighting).bound
     at_counts = optimal_bound.rank_errors(problem, weighting, paper.bound, quantiles=quantiles)
     return QuantileSolution(
         parameters=parameters,
@@ -231,7 +233,7 @@ def solve(
     problem = QuantileProblem(
         data.values, 0.5, parameters.epsilon, parameters.base_distribution(), neighbours=parameters.neighbours
     )
-    return compute(parameters, problem, search(problem, parameters.asked, progress, should_stop))
+    return compute(parameters, problem, search(problem, parameters.levels, progress, should_stop))
 
 
 def window(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -240,8 +242,8 @@ def window(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
     """
     rows, p = solution.problem.rows, solution.parameters
-    low = rows.value_at(max(p.asked[0] - WINDOW, 1e-9))
-    high = rows.value_at(min(p.asked[-1] + WINDOW, 1.0))
+    low = rows.value_at(max(p.levels[0] - WINDOW, 1e-9))
+    high = rows.value_at(min(p.levels[-1] + WINDOW, 1.0))
     breaks = solution.problem.base.breaks
     spread = 4.0 * (p.spread or 0.0)
     first, last_value = float(breaks[0]) - spread, float(breaks[-1]) + spread

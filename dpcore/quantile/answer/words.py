@@ -43,7 +43,9 @@ def write_headline(solution: QuantileSolution) -> str:
     if solution.parameters.weighting is Weighting.NONE:
         rows = wording.counted(solution.choices.smooth.bound, "row")
         return f"Set a bound: cap each user's total weight at {rows}."
-    instruct = standard.instruct_to_cap if solution.kind is WeightKind.CAP else standard.instruct_to_weight
+    instruct = (
+        standard.instruct_to_cap if solution.weight_kind is WeightKind.CAP else standard.instruct_to_weight
+    )
     return instruct(wording.counted(solution.bound, "row"))
 
 
@@ -179,9 +181,9 @@ def _compare_weights(solution: QuantileSolution) -> str:
     """Compare the best bounds of both kinds, first the kind in use."""
     smooth, cap = solution.choices.smooth, solution.choices.cap
     texts = [
-        f"{KIND_NAMES[choice.kind]} with a bound of {wording.number(choice.bound)}: "
+        f"{KIND_NAMES[choice.weight_kind]} with a bound of {wording.number(choice.bound)}: "
         f"{format_error(choice.rank_error, choice.standard_error)}"
-        for choice in sorted((smooth, cap), key=lambda choice: choice.kind is not solution.kind)
+        for choice in sorted((smooth, cap), key=lambda choice: choice.weight_kind is not solution.weight_kind)
     ]
     is_close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error > 0.0
     doubt = " The two are too close to tell apart over these subsamples." if is_close else ""
@@ -205,7 +207,7 @@ def _describe_subsamples(solution: QuantileSolution) -> dict[str, str]:
 def describe_base(solution: QuantileSolution) -> str:
     """Describe what assumption 1 of the paper amounts to on these values."""
     alpha, items = solution.parameters.alpha, []
-    for problem in split(solution.problem, solution.parameters.asked):
+    for problem in split(solution.problem, solution.parameters.levels):
         beta = optimal_bound.base_mass(problem, alpha)
         mass_text, cost_text = "**no mass**", ""
         if beta > 0.0:
@@ -223,12 +225,12 @@ def describe_base(solution: QuantileSolution) -> str:
 def describe_paper_bound(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
     bound = solution.parameters.rank_bound(solution.problem.histogram)
-    value = float(bound.value(solution.kind, solution.counts_bound))
+    value = float(bound.value(solution.weight_kind, solution.counts_bound))
     vacuous = " (above 1 it is vacuous, but its minimiser can still be used)" if value > 1.0 else ""
     return (
         f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best bound for "
-        f"{KIND_NAMES[solution.kind]}: **{wording.counted(solution.counts_bound, 'row')}**, where the paper's bound is "
-        f"{wording.number(value)}{vacuous}. On these values the expected error there is "
+        f"{KIND_NAMES[solution.weight_kind]}: **{wording.counted(solution.counts_bound, 'row')}**, where the paper's "
+        f"bound is {wording.number(value)}{vacuous}. On these values the expected error there is "
         f"{format_error(solution.counts_error, solution.counts_standard_error)}."
     )
 
@@ -240,7 +242,7 @@ def describe_poorer_bases(solution: QuantileSolution, how: Poorer) -> str:
             "ν is moved by a share of its own width. Once the quantile lies outside ν, or far in its tail, no answer "
             "can come near it, **whatever ε**."
         )
-    w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.asked
+    w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.levels
     margin = min(min(q, 1.0 - q) * solution.parameters.drawn_epsilon(q) for q in quantiles) / (2.0 * w)
     factor = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
     return (
@@ -266,7 +268,7 @@ def describe_samples(solution: QuantileSolution, answers: FloatArray) -> tuple[s
 
 
 RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
-"""Where answers can fall, of bases that end somewhere."""
+"""Names of the range of answers, for the bases that have one."""
 
 
 def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
@@ -274,9 +276,9 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
     assert dataset.values is not None
     values = dataset.values.values
     sentences = [f"Column {wording.plain(dataset.values.column)}: {wording.counted(values.size, 'value')}."]
-    if len(parameters.asked) > 1:
+    if len(parameters.levels) > 1:
         sentences.append(
-            f"{wording.counted(len(parameters.asked), 'quantile')} share ε evenly: "
+            f"{wording.counted(len(parameters.levels), 'quantile')} share ε evenly: "
             f"{format_rounded_up(parameters.epsilon_each)} each."
         )
     if (limits := parameters.answer_range) is not None:
@@ -298,8 +300,8 @@ def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
             " The score is not divided by the number of rows. A user who is added or removed moves it by at most "
             "max(q, 1 − q) times their weight, which replaces W."
         )
-    if len(p.asked) > 1:
-        text += f" Each of the {len(p.asked)} quantiles took an even part of ε."
+    if len(p.levels) > 1:
+        text += f" Each of the {len(p.levels)} quantiles took an even part of ε."
     is_bounded = p.weighting is not Weighting.NONE
     if not is_bounded:
         template = "All rows had the same weight, and rows per user were not bounded."
@@ -324,9 +326,9 @@ def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
 
 
 def _describe_release(p: QuantileParameters) -> str:
-    if p.asked == (0.5,):
+    if p.levels == (0.5,):
         return "The median was released"
-    levels = [wording.entered(q) for q in p.asked]
+    levels = [wording.entered(q) for q in p.levels]
     if len(levels) == 1:
         return f"The {levels[0]}-quantile was released"
     return f"The {', '.join(levels[:-1])} and {levels[-1]} quantiles were released"
@@ -350,17 +352,17 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
     base = fields_of_data(dataset) | {
         "lower": low,
         "upper": high,
-        "quantiles": p.asked,
+        "quantiles": p.levels,
         "neighbours": p.neighbours,
     }
-    other = WeightKind.CAP if solution.kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    other_kind = WeightKind.CAP if solution.weight_kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     is_bounded = p.weighting is not Weighting.NONE
     bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
-        (solution.kind, solution.bound if is_bounded else choices.of(solution.kind).bound, {}),
-        (other, choices.of(other).bound, {}),
+        (solution.weight_kind, solution.bound if is_bounded else choices.get(solution.weight_kind).bound, {}),
+        (other_kind, choices.get(other_kind).bound, {}),
     ]
     if p.own_bound is not None:
-        bounds.append((solution.kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
+        bounds.append((solution.weight_kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
     programs: list[Form] = [
         (cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label})
         if weighting is WeightKind.CAP

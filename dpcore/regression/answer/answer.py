@@ -20,7 +20,7 @@ from dpcore.dataset import Dataset
 from dpcore.regression import draw, study, working_set
 from dpcore.regression.answer import plots, words
 from dpcore.regression.answer.solution import RegressionSolution, solve
-from dpcore.regression.estimate import ErrorTarget, coefficient_variances
+from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionGenerator, RegressionParameters
 
 AT_ONCE = 100_000
@@ -270,10 +270,8 @@ def build_answer(
             "regression-weights": lambda: plots.plot_weights(solved),
         },
         make_methods=lambda: words.write_methods(solved),
-        bound=lambda: draw.user_table(solved.problem, estimate),
-        files={
-            "regression_matrix.parquet": lambda: draw.matrix_parquet(solved.problem, estimate, disclosure)
-        },
+        bound=lambda: draw.tabulate_users(solved.problem, estimate),
+        files={"regression_matrix.parquet": lambda: draw.write_matrix(solved.problem, estimate, disclosure)},
         sections=SECTIONS,
     )
     return add_choice(
@@ -305,7 +303,7 @@ def _list_details(solution: RegressionSolution) -> dict[str, object]:
         "privacy_variance": estimate.privacy_variance,
         "laplace_scale": estimate.noise.scale,
         "largest_user_weight": estimate.largest_user_weight,
-        "standard_errors": np.sqrt(coefficient_variances(solution.problem, estimate)).tolist(),
+        "standard_errors": np.sqrt(compute_variances(solution.problem, estimate)).tolist(),
         **certificate_fields(estimate.certificate),
         "ended": estimate.stop_reason,
         "max_contributions": None if caps is None else caps.max_contributions,

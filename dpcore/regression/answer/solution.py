@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,9 +21,9 @@ from dpcore.regression.estimate import (
     ErrorTarget,
     LinearEstimate,
     UserWeights,
-    ordinary_residual_variance,
-    prediction_error,
-    user_weights,
+    compute_prediction_error,
+    compute_user_weights,
+    estimate_residual_variance,
 )
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
 from dpcore.regression.problem import RegressionProblem, build_rows
@@ -101,17 +102,17 @@ class RegressionSolution:
     @property
     def labels(self) -> FloatArray:
         """Return the labels as they enter the release, clipped."""
-        return self.parameters.clipped(table_of(self.data))
+        return self.parameters.clipped(get_table(self.data))
 
     @property
     def unit(self) -> str:
         """Return the name of the label, which stands for its unit."""
-        return table_of(self.data).label
+        return get_table(self.data).label
 
     @property
     def at_limit(self) -> int:
         """Return the number of users who carry the largest weight that any user carries under the best weights."""
-        weights = user_weights(self.problem, self.best_estimate).total
+        weights = compute_user_weights(self.problem, self.best_estimate).total
         return int(np.count_nonzero(weights >= self.best_estimate.largest_user_weight * (1.0 - 1e-6)))
 
     @property
@@ -139,13 +140,15 @@ class RegressionSolution:
         """Return each user's weights under ``ours`` or ``no bound``, or else under one draw of the best cap."""
         estimates = {"ours": self.best_estimate, "no bound": self.no_cap}
         if method in estimates:
-            return user_weights(self.problem, estimates[method])
+            return compute_user_weights(self.problem, estimates[method])
         if self.caps is None:
             return None
-        return user_weights(self.problem, sample_limiting.draw(self.problem, self.caps.max_contributions))
+        return compute_user_weights(
+            self.problem, sample_limiting.draw_estimate(self.problem, self.caps.max_contributions)
+        )
 
 
-def table_of(data: Dataset) -> LabelledRows:
+def get_table(data: Dataset) -> LabelledRows:
     """Return the labels, features and owners.
 
     Raises:
@@ -159,9 +162,9 @@ def table_of(data: Dataset) -> LabelledRows:
 
 def count_clipped(data: Dataset, parameters: RegressionParameters) -> OutsideCounts:
     """Count the labels outside [L, U]."""
-    labels = table_of(data).labels
-    below, above = (labels < parameters.lower, labels > parameters.upper)
-    return OutsideCounts(int(below.sum()), int(above.sum()), labels.size, "label")
+    labels = get_table(data).labels
+    num_below, num_above = (int(np.sum(labels < parameters.lower)), int(np.sum(labels > parameters.upper)))
+    return OutsideCounts(num_below, num_above, labels.size, "label")
 
 
 def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
@@ -175,13 +178,13 @@ def _choose_draws(problem: RegressionProblem) -> int:
 
 def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
     """Return sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
-    table = table_of(data)
-    return ordinary_residual_variance(table.features, np.clip(table.labels, lower, upper))
+    table = get_table(data)
+    return estimate_residual_variance(table.features, np.clip(table.labels, lower, upper))
 
 
 def check_features(data: Dataset) -> RegressionProblem:
     """Check and sort features and owners, once for all parameters."""
-    return build_rows(table_of(data))
+    return build_rows(get_table(data))
 
 
 def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
@@ -203,9 +206,9 @@ def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionS
     variance = parameters.residual_variance
     if variance is None:
         variance = estimate_variance(data, parameters.lower, parameters.upper)
-    problem = parameters.problem(table_of(data), variance)
-    labels = parameters.clipped(table_of(data))
-    draws = sample_limiting.study(problem, labels, _choose_draws(problem))
+    problem = parameters.problem(get_table(data), variance)
+    labels = parameters.clipped(get_table(data))
+    draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
     return compute(data, parameters, problem, working_set.solve(problem), draws)
 
 
@@ -224,43 +227,40 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
     problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
     ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
-    labels = parameters.clipped(table_of(data))
-    weights: Found = yield Search(
+    labels = parameters.clipped(get_table(data))
+    search = functools.partial(
+        Search, doing="The answer is being computed", seconds=SOON_SECONDS, soon=SOON_SECONDS, light=True
+    )
+    weights: Found = yield search(
         "solve",
         parameters,
         lambda tell, stop: working_set.solve(
             problem, progress=tell, should_stop=stop, on_first=lambda first: tell(None, first)
         ),
-        "The answer is being computed",
         is_complete=lambda estimate: estimate.certificate.proves(PROVED),
-        settings=(parameters, problem),
+        settings=(parameters, problem, ends),
         kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
-        seconds=SOON_SECONDS,
-        soon=SOON_SECONDS,
         doing_at=DOING_AT,
-        light=True,
     )
-    caps: Found = yield Search(
+    caps: Found = yield search(
         "caps",
         ends,
-        lambda tell, stop: sample_limiting.study(problem, labels, num_draws, progress=tell, should_stop=stop),
-        "The answer is being computed",
+        lambda tell, stop: sample_limiting.try_caps(
+            problem, labels, num_draws, progress=tell, should_stop=stop
+        ),
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=ends,
         kept=KEPT,
-        seconds=SOON_SECONDS / 2.0,
-        soon=SOON_SECONDS / 2.0,
         doing_at=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
-        light=True,
     )
     if weights.value is None:
         return weights
-    answered, answered_problem = weights.settings
-    is_searching_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
-    stage = Stage.FIRST if is_searching_caps else weights.stage
-    is_of_caps = caps.value is not None and caps.settings == (answered.lower, answered.upper)
-    draws = caps.value if is_of_caps else sample_limiting.NO_DRAWS
-    solution = yield Cached(compute, (data, answered, answered_problem, weights.value, draws, stage), kept=3)
+    is_trying_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
+    stage = Stage.FIRST if is_trying_caps else weights.stage
+    answered_parameters, answered_problem, answered_ends = weights.settings
+    draws = caps.value if caps.settings == answered_ends else sample_limiting.NO_DRAWS
+    results = (answered_parameters, answered_problem, weights.value, draws, stage)
+    solution = yield Cached(compute, (data, *results), kept=3)
     return Found(solution, stage)
 
 
@@ -273,12 +273,12 @@ def compute(
     stage: Stage = Stage.FINAL,
 ) -> RegressionSolution:
     """Build the solution from the results of the searches."""
-    caps = sample_limiting.curve(problem, draws) if draws.num_draws else None
-    no_cap = sample_limiting.all_rows(problem)
-    labels = parameters.clipped(table_of(data))
+    caps = sample_limiting.average_draws(problem, draws) if draws.num_draws else None
+    no_cap = sample_limiting.estimate_on_all_rows(problem)
+    labels = parameters.clipped(get_table(data))
 
     def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
-        squared_error = prediction_error(problem, estimate, labels)
+        squared_error = compute_prediction_error(problem, estimate, labels)
         return Method(name, note, estimate.variance, estimate.privacy_variance, squared_error)
 
     note = "the least variance that any unbiased one has"
@@ -288,11 +288,11 @@ def compute(
         methods["best bound"] = Method("Best bound", note, *caps.list_errors(caps.best))
     methods["no bound"] = describe("No bound", "ordinary least squares on all rows", no_cap)
     if caps is not None:
-        lost, kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
-        note = f"{lost} of {lost + kept} draws had dependent rows" if lost else "a bound of 1"
+        num_lost, num_kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
+        note = f"{num_lost} of {num_lost + num_kept} draws had dependent rows" if num_lost else "a bound of 1"
         methods["one row"] = Method("One row per user", note, *caps.list_errors(0))
     try:
-        averages = sample_limiting.user_averages(problem)
+        averages = sample_limiting.estimate_on_averages(problem)
         methods["averages"] = describe("User averages", "one averaged row per user", averages)
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"

@@ -19,7 +19,7 @@ from dpcore.common.privacy import Neighbours, format_rounded_up
 from dpcore.data.column_names import escape_formula
 from dpcore.regression.answer.solution import PROVED, Method, RegressionSolution, count_clipped
 from dpcore.regression.draw import Draw
-from dpcore.regression.estimate import ErrorTarget, coefficient_variances
+from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import DataSource
 
 WARN_CLIPPED = 0.05
@@ -139,12 +139,11 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"there weighs {wording.number(largest_plain, 2)} times as much as anybody here.",
         "Who sets the noise": f"{_count_share(at_limit, solution.problem.num_users)} "
         f"{wording.agreeing(at_limit, 'has', 'share')} the largest weight; "
-        f"{wording.percent(estimate.non_zero / estimate.matrix.size)} of the weights are not 0.",
+        f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
         noise_error.NAME: "errors of the model are taken as independent, those of one user, too. If a share "
         f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is "
         f"{wording.number(effect)} times as large and the standard error {wording.number(error)} instead of "
-        f"{wording.number(math.sqrt(estimate.variance))}; for users with s rows of equal weight the factor is "
-        "1 + (s − 1)ρ.",
+        f"{wording.number(math.sqrt(estimate.variance))}.",
     }
     if caps is not None:
         deficient = caps.caps[caps.rank_deficient > 0]
@@ -213,7 +212,7 @@ def tabulate_release(solution: RegressionSolution, draw: Draw | None) -> dict[st
         columns["Released"] = values = draw.release.values
         columns |= {"95 % from": values - draw.half_widths, "95 % to": values + draw.half_widths}
     scale = estimate.noise.scale if draw is None else draw.release.scale
-    errors = np.sqrt(coefficient_variances(problem, estimate)) if draw is None else draw.standard_errors
+    errors = np.sqrt(compute_variances(problem, estimate)) if draw is None else draw.standard_errors
     columns |= {"Noise scale b": np.full(len(names), scale), "Standard error": errors}
     if solution.parameters.source is DataSource.GENERATED:
         columns["True (generated)"] = solution.parameters.generator.generate().coefficients

@@ -445,8 +445,8 @@ class Page:
             draw_basis=lambda: None if behind is None else renderer.show(behind),
             draw_behind=self.draw_behind,
             key=f"{self.stem or self.question.name}_card",
-            formula=self.formula(answer),
             tabs_name="_".join(filter(None, (self.variant(answer), "tabs"))),
+            formula=self.formula(answer),
         )
         with slots.answer:
             if self.needs is not None and is_demonstration:

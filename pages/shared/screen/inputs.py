@@ -83,6 +83,7 @@ def read_inputs(
     draw_more: Callable[[], object] = lambda: None,
     ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
     shares: bool = True,
+    columns: int = 1,
 ) -> Any | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused.
 
@@ -95,6 +96,7 @@ def read_inputs(
         draw_more: Draws what stands below the fields of *More settings*.
         ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
         shares: False if the page shows other data than those in use, so that it does not take up their settings.
+        columns: How many fields of *More settings* stand beside each other.
     """
     assert question.parameters is not None
     options, widgets = options or {}, widgets or {}
@@ -110,7 +112,8 @@ def read_inputs(
         draw(Place.LINE)
     if any(field.place is Place.MORE for field in question.fields.values()):
         with slots.more_settings(f"{question.name}_more"):
-            draw(Place.MORE)
+            with st.grid(columns) if columns > 1 else st.container():
+                draw(Place.MORE)
             draw_more()
     with slots.notes:
         if ask_first(unused):

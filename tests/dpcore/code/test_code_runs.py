@@ -32,9 +32,9 @@ from dpcore.mean import private_counts
 from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.weights import BudgetFit, WeightRule
-from dpcore.regression.draw import matrix_parquet
+from dpcore.regression.draw import write_matrix
 from dpcore.regression.problem import RegressionProblem
-from dpcore.regression.sample_limiting import all_rows
+from dpcore.regression.sample_limiting import estimate_on_all_rows
 from dpcore.training import descent
 from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
@@ -460,8 +460,8 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     features = np.column_stack([np.ones(60), rng.normal(size=60)])
     labels = np.clip(20.0 + 3.0 * features[:, 1] + rng.normal(size=60), LOWER, UPPER)
     problem = RegressionProblem(features, np.repeat(np.arange(20), 3), 1e3, UPPER - LOWER, 1.0, ("one", "x"))
-    estimate = all_rows(problem)
-    (folder / "regression_matrix.parquet").write_bytes(matrix_parquet(problem, estimate, Disclosure.PUBLIC))
+    estimate = estimate_on_all_rows(problem)
+    (folder / "regression_matrix.parquet").write_bytes(write_matrix(problem, estimate, Disclosure.PUBLIC))
     pd.DataFrame({"user_id": np.repeat(np.arange(20), 3), "amount": labels}).to_csv(
         "shop_events.csv", index=False
     )

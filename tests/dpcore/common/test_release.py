@@ -69,7 +69,7 @@ DRAWS = {
     ),
     "choose": lambda charge: choice.choose(choice.ChoiceProblem(SmoothMean(0.125), 1.0, 100), PEOPLE, charge),
     "draw_coefficients": lambda charge: draw.draw_coefficients(
-        PROBLEM, sample_limiting.all_rows(PROBLEM), np.ones(5), 0.0, charge
+        PROBLEM, sample_limiting.estimate_on_all_rows(PROBLEM), np.ones(5), 0.0, charge
     ),
     # One step, and a public sum of weights, so that there is one draw; all draws share one charge.
     "train_once": lambda charge: train_once(

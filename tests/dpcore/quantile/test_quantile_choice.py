@@ -36,7 +36,7 @@ def test_all_caps_are_tried_and_the_least_is_taken():
         for h in range(2, 61)
     ]
     assert choice.bound == 2 + int(np.argmin(brute))
-    assert choice.tried.rank_error == pytest.approx(brute)
+    assert choice.search_errors.rank_error == pytest.approx(brute)
     assert choice.certificate.value == pytest.approx(min(brute))
     # Judged by the problem's own subsamples, none of which it was picked on.
     own = quantile.output(problem, WeightKind.CAP, choice.bound)
@@ -46,7 +46,7 @@ def test_all_caps_are_tried_and_the_least_is_taken():
     assert choice.unbounded_rank_error == pytest.approx(brute[-1])
     assert choice.unbounded_rank_error > 1.5 * min(brute)
     assert choice.certificate.proves(0.0)
-    assert choice.tried.bounds.tolist() == list(range(2, 61))
+    assert choice.search_errors.bounds.tolist() == list(range(2, 61))
 
 
 def test_the_smooth_search_is_honest_about_its_proof():
@@ -56,7 +56,7 @@ def test_the_smooth_search_is_honest_about_its_proof():
     grid = np.geomspace(2.0, 60.0, 60)
     brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).rank_error
     assert choice.rank_error <= brute.min() * 1.01
-    assert choice.rank_error == choice.tried.rank_error.min()
+    assert choice.rank_error == choice.search_errors.rank_error.min()
     assert math.isinf(choice.certificate.relative_gap)
     assert "nothing is proved" in choice.stop_reason
     assert told == sorted(told)
@@ -67,18 +67,18 @@ def test_many_caps_are_searched_on_a_grid():
     choice = optimal_bound.best_bound(skewed_problem(longest=1000), WeightKind.CAP, points=8)
     assert choice.bound == round(choice.bound)
     assert math.isinf(choice.certificate.relative_gap)
-    assert choice.tried.bounds.size < 20
+    assert choice.search_errors.bounds.size < 20
 
 
 def test_stopping_early_gives_the_best_so_far():
     problem = skewed_problem()
     asked = iter([False] * 3 + [True] * 9)
     choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(asked))
-    assert choice.tried.cancelled
+    assert choice.search_errors.cancelled
     assert choice.bound == 58.0  # From the largest down: 60, 59, 58.
     assert math.isinf(choice.certificate.relative_gap)
     none = optimal_bound.best_bound(problem, WeightKind.SMOOTH, should_stop=lambda: True)
-    assert (none.tried.cancelled, none.bound) == (True, 60.0)
+    assert (none.search_errors.cancelled, none.bound) == (True, 60.0)
     assert none.rank_error == none.unbounded_rank_error
 
 
@@ -187,7 +187,7 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
         for h in range(2, 61)
     ]
     means = np.mean(alone, axis=1)
-    assert choice.tried.rank_error == pytest.approx(means)
+    assert choice.search_errors.rank_error == pytest.approx(means)
     assert choice.bound == 2 + int(np.argmin(means))
 
 

@@ -25,7 +25,7 @@ def refused(**given) -> str:
 @pytest.mark.parametrize("text", ["0.75, 0.25 ,0.5", "0.75 0.25\t0.5", "0.75;0.25;0.5;", " 0.25,0.5,0.75"])
 def test_quantiles_are_read_and_put_in_order(text):
     parameters = QuantileParameters(3.0, text)
-    assert parameters.asked == (0.25, 0.5, 0.75)
+    assert parameters.levels == (0.25, 0.5, 0.75)
     assert parameters.epsilon_each == 1.0
 
 
@@ -94,13 +94,13 @@ def test_the_paper_s_bound_gets_the_even_part_of_epsilon():
     parameters = QuantileParameters(1.0, "0.2, 0.5", beta=0.3, population=True)
     bound = parameters.rank_bound(histogram)
     assert (bound.epsilon, bound.beta, bound.population) == (0.5, 0.3, True)
-    assert parameters.kind is WeightKind.SMOOTH
+    assert parameters.weight_kind is WeightKind.SMOOTH
 
 
 def test_the_relation_decides_the_draw_and_a_user_who_comes_needs_a_bound():
     values, users = (QuantileParameters(1.0, "0.5, 0.8", neighbours=one) for one in NEIGHBOURS)
     # 0.5 ε each: the median may be drawn with twice that, the 0.8-quantile with 1 / 0.8 of it.
-    assert [users.drawn_epsilon(q) for q in users.asked] == pytest.approx([1.0, 0.625])
+    assert [users.drawn_epsilon(q) for q in users.levels] == pytest.approx([1.0, 0.625])
     assert (values.epsilon_of_other, users.epsilon_of_other) == pytest.approx((0.25 + 0.4, 1.625))
     assert users.rank_bound(ContributionHistogram(sizes=[1], users=[5])).epsilon == 0.625
     with pytest.raises(InvalidInput, match="without a bound there is no guarantee"):

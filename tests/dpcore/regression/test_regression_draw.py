@@ -17,7 +17,9 @@ from tests.dpcore.regression.bank import random_problem
 @given(data=st.data(), seed=st.integers(0, 60), method=st.integers(0, 2))
 def test_one_users_labels_move_the_estimate_by_no_more_than_the_sensitivity(data, seed, method):
     problem = random_problem(seed)
-    found = (sample_limiting.all_rows, working_set.solve, sample_limiting.user_averages)[method](problem)
+    found = (sample_limiting.estimate_on_all_rows, working_set.solve, sample_limiting.estimate_on_averages)[
+        method
+    ](problem)
     user = data.draw(st.sampled_from(sorted(set(problem.user_codes.tolist()))))
     mine = np.flatnonzero(problem.user_codes == user)
     label = st.floats(0.0, problem.value_bound)
@@ -29,7 +31,7 @@ def test_one_users_labels_move_the_estimate_by_no_more_than_the_sensitivity(data
     )
     y[mine], other[mine] = data.draw(choices), data.draw(choices)
     moved = np.abs(found.matrix @ y - found.matrix @ other).sum()
-    assert moved <= draw.released_sensitivity(problem, found)
+    assert moved <= draw.compute_sensitivity(problem, found)
 
 
 def test_no_label_decides_whether_there_is_a_release():
@@ -80,12 +82,12 @@ def test_theorem_6_by_monte_carlo():
     released = y @ found.matrix.T + rng.laplace(scale=found.noise.scale, size=(draws, beta.size))
     squares = ((released - beta) ** 2).sum(axis=1)
     assert abs(squares.mean() - found.variance) < 5 * squares.std() / math.sqrt(draws)
-    each = estimate.coefficient_variances(problem, found)
+    each = estimate.compute_variances(problem, found)
     error = ((released - beta) ** 2).std(axis=0) / math.sqrt(draws)
     assert np.all(np.abs(((released - beta) ** 2).mean(axis=0) - each) < 5 * error)
     # The intervals cover as often as they say: 5 standard deviations of a proportion.
     for confidence in (0.5, 0.95, 0.99):
-        widths = draw.interval_half_widths(problem, found, confidence)
+        widths = draw.compute_half_widths(problem, found, confidence)
         covered = (np.abs(released - beta) <= widths).mean(axis=0)
         assert np.all(np.abs(covered - confidence) < 5 * math.sqrt(confidence * (1 - confidence) / draws))
 
@@ -95,19 +97,19 @@ def test_intervals_at_both_ends():
     # the normal's, 1.959964 standard deviations.
     features, owners = np.ones((4, 1)), np.arange(4)
     alone = RegressionProblem(features, owners, 1.0, 1.0, 0.0)
-    found = sample_limiting.all_rows(alone)
-    width = draw.interval_half_widths(alone, found, 0.95)[0]
+    found = sample_limiting.estimate_on_all_rows(alone)
+    width = draw.compute_half_widths(alone, found, 0.95)[0]
     assert width == pytest.approx(0.25 * math.log(20.0), rel=1e-12)
     normal = RegressionProblem(features, owners, 1e3, 1e-3, 4.0)
-    width = draw.interval_half_widths(normal, sample_limiting.all_rows(normal), 0.95)[0]
+    width = draw.compute_half_widths(normal, sample_limiting.estimate_on_all_rows(normal), 0.95)[0]
     assert width == pytest.approx(1.959963985, rel=1e-6)
     with pytest.raises(InvalidInput, match="Confidence"):
-        draw.interval_half_widths(normal, found, 1.0)
+        draw.compute_half_widths(normal, found, 1.0)
 
 
 def test_a_draw_clips_and_carries_its_epsilon():
     problem = RegressionProblem(np.ones((50, 1)), np.arange(50), 0.5, 2.0, 1.0)
-    found = sample_limiting.draw(problem, 1)
+    found = sample_limiting.draw_estimate(problem, 1)
     labels = np.linspace(-1.0, 4.0, 50)
     drawn = draw.draw_coefficients(problem, found, labels, low=1.0)
     assert drawn.release.epsilon <= 0.5
@@ -124,7 +126,9 @@ def test_a_draw_clips_and_carries_its_epsilon():
 
 def test_a_biased_estimator_is_not_released():
     problem = random_problem(0)
-    wrong = estimate.evaluate(problem, 0.5 * sample_limiting.all_rows(problem).matrix, None, "", "")
+    wrong = estimate.evaluate(
+        problem, 0.5 * sample_limiting.estimate_on_all_rows(problem).matrix, None, "", ""
+    )
     assert not wrong.certificate.proves(1.0)
     with pytest.raises(InvalidInput, match="biased"):
         draw.draw_coefficients(problem, wrong, np.zeros(problem.num_rows))
@@ -160,7 +164,7 @@ def test_a_fifth_rounding_where_the_interval_is_far_from_0():
     assert ends[1] - ends[0] == 2.25
     m, weights = Fraction(ends[1]), Fraction(0) + sum(map(Fraction, found.matrix[0].tolist()))
     assert moved - Fraction(bound) * weights > 4 * Fraction(1, 2**53) * m * weights
-    assert moved <= Fraction(draw.released_sensitivity(problem, found, low))
+    assert moved <= Fraction(draw.compute_sensitivity(problem, found, low))
 
 
 hostile_weight = st.builds(
@@ -190,7 +194,7 @@ def test_what_is_computed_never_moves_by_more_than_the_sensitivity(
     low = math.ldexp(sign * (2.0**exponent + offset * 2.0 ** (exponent - 52)), unit)
     problem, found = one_user(weights, bound, shift)
     ends = sorted({low, low + bound})
-    assert moved_at_most(found, ends) <= Fraction(draw.released_sensitivity(problem, found, low))
+    assert moved_at_most(found, ends) <= Fraction(draw.compute_sensitivity(problem, found, low))
 
 
 def test_what_reaches_beyond_float64_is_refused_whatever_the_labels_are():

@@ -43,8 +43,8 @@ def test_no_feasible_matrix_is_below_any_bound(seed, scale, shift):
     rng = np.random.default_rng(shift)
     d = problem.num_features
     multipliers = problem.whitened.target + 10.0**scale * rng.standard_normal((d, d))
-    bound = estimate.lower_bound(problem, multipliers)
-    c = sample_limiting.all_rows(problem).matrix
+    bound = estimate.compute_lower_bound(problem, multipliers)
+    c = sample_limiting.estimate_on_all_rows(problem).matrix
     # Any C plus any matrix times the projection off the columns of X is feasible.
     noise = rng.standard_normal((d, problem.num_rows)) * 10.0 ** rng.uniform(-3, 0)
     fitted = noise @ problem.features @ np.linalg.pinv(problem.features)
@@ -59,7 +59,7 @@ def test_hessian_is_the_derivative_of_the_gradient(seed):
     whitened, a, d = problem.whitened, problem.trade_off, problem.num_features
     rng = np.random.default_rng(seed)
     m = whitened.target + rng.standard_normal((d, d)) * np.abs(whitened.target).max()
-    curvature = regression_dual.hessian(whitened, a, price(whitened, a, m)) / (2.0 * a)
+    curvature = regression_dual.compute_hessian(whitened, a, price(whitened, a, m)) / (2.0 * a)
     step = 1e-7 * np.abs(m).max()
     for j in range(d):
         for r in range(d):

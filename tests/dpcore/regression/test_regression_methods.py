@@ -3,9 +3,9 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.regression import examples, sample_limiting, working_set
-from dpcore.regression.estimate import ordinary_residual_variance, prediction_error
+from dpcore.regression.estimate import compute_prediction_error, estimate_residual_variance
 from dpcore.regression.problem import RegressionProblem
-from tests.dpcore.regression.bank import random_problem, total_variance
+from tests.dpcore.regression.bank import estimate_caps, random_problem, total_variance
 
 
 def data_problem(seed=0, epsilon=1.0):
@@ -19,9 +19,9 @@ def test_naive_methods_are_unbiased_and_never_better(seed):
     problem = random_problem(seed)
     best = working_set.solve(problem)
     x = problem.features
-    ordinary = sample_limiting.all_rows(problem)
+    ordinary = sample_limiting.estimate_on_all_rows(problem)
     assert ordinary.matrix == pytest.approx(np.linalg.pinv(x), abs=1e-10)
-    averages = sample_limiting.user_averages(problem)
+    averages = sample_limiting.estimate_on_averages(problem)
     users = np.unique(problem.user_codes)
     owns = problem.user_codes[None, :] == users[:, None]
     mean_of = owns / owns.sum(axis=1, keepdims=True)
@@ -37,14 +37,14 @@ def test_naive_methods_are_unbiased_and_never_better(seed):
 def test_a_cap_keeps_so_many_rows_and_is_least_squares_on_them():
     _, problem = data_problem()
     for cap in (1, 4, 10_000):
-        one = sample_limiting.draw(problem, cap, seed=3)
+        one = sample_limiting.draw_estimate(problem, cap, seed=3)
         kept = np.abs(one.matrix).sum(axis=0) > 0
         codes, counts = np.unique(problem.user_codes, return_counts=True)
         for code, count in zip(codes, counts, strict=True):
             assert kept[problem.user_codes == code].sum() == min(cap, count)
         assert one.matrix[:, kept] == pytest.approx(np.linalg.pinv(problem.features[kept]), abs=1e-10)
-    assert sample_limiting.draw(problem, 10_000).variance == pytest.approx(
-        sample_limiting.all_rows(problem).variance
+    assert sample_limiting.draw_estimate(problem, 10_000).variance == pytest.approx(
+        sample_limiting.estimate_on_all_rows(problem).variance
     )
 
 
@@ -54,21 +54,21 @@ def test_rows_are_drawn_evenly():
     problem = RegressionProblem(np.ones((7, 1)), np.array([0, 0, 1, 0, 0, 0, 0]), 1.0, 1.0, 1.0)
     counts = np.zeros(7)
     for seed in range(3000):
-        counts[problem.whitened.order[sample_limiting.random_ranks(problem.whitened, seed) < 2]] += 1
+        counts[problem.whitened.order[sample_limiting.draw_ranks(problem.whitened, seed) < 2]] += 1
     assert counts[2] == 3000
     assert np.all(np.abs(np.delete(counts, 2) - 1000) < 129)
 
 
 def test_curve_is_the_mean_over_single_draws():
     data, problem = data_problem()
-    curve = sample_limiting.solve(problem, data.labels, 4, (1, 3, 7))
+    curve = estimate_caps(problem, data.labels, 4, (1, 3, 7))
     assert list(curve.caps[:3]) == [1, 3, 7]
     assert curve.caps[-1] == problem.histogram.max_size
     for k, cap in enumerate(curve.caps):
-        draws = [sample_limiting.draw(problem, int(cap), seed) for seed in range(4)]
+        draws = [sample_limiting.draw_estimate(problem, int(cap), seed) for seed in range(4)]
         totals = [one.variance for one in draws]
         assert curve.variance[k] == pytest.approx(np.mean(totals), rel=1e-9)
-        errors = [prediction_error(problem, one, data.labels) for one in draws]
+        errors = [compute_prediction_error(problem, one, data.labels) for one in draws]
         assert curve.prediction_error[k] == pytest.approx(np.mean(errors), rel=1e-9)
     assert curve.max_contributions == curve.caps[np.argmin(curve.variance)]
     assert working_set.solve(problem).variance < curve.variance.min()
@@ -78,9 +78,9 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     # One user holds the only row with x2 = 1, among 9 others: it is drawn one time in ten at cap 1.
     features = np.column_stack([np.ones(12), np.arange(12) == 0])
     problem = RegressionProblem(features, np.array([0] * 10 + [1, 2]), 1.0, 1.0, 1.0)
-    curve = sample_limiting.solve(problem, draws=200, caps=(1,))
+    curve = estimate_caps(problem, draws=200, caps=(1,))
     drawn = sum(
-        int(sample_limiting.random_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] == 0)
+        int(sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] == 0)
         for seed in range(200)
     )
     assert 0 < drawn < 200
@@ -92,29 +92,29 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     missing = next(
         seed
         for seed in range(200)
-        if sample_limiting.random_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] > 0
+        if sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] > 0
     )
     with pytest.raises(InvalidInput, match="linearly dependent"):
-        sample_limiting.draw(problem, 1, missing)
+        sample_limiting.draw_estimate(problem, 1, missing)
 
 
 def test_a_cap_that_always_fails_is_named():
     # Two coefficients, one user: one row can never do.
     problem = RegressionProblem(np.array([[1.0, 0], [1, 1], [1, 2]]), np.zeros(3, int), 1.0, 1.0, 1.0)
-    curve = sample_limiting.solve(problem, draws=5, caps=(1, 2))
+    curve = estimate_caps(problem, draws=5, caps=(1, 2))
     assert curve.num_used[0] == 0
     assert np.isnan(curve.variance[0])
     assert curve.rank_deficient[0] == 5
     assert curve.max_contributions > 1
     with pytest.raises(InvalidInput, match="averaged features"):
-        sample_limiting.user_averages(problem)
+        sample_limiting.estimate_on_averages(problem)
 
 
 def test_example_1_every_cap_is_far_off():
     # Claim 8: a cap of h costs max(g / (g^2 + h g^2), h / (h + g^2))^2, every row of a user being alike.
     g = 6
     problem = examples.example_1(g)
-    curve = sample_limiting.solve(problem, draws=2, caps=range(1, g + 1))
+    curve = estimate_caps(problem, draws=2, caps=range(1, g + 1))
     h = np.arange(1, g + 1)
     expected = np.maximum(g / (g * g + h * g * g), h / (h + g * g)) ** 2
     assert curve.variance == pytest.approx(expected, rel=1e-9)
@@ -131,7 +131,7 @@ def test_stopping_the_draws_averages_what_is_done():
         return asked > 5  # Two caps below the largest per draw: two draws are done.
 
     shares: list[float] = []
-    curve = sample_limiting.solve(problem, draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
+    curve = estimate_caps(problem, draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
     assert curve.num_used[0] + curve.rank_deficient[0] == 2
     assert shares == [0.02, 0.04]
 
@@ -139,14 +139,14 @@ def test_stopping_the_draws_averages_what_is_done():
 def test_prediction_error_by_simulation():
     data, problem = data_problem(epsilon=2.0)
     found = working_set.solve(problem)
-    error = prediction_error(problem, found, data.labels)
+    error = compute_prediction_error(problem, found, data.labels)
     rng = np.random.default_rng(0)
     exact = found.matrix @ data.labels
     noise = rng.laplace(scale=found.noise.scale, size=(20_000, problem.num_features))
     errors = ((data.labels - (exact + noise) @ problem.features.T) ** 2).mean(axis=1)
     # Five standard errors of the simulated mean.
     assert abs(errors.mean() - error) < 5 * errors.std() / np.sqrt(20_000)
-    assert error > ordinary_residual_variance(data.features, data.labels) * (300 - 3) / 300
+    assert error > estimate_residual_variance(data.features, data.labels) * (300 - 3) / 300
 
 
 def test_noise_variance_of_least_squares():
@@ -154,19 +154,21 @@ def test_noise_variance_of_least_squares():
     # Independent route: the projection matrix.
     x, y = data.features, data.labels
     hat = x @ np.linalg.inv(x.T @ x) @ x.T
-    assert ordinary_residual_variance(x, y) == pytest.approx(y @ (np.eye(300) - hat) @ y / 297, rel=1e-10)
+    assert estimate_residual_variance(x, y) == pytest.approx(y @ (np.eye(300) - hat) @ y / 297, rel=1e-10)
     with pytest.raises(InvalidInput, match="no more rows"):
-        ordinary_residual_variance(np.eye(3), np.ones(3))
+        estimate_residual_variance(np.eye(3), np.ones(3))
     with pytest.raises(InvalidInput, match="one number per row"):
-        ordinary_residual_variance(np.ones((4, 1)), np.ones(3))
+        estimate_residual_variance(np.ones((4, 1)), np.ones(3))
 
 
 def test_labels_that_do_not_fit_are_named():
     _, problem = data_problem()
     with pytest.raises(InvalidInput, match="Row 3"):
-        prediction_error(problem, sample_limiting.all_rows(problem), [1.0, 2.0, np.nan] + [0.0] * 297)
+        compute_prediction_error(
+            problem, sample_limiting.estimate_on_all_rows(problem), [1.0, 2.0, np.nan] + [0.0] * 297
+        )
     with pytest.raises(InvalidInput, match="one number per row"):
-        prediction_error(problem, sample_limiting.all_rows(problem), [1.0])
+        compute_prediction_error(problem, sample_limiting.estimate_on_all_rows(problem), [1.0])
 
 
 def test_a_general_solver_that_fails_says_so():
@@ -178,7 +180,7 @@ def test_a_general_solver_that_fails_says_so():
 
 
 def test_synthetic_data_follow_the_law():
-    sizes = examples.zipf_sizes(100_000, 1.7)
+    sizes = examples.compute_zipf_sizes(100_000, 1.7)
     assert sizes.sum() == 100_000
     # As many users with i rows as the law says, to the nearest whole number (+-1 by cumulative rounding).
     law = np.arange(1, 100_001.0) ** -1.7
@@ -188,5 +190,5 @@ def test_synthetic_data_follow_the_law():
     data = examples.synthetic(2000, 3, 2, label_noise=7.0, seed=5)
     assert np.count_nonzero(data.coefficients) == 3
     # The residual variance of 2,000 rows has relative standard deviation sqrt(2/2000) = 3.2 %.
-    assert ordinary_residual_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
+    assert estimate_residual_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)
     assert np.bincount(data.user_codes).sum() == 2000

@@ -20,7 +20,7 @@ from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.answer import build_answer
 from dpcore.regression.answer.solution import compute
 from dpcore.regression.draw import draw_coefficients
-from dpcore.regression.estimate import ordinary_residual_variance
+from dpcore.regression.estimate import estimate_residual_variance
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
@@ -31,7 +31,7 @@ from dpcore.regression.problem import RegressionProblem
 
 DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).dataset()
 PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
-VARIANCE = ordinary_residual_variance(DATA.table.features, PARAMETERS.clipped(DATA.table))
+VARIANCE = estimate_residual_variance(DATA.table.features, PARAMETERS.clipped(DATA.table))
 PROBLEM = PARAMETERS.problem(DATA.table, VARIANCE)
 OURS = working_set.solve(PROBLEM)
 
@@ -89,15 +89,15 @@ def test_features_that_are_called_like_other_columns_keep_a_column_each():
     problem = RegressionProblem(
         np.random.default_rng(0).normal(size=(6, 2)), np.arange(6), 1.0, 1.0, 1.0, names
     )
-    estimate = sample_limiting.all_rows(problem)
-    frame = pd.read_parquet(io.BytesIO(regression_draw.matrix_parquet(problem, estimate, Disclosure.PUBLIC)))
+    estimate = sample_limiting.estimate_on_all_rows(problem)
+    frame = pd.read_parquet(io.BytesIO(regression_draw.write_matrix(problem, estimate, Disclosure.PUBLIC)))
     assert frame["row"].tolist() == list(range(6))
     assert np.array_equal(frame["row (coefficient)"], estimate.matrix[1])
     assert np.array_equal(frame["row (coefficient) (coefficient)"], estimate.matrix[0])
 
 
 def test_the_parquet_file_holds_c_with_its_label():
-    content = regression_draw.matrix_parquet(PROBLEM, OURS, Disclosure.PRIVATE)
+    content = regression_draw.write_matrix(PROBLEM, OURS, Disclosure.PRIVATE)
     frame = pd.read_parquet(io.BytesIO(content))
     c = frame[list(PROBLEM.feature_names)].to_numpy().T
     np.testing.assert_array_equal(c, OURS.matrix)
@@ -112,7 +112,7 @@ def test_the_parquet_file_holds_c_with_its_label():
 
 def test_every_draw_stands_in_the_file_with_its_epsilon():
     draws = [draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0) for _ in range(2)]
-    frame = pd.read_csv(io.StringIO(regression_draw.released_csv(draws)))
+    frame = pd.read_csv(io.StringIO(regression_draw.write_draws(draws)))
     assert frame["draw"].tolist() == [1, 1, 1, 2, 2, 2]
     np.testing.assert_array_equal(frame["value"], np.concatenate([d.release.values for d in draws]))
     assert set(frame["label"]) == {"DP release (epsilon = 1.5, replace one user's values, Laplace)"}
@@ -122,13 +122,13 @@ def test_every_draw_stands_in_the_file_with_its_epsilon():
 def test_names_of_coefficients_are_no_formulas():
     names = ("=1+1", "@sum: x", *PROBLEM.feature_names[2:])
     draw = replace(draw_coefficients(PROBLEM, OURS, DATA.table.labels, -300.0), names=names)
-    frame = pd.read_csv(io.StringIO(regression_draw.released_csv([draw])))
+    frame = pd.read_csv(io.StringIO(regression_draw.write_draws([draw])))
     assert frame["coefficient"].tolist() == ["'=1+1", "'@sum: x", *names[2:]]
 
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    draws = sample_limiting.study(PROBLEM, PARAMETERS.clipped(DATA.table), 2)
+    draws = sample_limiting.try_caps(PROBLEM, PARAMETERS.clipped(DATA.table), 2)
     solution = compute(DATA, PARAMETERS, PROBLEM, OURS, draws)
     solution = solution if with_caps else replace(solution, caps=None)
     said = json.loads(build_answer(DATA, PARAMETERS, solution).choice())

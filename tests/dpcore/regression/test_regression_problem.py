@@ -97,14 +97,14 @@ def test_a_small_repair_keeps_zeros():
 
 def test_user_weights_add_up():
     problem = random_problem(7)
-    found = sample_limiting.all_rows(problem)
-    weights = estimate.user_weights(problem, found)
+    found = sample_limiting.estimate_on_all_rows(problem)
+    weights = estimate.compute_user_weights(problem, found)
     assert weights.total.max() == pytest.approx(found.largest_user_weight, rel=1e-12)
     for code, size, weight in zip(weights.user_codes, weights.sizes, weights.weights, strict=True):
         mine = problem.user_codes == code
         assert mine.sum() == size
         assert np.abs(found.matrix[:, mine]).sum(axis=1) == pytest.approx(weight, rel=1e-12)
-    assert estimate.coefficient_variances(problem, found).sum() == pytest.approx(found.variance, rel=1e-12)
+    assert estimate.compute_variances(problem, found).sum() == pytest.approx(found.variance, rel=1e-12)
 
 
 def test_evaluate_refuses_other_shapes():

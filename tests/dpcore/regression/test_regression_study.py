@@ -9,9 +9,10 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.regression import examples, sample_limiting, study, working_set
-from dpcore.regression.estimate import prediction_error
+from dpcore.regression.estimate import compute_prediction_error
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
+from tests.dpcore.regression.bank import estimate_caps
 
 DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
 PROBLEM = RegressionProblem(
@@ -23,11 +24,11 @@ PROBLEM = RegressionProblem(
     "changes", [{"epsilon": 0.2}, {"residual_variance": 3.0, "epsilon": 7.0}, {"value_bound": 12.0}]
 )
 def test_draws_of_one_question_give_the_costs_of_another(changes):
-    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
+    draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     asked = replace(PROBLEM, **changes)
     of_draws, anew = (
-        sample_limiting.curve(asked, draws),
-        sample_limiting.solve(asked, DATA.labels, 4),
+        sample_limiting.average_draws(asked, draws),
+        estimate_caps(asked, DATA.labels, 4),
     )
     for name in (
         "caps",
@@ -40,28 +41,30 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
 
 
 def test_the_cost_of_a_draw_is_that_of_the_estimator_it_stands_for():
-    draws = sample_limiting.study(PROBLEM, DATA.labels, 1, (3,))
-    one = sample_limiting.draw(PROBLEM, 3, seed=0)
-    curve = sample_limiting.curve(PROBLEM, draws)
+    draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 1, (3,))
+    one = sample_limiting.draw_estimate(PROBLEM, 3, seed=0)
+    curve = sample_limiting.average_draws(PROBLEM, draws)
     assert curve.variance[0] == pytest.approx(one.variance, rel=1e-10)
-    assert curve.prediction_error[0] == pytest.approx(prediction_error(PROBLEM, one, DATA.labels), rel=1e-10)
+    assert curve.prediction_error[0] == pytest.approx(
+        compute_prediction_error(PROBLEM, one, DATA.labels), rel=1e-10
+    )
 
 
 def test_stopped_before_the_first_draw_there_are_none():
-    draws = sample_limiting.study(PROBLEM, draws=4, should_stop=lambda: True)
+    draws = sample_limiting.try_caps(PROBLEM, draws=4, should_stop=lambda: True)
     assert draws.num_draws == 0
 
 
 def test_over_epsilon_is_the_single_answers_side_by_side():
-    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
+    draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     told: list[float] = []
     sweep = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.3, 3.0), progress=told.append)
     assert told == [0.5, 1.0]
     for at, epsilon in enumerate((0.3, 3.0)):
         asked = replace(PROBLEM, epsilon=epsilon)
         best = working_set.solve(asked)
-        curve = sample_limiting.solve(asked, DATA.labels, 4)
-        error = prediction_error(asked, best, DATA.labels)
+        curve = estimate_caps(asked, DATA.labels, 4)
+        error = compute_prediction_error(asked, best, DATA.labels)
         found = {name: column[at] for name, column in sweep.columns.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
@@ -75,7 +78,7 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
 
 
 def test_a_stopped_sweep_keeps_what_is_done():
-    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
+    draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     done: list[float] = []
     sweep = study.over_epsilon(
         PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
@@ -125,7 +128,7 @@ def test_example_3_keeps_both_claims():
 
 
 def test_refusals():
-    draws = sample_limiting.study(PROBLEM, DATA.labels, 4)
+    draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
         study.over_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
     with pytest.raises(InvalidInput, match=r"(?is)epsilon.*repeats"):

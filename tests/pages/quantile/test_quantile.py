@@ -158,7 +158,7 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
     for answer in (asked(), asked(weighting=Weighting.CAP)):
         view = answer.solution
         low, high = view.near_optimal
-        tried = view.choices.of(view.kind).tried
+        tried = view.choices.get(view.weight_kind).search_errors
         inside = (tried.bounds >= low) & (tried.bounds <= high)
         assert low <= view.bound <= high
         assert np.all(tried.rank_error[inside] <= 1.05 * tried.rank_error.min())
@@ -335,7 +335,7 @@ def test_degenerate_data_are_answered():
         few = answer_answer.with_few_subsamples(
             QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution())
         )
-        first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.asked))
+        first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.levels))
         for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
             window, widest = core.window(found.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
@@ -394,7 +394,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     assert first.cap.certificate.lower_bound == -np.inf
     assert "nothing is proved" in first.cap.stop_reason
     # It needs so little that it stays within its share of work.
-    tried = sum(int(np.sum(~np.isnan(one.tried.rank_error))) for one in (first.smooth, first.cap))
+    tried = sum(int(np.sum(~np.isnan(one.search_errors.rank_error))) for one in (first.smooth, first.cap))
     assert tried < 100
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
     assert answer_answer.with_few_subsamples(problem()) is None

@@ -18,7 +18,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.regression import draw, sample_limiting, study, working_set
 from dpcore.regression.answer import plots, solution
-from dpcore.regression.estimate import ErrorTarget, ordinary_residual_variance, prediction_error
+from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
 from dpcore.regression.parameters import (
     DataSource,
     RegressionGenerator,
@@ -31,6 +31,7 @@ from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
 from pages.shared.session import links
 from pages.your_data import file_upload
+from tests.dpcore.regression.bank import estimate_caps
 from tests.pages.driving import (
     address_of,
     begin,
@@ -99,7 +100,7 @@ def open_tab_once(at: AppTest, tab: str) -> AppTest:
 def asked(epsilon: float = 1.0, variance: float | None = None, lower: float = -300.0, upper: float = 300.0):
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
-        variance = ordinary_residual_variance(DATA.table.features, parameters.clipped(DATA.table))
+        variance = estimate_residual_variance(DATA.table.features, parameters.clipped(DATA.table))
     return parameters.problem(DATA.table, variance), parameters.clipped(DATA.table)
 
 
@@ -119,21 +120,21 @@ def heights(figure, name: str) -> list[float]:
 def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
-    caps = sample_limiting.solve(problem, labels)
-    none = sample_limiting.all_rows(problem)
+    caps = estimate_caps(problem, labels)
+    none = sample_limiting.estimate_on_all_rows(problem)
     figure = chart(at, "regression_errors")
     assert heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
     best, unbounded, one_row, averages = heights(figure, "Other ways")
     assert best == pytest.approx(math.sqrt(caps.variance[caps.best]))
     assert unbounded == pytest.approx(math.sqrt(none.variance))
     assert one_row == pytest.approx(math.sqrt(caps.variance[0]))
-    assert averages == pytest.approx(math.sqrt(sample_limiting.user_averages(problem).variance))
+    assert averages == pytest.approx(math.sqrt(sample_limiting.estimate_on_averages(problem).variance))
     # The parts of each, whose squares add up to its own.
     parts = {of["name"]: numbers(of["y"]) for of in figure["data"]}
     noise, sampling = parts["Privacy noise"], parts["Sampling error"]
     assert noise[0] ** 2 == pytest.approx(ours.privacy_variance, rel=1e-6)
     assert sampling[2] ** 2 == pytest.approx(none.sampling_variance)
-    error = prediction_error(problem, ours, labels)
+    error = compute_prediction_error(problem, ours, labels)
     assert metrics(at) == [
         wording.number(math.sqrt(ours.variance)),
         wording.number(ours.noise.scale),
@@ -181,8 +182,8 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
     fine(at.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
     problem, labels = asked()
-    caps = sample_limiting.solve(problem, labels)
-    error = prediction_error(problem, working_set.solve(problem), labels)
+    caps = estimate_caps(problem, labels)
+    error = compute_prediction_error(problem, working_set.solve(problem), labels)
     assert heights(chart(at, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)
     ]
@@ -192,7 +193,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
     assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
-    ours = prediction_error(problem, working_set.solve(problem), labels)
+    ours = compute_prediction_error(problem, working_set.solve(problem), labels)
     assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
@@ -322,7 +323,7 @@ def uploaded_problem(epsilon: float = 1.0):
     ).astype(float)
     from dpcore.regression.problem import RegressionProblem
 
-    variance = ordinary_residual_variance(x, y)
+    variance = estimate_residual_variance(x, y)
     return RegressionProblem(x, pd.factorize(frame["shop"])[0], epsilon, 9.0, variance), y
 
 
@@ -496,7 +497,7 @@ def test_intervals_are_those_that_the_core_proves_to_cover():
     found, problem = fine(at.button(key="regression_draw").click().run()), asked(3.0, 400.0)[0]
     table = found.dataframe[0].value
     assert table["True (generated)"].tolist() == TRUTH.tolist()
-    half = draw.interval_half_widths(problem, working_set.solve(problem))
+    half = draw.compute_half_widths(problem, working_set.solve(problem))
     released = table["Released"].to_numpy()
     assert table["95 % from"].to_numpy() == pytest.approx(released - half, rel=1e-5)
     assert table["95 % to"].to_numpy() == pytest.approx(released + half, rel=1e-5)
@@ -510,7 +511,7 @@ def test_intervals_are_those_that_the_core_proves_to_cover():
 def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     at = open_tab(answered, "Against ε")
     problem, labels = asked()
-    draws = sample_limiting.study(problem, labels)
+    draws = sample_limiting.try_caps(problem, labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
     for name, method in (
@@ -629,10 +630,10 @@ def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.Mo
 
 
 def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
-    real = sample_limiting.study
+    real = sample_limiting.try_caps
     monkeypatch.setattr(
         sample_limiting,
-        "study",
+        "try_caps",
         lambda *arguments, **named: real(*arguments, **(named | {"should_stop": lambda: True})),
     )
     at = opened()

@@ -94,7 +94,7 @@ def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Metho
     asked = QuantileParameters(1.0, weighting=weighting)
     assert data.values is not None
     problem = QuantileProblem(data.values, 0.5, 1.0, asked.base_distribution(), subsamples=8)
-    found = quantile_found.compute(asked, problem, quantile_found.search(problem, asked.asked))
+    found = quantile_found.compute(asked, problem, quantile_found.search(problem, asked.levels))
     return quantile_methods.write_methods(found, data)
 
 
