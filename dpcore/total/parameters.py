@@ -165,7 +165,7 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     if dataset.values is None:
         if dataset.release is not None:
             return UserTotals(
-                None, refusal="A DP release holds how many users have how many rows, and no values."
+                None, refusal="A DP release holds only how many users have how many rows, and no values."
             )
         return UserTotals(None, refusal="These data hold no column of values that could be added up.")
     column = dataset.values.column
