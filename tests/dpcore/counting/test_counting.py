@@ -107,12 +107,6 @@ def test_columns_that_differ_only_in_case_or_hold_sql_are_told_apart(put):
     assert data.totals.totals.tolist() == [3, 4]
 
 
-def test_three_hundred_columns(put):
-    header = ",".join(["user_id", *(f"c{k}" for k in range(299))])
-    rows = "\n".join(",".join([u] * 300) for u in "aab")
-    assert counted(put(f"{header}\n{rows}\n")).histogram == histogram_of([2, 1])
-
-
 # --- hostile files --------------------------------------------------------------------------------------------
 
 LONG = "user_id,v\n" + "".join(f"u{k % 50},{k}\n" for k in range(60_000))

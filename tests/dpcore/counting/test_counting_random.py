@@ -172,7 +172,6 @@ def check(seed: int, form: str, folder: Path) -> None:
         assert not counts or not totals, (seed, said)
         assert any(why in said for why in ("names a user", "names a task", "all totals are 0")), (seed, said)
         return
-    assert data is not None
     assert counts, seed
     assert (data.privacy_unit, data.contribution) == (roles.privacy_unit, contribution), seed
     assert data.histogram == histogram_of(counts.values()), seed

@@ -280,7 +280,6 @@ def test_an_ambiguous_column_with_a_usual_reading_gets_a_note(cells, delimiter, 
 )  # fmt: skip
 def test_an_ambiguous_column_is_refused_with_its_line(cells, delimiter, whole):
     numbers = numbers_of(cells, delimiter, whole)
-    assert numbers.problem is not None
     # Rows start on line 3, under sep= and the header; where both marks stand, 1.234 is the first example.
     assert numbers.problem.location == f"line {3 if cells[0] == '1.234' else 4}, column x"
     assert numbers.problem.remedy

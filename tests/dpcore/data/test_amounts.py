@@ -120,7 +120,7 @@ def test_nobody_else_reads_totals_without_their_users():
         if re.search(r"totals\.totals\b", path.read_text(encoding="utf-8"))
     }
     assert readers == {
-        "dpcore/data/totals_per_user.py",  # draws nothing where there are some
+        "dpcore/data/totals_per_user.py"  # draws nothing where there are some
     }
 
 

@@ -40,10 +40,8 @@ def test_what_is_written_by_hand_is_read() -> None:
     assert found.histogram == ContributionHistogram([1, 3, 6], [1, 1, 1])
     assert found.disclosure is Disclosure.PUBLIC
     assert found.pairs is None
-    assert found.pair_sizes is not None
     assert found.pair_sizes.label == "product × day"
     assert found.pair_sizes.task_rows.tolist() == [3, 4]
-    assert found.tasks is not None
     assert found.tasks.users.tolist() == [1, 2]
     assert "not which lie in which group" in found.notes[0]
 
@@ -71,7 +69,6 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
     assert back.histogram == data.histogram
     assert back.contribution is data.contribution
     sizes = back.pair_sizes
-    assert sizes is not None
     found = zip(sizes.groups.tolist(), sizes.rows.tolist(), sizes.pairs.tolist(), strict=True)
     assert {(g, r): n for g, r, n in found} == Counter((width[u], n) for (u, _), n in of_pairs.items())
     per_group = Counter(g for _, g in rows if g >= 0), Counter(g for _, g in of_pairs)

@@ -69,7 +69,6 @@ def test_uploading_the_file_gives_the_same_data(key: str) -> None:
 
 def test_shop_events_are_what_the_readme_says() -> None:
     data = samples.load("shop-events")
-    assert data.values is not None
     values, codes = data.values.values, data.values.user_codes
     assert (values.min() >= 0, values.max() <= 100) == (True, True)
     np.testing.assert_allclose(values, np.round(values, 2), rtol=1e-15)
@@ -88,7 +87,6 @@ def test_shop_events_are_what_the_readme_says() -> None:
 
 def test_item_ratings_are_what_the_readme_says() -> None:
     data = samples.load("item-ratings")
-    assert data.pairs is not None
     assert data.pairs.value_range == (0.5, 5.0)
     assert data.pairs.num_tasks == 100
     assert set(np.unique(data.pairs.rows)) == {1}

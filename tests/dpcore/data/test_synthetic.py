@@ -229,11 +229,7 @@ def test_kinds() -> None:
             {"alpha": 5.1, "num_users": math.nan, "max_contributions": "9", "seed": None},
             ["alpha", "num_users", "max_contributions", "seed"],
         ),
-        (
-            "participation",
-            {"alpha": 0.2, "num_rows": 10**8, "seed": 2**32},
-            ["alpha", "num_rows", "seed"],
-        ),
+        ("participation", {"alpha": 0.2, "num_rows": 10**8, "seed": 2**32}, ["alpha", "num_rows", "seed"]),
         (
             "lognormal",
             {"log_mean": math.inf, "log_sigma": -1, "num_users": 10**9, "seed": 0.5},

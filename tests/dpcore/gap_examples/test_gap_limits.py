@@ -48,12 +48,12 @@ def test_the_issue_values_at_the_papers_noise() -> None:
 def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
     q = 1.0 - p
     x = np.geomspace(1.0, 1e9, 400001)
-    least = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
+    smallest = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
     limit = fine_cap_limit(p)
-    assert float(limit.ratio) == pytest.approx(least, rel=1e-8)
+    assert float(limit.ratio) == pytest.approx(smallest, rel=1e-8)
     if np.isfinite(limit.cap):
         cap = float(limit.cap)
-        assert 1.0 / (p + q * cap) + q * (cap / (p + q * cap)) ** 2 == pytest.approx(least, rel=1e-8)
+        assert 1.0 / (p + q * cap) + q * (cap / (p + q * cap)) ** 2 == pytest.approx(smallest, rel=1e-8)
 
 
 def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
@@ -142,8 +142,8 @@ def test_the_quoted_integer_instance_by_brute_force() -> None:
     rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.value_variance
     assert round(rho, 4) == 24.8722
     caps = np.arange(1.0, 10**6 + 1.0)
-    kept = 26.0 + 31.0 * caps
-    capped = (1.0 / kept + rho * (caps / kept) ** 2).min()
+    kept_rows = 26.0 + 31.0 * caps
+    capped = (1.0 / kept_rows + rho * (caps / kept_rows) ** 2).min()
     h = np.linspace(1.0, 2.0, 200001)
     smooth = ((26.0 + 31.0 * h**2 / 1e6 + rho * h**2) / (26.0 + 31.0 * h) ** 2).min()
     assert round(capped / smooth, 6) == 1.564928

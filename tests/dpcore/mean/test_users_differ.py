@@ -23,7 +23,7 @@ shares = st.sampled_from([0.0, 1e-6, 0.03, 0.2, 0.7, 1.0 - 1e-9, 1.0])
 noises = st.floats(-6.0, 6.0).map(lambda exponent: 10.0**exponent)
 
 
-def at_hand(per_user, unit_noise):
+def known_values(per_user, unit_noise):
     codes = [code for code, rows in enumerate(per_user) for _ in rows]
     clamped = clamp(Values(codes, [value for rows in per_user for value in rows]), *LIMITS)
     histogram = ContributionHistogram.from_counts([len(rows) for rows in per_user])
@@ -44,7 +44,7 @@ def largest_noise(sizes, cap, unit_noise):
 
 @given(few_values, noises)
 def test_a_cap_on_this_table_errs_what_all_draws_of_its_rows_err_on_average(per_user, unit_noise):
-    model = at_hand(per_user, unit_noise)
+    model = known_values(per_user, unit_noise)
     sizes = [len(rows) for rows in per_user]
     truth = np.mean([value for rows in per_user for value in rows])
     clamped = [np.clip(rows, *LIMITS) for rows in per_user]
@@ -73,7 +73,7 @@ random_tables = st.integers(0, 10_000).map(
 
 @given(random_tables, noises)
 def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_user, unit_noise):
-    model, most = at_hand(per_user, unit_noise), max(len(rows) for rows in per_user)
+    model, most = known_values(per_user, unit_noise), max(len(rows) for rows in per_user)
     caps = np.arange(1.0, most + 1.0)
     errors = model.capped(caps).variance
     best = model.cap_curve.minimise(is_integer=True)
@@ -102,7 +102,7 @@ def test_several_valleys_occur_and_the_certificate_fails_on_the_wrong_one():
     for seed in range(60):
         rng = np.random.default_rng(seed)
         per_user = [rng.normal(rng.normal(0.0, 3.0), 1.0, int(s)).tolist() for s in rng.integers(1, 60, 12)]
-        model = at_hand(per_user, 1e-3)
+        model = known_values(per_user, 1e-3)
         curve = model.cap_curve
         errors = model.capped(np.arange(1.0, 60.0)).variance
         inner = errors[1:-1]
@@ -223,7 +223,7 @@ def test_one_user_and_equal_users_leave_nothing_to_choose():
         for model in (
             Population(histogram, 1.0, 1.0, 0.2),
             CountsOnly(histogram, 1.0, 1.0, 0.2),
-            at_hand(per_user, 1.0),
+            known_values(per_user, 1.0),
         ):
             assert model.cap_curve.minimise(is_integer=True).certificate.proves(1e-9)
             assert model.best_smooth().certificate.proves(1e-9)
@@ -252,13 +252,13 @@ def test_the_interval_of_the_share_is_about_as_wide_as_the_estimate_scatters():
     """Lognormal users of uneven sizes, where the interval for normal values is far too narrow."""
     rng = np.random.default_rng(7)
     sizes = np.ceil(np.exp(rng.normal(1.0, 1.0, 150))).clip(1, 60).astype(int)
-    codes, found = np.repeat(np.arange(150), sizes), []
+    codes, user_shares = np.repeat(np.arange(150), sizes), []
     for _ in range(150):
         effects = rng.normal(0.0, 1.0, 150)
         values = effects[codes] + rng.normal(0.0, 2.0, codes.size)
-        found.append(user_share(clamp(Values(codes, values), -60.0, 60.0)))
+        user_shares.append(user_share(clamp(Values(codes, values), -60.0, 60.0)))
     # rho = 1 / 5. 150 runs: the mean is known to 0.02 or so, the scatter to 6 %, so 25 % is four times that.
-    estimates = np.array([one.estimate for one in found])
+    estimates = np.array([one.estimate for one in user_shares])
     assert estimates.mean() == pytest.approx(0.2, abs=0.02)
-    widths = np.array([(one.high - one.estimate) / 1.96 for one in found])
+    widths = np.array([(one.high - one.estimate) / 1.96 for one in user_shares])
     assert np.mean(widths) == pytest.approx(estimates.std(ddof=1), rel=0.25)

@@ -57,18 +57,18 @@ def test_the_best_range_is_that_of_a_general_solver(known: str) -> None:
         }[known]
         if np.ptp(values) == 0.0:
             continue
-        found = value_range.best_range(ValueRangeProblem(Values(users, values), epsilon), h, fixed)
+        solution = value_range.best_range(ValueRangeProblem(Values(users, values), epsilon), h, fixed)
         weights, shift, noise = by_hand((sizes, users, values), epsilon, h)
         low, high, bias, width = (cp.Variable() for _ in range(4))
         cut = weights @ cp.pos(low - values) + weights @ cp.pos(values - high)
         held = [low <= high, bias >= shift + cut, width >= noise * (high - low)]
         if fixed is not None:
             held.append(low == fixed)
-        least = cp.Problem(cp.Minimize(cp.norm(cp.hstack([bias, width]))), held).solve(solver=cp.CLARABEL)
-        assert found.error == pytest.approx(least, rel=2e-6)
-        assert found.certificate.proves(1e-9)
+        smallest = cp.Problem(cp.Minimize(cp.norm(cp.hstack([bias, width]))), held).solve(solver=cp.CLARABEL)
+        assert solution.error == pytest.approx(smallest, rel=2e-6)
+        assert solution.certificate.proves(1e-9)
         if fixed is not None:
-            assert found.lower == pytest.approx(fixed)
+            assert solution.lower == pytest.approx(fixed)
 
 
 def test_parts_are_those_of_the_definition() -> None:
@@ -76,15 +76,15 @@ def test_parts_are_those_of_the_definition() -> None:
         sizes, users, values = table(seed)
         weights, shift, noise = by_hand((sizes, users, values), 0.7, 2.0)
         lows, highs = np.quantile(values, [0.0, 0.2, 0.5]), np.quantile(values, [0.5, 0.9, 1.0])
-        found = WeightedRows(ValueRangeProblem(Values(users, values), 0.7), 2.0).error_parts(lows, highs)
+        solution = WeightedRows(ValueRangeProblem(Values(users, values), 0.7), 2.0).error_parts(lows, highs)
         cut = [
             weights @ (np.maximum(low - values, 0.0) + np.maximum(values - high, 0.0))
             for low, high in zip(lows, highs, strict=True)
         ]
-        np.testing.assert_allclose(found.clamping, cut, atol=1e-12)
-        np.testing.assert_allclose(found.bounding, shift, atol=1e-12)
-        np.testing.assert_allclose(found.noise, noise * (highs - lows), atol=1e-12)
-        np.testing.assert_allclose(found.error, np.hypot(np.array(cut) + shift, noise * (highs - lows)))
+        np.testing.assert_allclose(solution.clamping, cut, atol=1e-12)
+        np.testing.assert_allclose(solution.bounding, shift, atol=1e-12)
+        np.testing.assert_allclose(solution.noise, noise * (highs - lows), atol=1e-12)
+        np.testing.assert_allclose(solution.error, np.hypot(np.array(cut) + shift, noise * (highs - lows)))
 
 
 def test_the_error_is_never_below_the_exact_one() -> None:
@@ -99,21 +99,23 @@ def test_the_error_is_never_below_the_exact_one() -> None:
             )
             assert float(WeightedRows(problem, 2.0).error_parts(low, high).error) >= exact - 1e-9
         mean = float(values.mean())
-        found = value_range.best_range(problem, 2.0)
-        assert not found.lower == found.upper == mean
-        assert float(WeightedRows(problem, 2.0).error_parts(mean, mean).error) >= found.error * (1.0 - 1e-9)
+        solution = value_range.best_range(problem, 2.0)
+        assert not solution.lower == solution.upper == mean
+        assert float(WeightedRows(problem, 2.0).error_parts(mean, mean).error) >= solution.error * (
+            1.0 - 1e-9
+        )
         assert abs(float(weights @ np.clip(values, mean, mean)) - mean) < 1e-9
 
 
 def test_half_an_answer_has_no_proof() -> None:
     sizes, users, values = table(4)
     problem = ValueRangeProblem(Values(users, values), 3.0)
-    found = value_range.best_range(problem, 2.0)
-    wider = WeightedRows(problem, 2.0).error_parts(found.lower - 5.0, found.upper + 5.0)
-    half = Certificate(float(wider.error), found.certificate.lower_bound, "half")
+    solution = value_range.best_range(problem, 2.0)
+    wider = WeightedRows(problem, 2.0).error_parts(solution.lower - 5.0, solution.upper + 5.0)
+    half = Certificate(float(wider.error), solution.certificate.lower_bound, "half")
     assert not half.proves(0.01)
     with pytest.raises(CertificateError):
-        Certificate(0.99 * found.error, found.certificate.lower_bound, "too good")
+        Certificate(0.99 * solution.error, solution.certificate.lower_bound, "too good")
     assert sizes.size
 
 
@@ -124,14 +126,14 @@ def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
         users = np.repeat(np.arange(40), sizes)
         values = np.round(np.exp(generator.normal(2.0, 1.0, users.size) + 0.2 * np.log(sizes[users])), 2)
         problem = ValueRangeProblem(Values(users, values), float(np.exp(generator.uniform(-2.0, 3.0))))
-        found = value_range.best_joint(problem)
+        solution = value_range.best_joint(problem)
         grid = np.unique(np.r_[np.geomspace(sizes.min(), sizes.max(), 40), sizes])
-        least = min(value_range.best_range(problem, h).error for h in grid)
-        assert found.error <= 1.02 * least
-        assert found.certificate.lower_bound <= least
-        assert found.certificate.proves(0.0201)
+        smallest = min(value_range.best_range(problem, h).error for h in grid)
+        assert solution.error <= 1.02 * smallest
+        assert solution.certificate.lower_bound <= smallest
+        assert solution.certificate.proves(0.0201)
     stopped = value_range.best_joint(problem, should_stop=lambda: True)
-    assert stopped.certificate.lower_bound <= found.error <= stopped.error * 1.021
+    assert stopped.certificate.lower_bound <= solution.error <= stopped.error * 1.021
 
 
 def test_it_does_not_depend_on_unit_and_origin() -> None:
@@ -147,19 +149,18 @@ def test_it_does_not_depend_on_unit_and_origin() -> None:
 
 def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     values = samples.load("shop-events").values
-    assert values is not None
     problem = ValueRangeProblem(values, 0.1)
-    found = value_range.best_joint(problem)
-    uppers = np.linspace(found.lower + 1.0, 200.0, 100)
-    over_upper = WeightedRows(problem, found.threshold).error_parts(found.lower, uppers).error
-    assert found.error <= over_upper.min() * (1 + 1e-9)
-    assert found.upper < float(values.values.max())
+    solution = value_range.best_joint(problem)
+    uppers = np.linspace(solution.lower + 1.0, 200.0, 100)
+    over_upper = WeightedRows(problem, solution.threshold).error_parts(solution.lower, uppers).error
+    assert solution.error <= over_upper.min() * (1 + 1e-9)
+    assert solution.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).
-    at = WeightedRows(problem, found.threshold)
-    weight = at.weight_above(found.upper - problem.mean)
-    assert weight * (found.clamping + found.bounding) <= found.noise**2 / (found.upper - found.lower) * (
-        1 + 1e-9
-    )
+    at = WeightedRows(problem, solution.threshold)
+    weight = at.weight_above(solution.upper - problem.mean)
+    assert weight * (solution.clamping + solution.bounding) <= solution.noise**2 / (
+        solution.upper - solution.lower
+    ) * (1 + 1e-9)
 
 
 def test_what_cannot_be_is_refused() -> None:
