@@ -235,7 +235,9 @@ def _rename_former_settings(name: str, settings: Mapping[str, Any]) -> dict[str,
     for former in sorted(set(former_names) & set(settings)):
         current = former_names[former]
         if current in settings:
-            raise refuse(f"{former} is the former name of {current}; both were given", remedy=f"Leave out {former}")
+            raise refuse(
+                f"{former} is the former name of {current}; both were given", remedy=f"Leave out {former}"
+            )
         message = f"{former} of {name} is now called {current}; the former name will go with the next version"
         warnings.warn(message, DeprecationWarning, stacklevel=4)
         renamed[current] = renamed.pop(former)
