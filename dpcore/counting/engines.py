@@ -234,6 +234,8 @@ def count_table(
     Raises:
         InvalidInput: The table cannot be counted; all problems at once.
     """
+    import ibis.expr.operations as operations
+
     start = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = as_events(roles)
@@ -243,7 +245,7 @@ def count_table(
         message = f"the engine holds column {shorten(roles.value)} as {value_type}, not as numbers"
         convert = "Convert it to numbers in a view, durations to a unit such as seconds"
         raise refuse(message, remedy=f"{convert}, or choose another column")
-    has_nan = _has_nan(table)
+    has_nan = bool(table.get_backend().has_operation(operations.IsNan))
     rows = query.events(table, roles, has_nan=has_nan)
 
     def run(expression: Table) -> Columns:
@@ -276,12 +278,6 @@ def count_table(
         message = f"the engine could not answer: {first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
     return CountResult.since(start, dataset_of(facets, name, f"Table {name}.", roles, disclosure, notes))
-
-
-def _has_nan(table: Table) -> bool:
-    import ibis.expr.operations as operations
-
-    return bool(table.get_backend().has_operation(operations.IsNan))
 
 
 def _to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -32,7 +32,6 @@ LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 ENTRY = uploads.Entry(QUESTION, "upload_")
 WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
-_STOPPED = "Stopped; the data in use stay as they were."
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 
@@ -201,7 +200,7 @@ def _use_opened_files() -> None:
         ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
-        state[_key("stopped")] = _CUT_OFF if job.cut_off else _STOPPED
+        state[_key("stopped")] = _CUT_OFF if job.cut_off else "Stopped; the data in use stay as they were."
         return
     source, roles = job.result
     if source.complete:

@@ -9,19 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import (
-    Axis,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Plot,
-    Points,
-    Style,
-    linear_axis,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer import Axis, Column, Curve, Item, Level, Plot, Points, Style
+from dpcore.answer.plot import linear_axis, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.training.account import Method
 from dpcore.training.answer.solution import TrainingSolution
