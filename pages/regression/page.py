@@ -28,7 +28,7 @@ from dpcore.regression.parameters import (
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.regression.upload import UPLOAD, RegressionData, find_loaded, find_releases, list_lines
+from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
 from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.data import table_upload
@@ -184,7 +184,7 @@ class RegressionPage(Page):
 
     def build_source(self, answer: Answer, data: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""
-        own_data = find_loaded(answer)
+        own_data = find_own_data(answer)
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is DataSource.GENERATED:

@@ -50,7 +50,7 @@ UPLOAD = TableUpload(
 SUBJECT = "these labels"
 
 
-def find_loaded(answer: Answer) -> RegressionData:
+def find_own_data(answer: Answer) -> RegressionData:
     """Return the data of an answer, with their account."""
     data = answer.solution.data
     if answer.parameters.source is DataSource.GENERATED:
@@ -61,7 +61,7 @@ def find_loaded(answer: Answer) -> RegressionData:
 
 def find_releases(answer: Answer) -> Releases:
     """Return the releases of the labels of an answer."""
-    return Releases(QUESTION, find_loaded(answer).account, SUBJECT)
+    return Releases(QUESTION, find_own_data(answer).account, SUBJECT)
 
 
 def list_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
