@@ -245,7 +245,7 @@ def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]
         clipped,
         f"{answer.budget_use.mean() / answer.problem.budget:.1%}",
         f"{moved.total_variation.mean():.3f}",
-        f"{moved.largest:.3f}",
+        f"{moved.largest_variation:.3f}",
     )
 
 
@@ -254,9 +254,9 @@ def conversions() -> None:
     rows = []
     for epsilon in (0.5, 1.0, 5.0, 20.0):
         both = compare_budgets(PrivacyTarget(epsilon, 1e-5))
-        paper = "" if both.sufficient is None else f"{both.sufficient:.5f}"
+        paper = "" if both.sufficient_budget is None else f"{both.sufficient_budget:.5f}"
         gain = "" if both.weight_gain is None else f"{both.weight_gain:.2f} x"
-        rows.append((f"{epsilon:g}", paper, f"{both.exact:.5f}", gain))
+        rows.append((f"{epsilon:g}", paper, f"{both.exact_budget:.5f}", gain))
     table("beta at delta = 1e-5", ("epsilon", "paper", "exact", "more weight"), rows)
 
 

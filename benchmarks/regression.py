@@ -91,7 +91,7 @@ def drugs() -> None:
         for epsilon in PRINTED:
             problem = RegressionProblem(x, users, float(epsilon), 10.0, residual_variance)
             best = working_set.solve(problem)
-            caps = sample_limiting.estimate_caps(problem, labels)
+            caps = sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, labels))
             ours = compute_prediction_error(problem, best, labels)
             cap, none = (
                 caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)],

@@ -121,10 +121,8 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
         if counts.ndim == 1 and counts.size == 0:
             raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
         if counts.ndim != 1 or counts.dtype.kind not in "iuf":
-            raise refuse(
-                "data must be a table, the path of a file, rows per user as a list of numbers, or a histogram; got "
-                f"{type(data).__name__}"
-            )
+            allowed = "a table, the path of a file, rows per user as a list of numbers, or a histogram"
+            raise refuse(f"data must be {allowed}; got {type(data).__name__}")
         histogram = ContributionHistogram.from_counts(counts)
     release = None if isinstance(provenance, Disclosure) else provenance
     return Dataset("your counts", source_text, classify(provenance), histogram, release=release)
@@ -134,10 +132,8 @@ def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
     """Raise InvalidInput if the data lack a value or a group that the question needs."""
     # Without a column, totals are numbers of rows.
     has_totals = dataset.totals is not None and dataset.totals.column
-    facets = {
-        "value": dataset.values or has_totals,
-        "group": dataset.pairs or dataset.pair_sizes or dataset.tasks,
-    }
+    has_groups = dataset.pairs or dataset.pair_sizes or dataset.tasks
+    facets = {"value": dataset.values or has_totals, "group": has_groups}
     with Problems() as problems:
         for name in needs:
             if not facets[name]:
@@ -256,12 +252,11 @@ def count(
         raise refuse(message, column, "Bring one release, or say that the data are private")
     layout = None
     if source.head.layouts:
-        layouts = tuple(
-            replace(its, encoding=reduction.encodings.get(index, its.encoding))
-            for index, its in enumerate(source.head.layouts)
-        )
+        layouts = list(source.head.layouts)
+        for index, encoding in reduction.encodings.items():
+            layouts[index] = replace(layouts[index], encoding=encoding)
         one_user = roles.missing_users is MissingUsers.ONE_USER
-        layout = TableLayout(layouts, tuple(reduction.decimals.items()), one_user)
+        layout = TableLayout(tuple(layouts), tuple(reduction.decimals.items()), one_user)
     dataset = dataset_of(facets, source.name, f"File {source.name}.", roles, provenance, notes, layout)
     return CountResult.since(start, dataset)
 

@@ -336,8 +336,9 @@ class Diagnosis:
                     breaks[end] += block.count(end)
                 breaks[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
                 last_byte = block[-1:]
-        both = breaks[b"\r\n"]
-        return sum(count > 0 for count in (both, breaks[b"\n"] - both, breaks[b"\r"] - both)) > 1
+        crlf_count = breaks[b"\r\n"]
+        counts = crlf_count, breaks[b"\n"] - crlf_count, breaks[b"\r"] - crlf_count
+        return sum(count > 0 for count in counts) > 1
 
 
 def recode_file(

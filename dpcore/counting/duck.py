@@ -279,13 +279,13 @@ class Duck:
 
     def columns(self, sql: str) -> Columns:
         """Run a query and return its columns, nulls as NaN."""
-        columns = self._run(sql, lambda result: result.fetchnumpy())
-        return {
-            name: np.ma.filled(column.astype(np.float64), np.nan)
-            if np.ma.is_masked(column)
-            else np.asarray(column)
-            for name, column in columns.items()
-        }
+        columns: dict[str, Any] = self._run(sql, lambda result: result.fetchnumpy())
+        for name, column in columns.items():
+            has_nulls = np.ma.is_masked(column)
+            columns[name] = (
+                np.ma.filled(column.astype(np.float64), np.nan) if has_nulls else np.asarray(column)
+            )
+        return columns
 
     def _run(self, sql: str, fetch: Callable[[Any], Any]) -> Any:
         """Run a statement in another thread, so that this one can report progress and check for Stop."""
@@ -391,9 +391,8 @@ def note_placeholders(number: int, notes: list[str]) -> None:
     """Add a note on contributions of users called NA and the like, if there are any."""
     if number:
         are = wording.counted(number, "contribution is of a user", "contributions are of users")
-        notes.append(
-            f"{are} called NA, null, None or the like. If that means that nobody is named, empty these cells first."
-        )
+        remedy = "If that means that nobody is named, empty these cells first."
+        notes.append(f"{are} called NA, null, None or the like. {remedy}")
 
 
 def mask_users(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
@@ -409,11 +408,10 @@ def mask_users(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     """
     masks: dict[str, str] = {}
     if who[0] in texts:
-        names = ", ".join(map(literal, PLACEHOLDERS))
-        masks["placeholders"] = (
-            f"CASE WHEN ({who[0]} < '0' OR {who[0]} > '9') AND {who[0]} IN ({names}) THEN size ELSE 0 END"
-        )
-        masks["with_point"] = flag_sql(f"suffix({who[0]}, '.0') AND {who[0]} >= '0' AND {who[0]} < ':'")
+        user, names = who[0], ", ".join(map(literal, PLACEHOLDERS))
+        is_placeholder = f"({user} < '0' OR {user} > '9') AND {user} IN ({names})"
+        masks["placeholders"] = f"CASE WHEN {is_placeholder} THEN size ELSE 0 END"
+        masks["with_point"] = flag_sql(f"suffix({user}, '.0') AND {user} >= '0' AND {user} < ':'")
     if texts:
         masks["beyond_ascii"] = flag_sql(" OR ".join(map(_beyond_ascii, texts)))
         masks["nul"] = flag_sql(" OR ".join(f"contains({text}, chr(0))" for text in texts))
@@ -446,13 +444,10 @@ def count_twins_sql(rows: str, who: Sequence[str], texts: Sequence[str], conditi
         texts: Those of them with text.
         condition: SQL condition on the look of a user, with ``{}`` for its columns, that selects a part.
     """
-    looks = {
-        name: f"CASE WHEN {_beyond_ascii(name)} "
-        f"THEN trim(nfc_normalize(translate({name}, {_HIDDEN}, {literal(' ' * len(_SPACES))}))) ELSE {name} END"
-        if name in texts
-        else name
-        for name in who
-    }
+    blanks, looks = literal(" " * len(_SPACES)), {name: name for name in who}
+    for name in texts:
+        look = f"trim(nfc_normalize(translate({name}, {_HIDDEN}, {blanks})))"
+        looks[name] = f"CASE WHEN {_beyond_ascii(name)} THEN {look} ELSE {name} END"
     look_columns = ", ".join(f"{sql} AS seen_{name}" for name, sql in looks.items())
     look_names = ", ".join(f"seen_{name}" for name in who)
     users = f"SELECT DISTINCT {', '.join(who)}, {look_columns} FROM ({rows}) WHERE {who[0]} IS NOT NULL"

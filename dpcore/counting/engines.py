@@ -234,6 +234,8 @@ def count_table(
     Raises:
         InvalidInput: The table cannot be counted; all problems at once.
     """
+    import ibis.expr.operations as operations
+
     start = time.monotonic()
     check_roles(table.columns, roles, name)
     roles = as_events(roles)
@@ -241,11 +243,9 @@ def count_table(
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"the engine holds column {shorten(roles.value)} as {value_type}, not as numbers"
-        remedy = (
-            "Convert it to numbers in a view, durations to a unit such as seconds, or choose another column"
-        )
-        raise refuse(message, remedy=remedy)
-    has_nan = _has_nan(table)
+        convert = "Convert it to numbers in a view, durations to a unit such as seconds"
+        raise refuse(message, remedy=f"{convert}, or choose another column")
+    has_nan = bool(table.get_backend().has_operation(operations.IsNan))
     rows = query.events(table, roles, has_nan=has_nan)
 
     def run(expression: Table) -> Columns:
@@ -278,12 +278,6 @@ def count_table(
         message = f"the engine could not answer: {first_line(error)}"
         raise refuse(message, remedy="Check the connection and your rights to read the table") from error
     return CountResult.since(start, dataset_of(facets, name, f"Table {name}.", roles, disclosure, notes))
-
-
-def _has_nan(table: Table) -> bool:
-    import ibis.expr.operations as operations
-
-    return bool(table.get_backend().has_operation(operations.IsNan))
 
 
 def _to_floats(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -334,11 +328,7 @@ COUNT_OPTIONS = {
 def _write_python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
     arguments = [f"user={unit[0]!r}"]
     arguments += [f"further_user={unit[1:]!r}"] if unit[1:] else []
-    columns = {
-        "task": roles.task,
-        "value": roles.value,
-        "further_task": roles.groups[1:] and roles.further_task,
-    }
+    columns = {"task": roles.task, "value": roles.value, "further_task": roles.groups[1:]}
     arguments += [f"{role}={column!r}" for role, column in columns.items() if column]
     classes, imports = "Roles, TableKind", ["from dpcore.common.privacy import Disclosure"]
     if roles.missing_users is MissingUsers.ONE_USER:

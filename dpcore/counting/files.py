@@ -233,9 +233,8 @@ def open_files(
             try:
                 relation, table, num_bytes = _inspect(path, name, budget, should_stop)
             except InvalidInput as refused:
-                problems.extend(
-                    _add_file_name(refused.problems, name) if len(files) > 1 else refused.problems
-                )
+                named = _add_file_name(refused.problems, name) if len(files) > 1 else refused.problems
+                problems.extend(named)
                 continue
             relations.append(relation)
             tables.append(table)
@@ -246,12 +245,9 @@ def open_files(
         table = join_tables(tables)
         return Source.of_table(replace(table, notes=(*copy_notes, *table.notes)), size, owned)
     refuse_other_columns([(relation.name, relation.columns) for relation in relations])
-    head = replace(
-        tables[0],
-        layouts=tuple(layout for table in tables for layout in table.layouts),
-        times=join_times(tables),
-        notes=(*copy_notes, *tables[0].notes),
-    )
+    layouts = tuple(layout for table in tables for layout in table.layouts)
+    notes = (*copy_notes, *tables[0].notes)
+    head = replace(tables[0], layouts=layouts, times=join_times(tables), notes=notes)
     further = f" and {len(relations) - 1} more" if len(relations) > 1 else ""
     return Source(relations[0].name + further, head, False, tuple(relations), size, owned)
 

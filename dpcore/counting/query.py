@@ -108,11 +108,9 @@ def events(
     """
     import ibis
 
-    unit = [_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit]
-    unit = _all_or_none(unit)
-    columns: dict[str, Any] = {
-        f"{WHO}{index}": column for index, column in enumerate(unit or [ibis.row_number()])
-    }
+    unit = _all_or_none([_blank_is_null(table[column], has_nan, strip) for column in roles.privacy_unit])
+    unit = unit or [ibis.row_number()]
+    columns: dict[str, Any] = {f"{WHO}{index}": column for index, column in enumerate(unit)}
     columns |= {name: table[name] for name in further_columns}
     tasks = _all_or_none([_blank_is_null(table[column], has_nan, strip) for column in roles.groups])
     columns |= {f"{TASK}_{index}" if index else TASK: column for index, column in enumerate(tasks)}
@@ -142,9 +140,8 @@ def _blank_is_null(column: Value, has_nan: bool, strip: Callable[[Value], Value]
     column_type = column.type()
     if column_type.is_string():
         return strip(column)
-    if (
-        column_type.is_floating() and has_nan
-    ):  # ids that were read as numbers have NaN where they were missing
+    # Ids that were read as numbers have NaN where they were missing.
+    if column_type.is_floating() and has_nan:
         return column.isnan().ifelse(None, column)
     return column
 
@@ -292,9 +289,8 @@ def binned_totals(rows: Table) -> Table:
     # A bin is a rounded logarithm, so its edges are irrational. The logarithm of 0 is an error in some engines.
     bins = (ibis.least(totals["total"], _BEYOND).nullif(0.0).log10() * BINS_PER_DECADE).round().cast("int64")
     binned = totals.mutate(bin=bins)
-    return binned.group_by("bin").aggregate(
-        users=binned.count().cast("int64"), mean=binned["total"].mean().cast("float64")
-    )
+    mean = binned["total"].mean().cast("float64")
+    return binned.group_by("bin").aggregate(users=binned.count().cast("int64"), mean=mean)
 
 
 @_cached
@@ -326,16 +322,14 @@ def coded_values(rows: Table, users: Table, tasks: Table | None, order: str = ""
 
     Rows without a user have the user code 0. Rows without a task have the task code null, so that they are sorted last.
     """
-    columns = {"order": order} if order else {}
+    order_columns = [order] if order else []
     coded = rows.left_join(users.rename(user="code"), who_columns(rows))
     selected = {"user": _code(coded["user"].fill_null(0)), "value": coded["value"]}
     if tasks is not None:
-        coded = coded.select(
-            *task_columns(rows), **selected, **{name: coded[name] for name in columns.values()}
-        )
+        coded = coded.select(*task_columns(rows), *order_columns, **selected)
         coded = coded.left_join(tasks.rename(number="code"), task_columns(rows))
         selected = {"user": coded["user"], "value": coded["value"], "task": _code(coded["number"])}
-    return coded.select(**selected, **{name: coded[column] for name, column in columns.items()})
+    return coded.select(**selected, **({"order": coded[order]} if order else {}))
 
 
 def _code(column: Any) -> Value:
@@ -351,13 +345,9 @@ def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
     if "value" in rows.columns:
         value = named_rows["value"]
         square = (value.abs() <= MAX_SQUARED).ifelse(value * value, 0.0)
-        aggregates |= {"sums": value.sum(), "squares": square.sum()}
-        aggregates = {
-            name: column.cast("float64") if name != "rows" else column for name, column in aggregates.items()
-        }
-    return named_rows.group_by([*who_columns(rows), *task_columns(rows)]).aggregate(**aggregates), list(
-        aggregates
-    )
+        aggregates |= {"sums": value.sum().cast("float64"), "squares": square.sum().cast("float64")}
+    pairs = named_rows.group_by([*who_columns(rows), *task_columns(rows)]).aggregate(**aggregates)
+    return pairs, list(aggregates)
 
 
 @_cached

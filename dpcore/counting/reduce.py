@@ -61,6 +61,7 @@ _SEVERAL_ROWS_REMEDY = (
     "A table of counts has one row per user; if every row is one contribution, read it as events, "
     "else add up the counts of each user first"
 )
+_TWO_WAYS = "who is written in both ways counts as two. Write all in one way first."
 RowPlaces = list[tuple[str, str]]
 """Locations of rows as text, each with a detail for the message."""
 
@@ -215,11 +216,8 @@ class Reduction:
         if self.roles.value is None:
             return numbers
         remedy = "Correct these cells, or choose another value column or none"
-        messages = {
-            "blank": "the cell is blank",
-            "not_finite": "not a finite number",
-            "text": "text where a number must stand",
-        }
+        messages = {"blank": "the cell is blank", "not_finite": "not a finite number"}
+        messages["text"] = "text where a number must stand"
         if self.counts:
             remedy = self.remedy
             messages |= {"negative": "a negative number", "broken": "not a whole number"}
@@ -240,8 +238,8 @@ class Reduction:
         if not row_places:
             problems.add(f"{message}; {wording.counted(count, 'row')} in all", column, remedy)
             return
-        (_, first_cell), *others = row_places
-        other_texts = [f"{location} ({cell})" if cell else location for location, cell in others]
+        (_, first_cell), *other_places = row_places
+        other_texts = [f"{location} ({cell})" if cell else location for location, cell in other_places]
         text = f"{message} ({first_cell})" if first_cell else message
         text += f"; also {' and '.join(other_texts)}" if other_texts else ""
         text += f"; {count:,} in all" if count > MAX_PLACES else ""
@@ -310,10 +308,10 @@ class Reduction:
 
     def _check_totals(self, sizes: FloatArray, without: int) -> None:
         """Raise InvalidInput for totals that are no sizes, or add a note on users with a total of 0."""
-        location, things = f"column {shorten(self.roles.value or '')}", "counts" if self.counts else "totals"
+        location, noun = f"column {shorten(self.roles.value or '')}", "counts" if self.counts else "totals"
         if not sizes.max() > 0:
             remedy = "Choose another column" if self.counts else "Choose another column, or count rows"
-            raise refuse(f"all {things} are 0", location, remedy)
+            raise refuse(f"all {noun} are 0", location, remedy)
         if not sizes.max() <= MAX_SIZE:
             message = f"the total of one user is above {MAX_SIZE:,}"
             raise refuse(message, location, "Write the column in a larger unit, or count rows")
@@ -321,10 +319,8 @@ class Reduction:
             users = wording.counted(without, "user with a count of 0 was", "users with a count of 0 were")
             self.notes.append(f"{users} left out{self._describe_first('zero', without)}.")
         elif without:
-            users = wording.counted(
-                without, "user has a total of 0 and is", "users have a total of 0 and are"
-            )
-            self.notes.append(f"{users} among the totals, not in the histogram.")
+            have = wording.counted(without, "user has a total of 0 and is", "users have a total of 0 and are")
+            self.notes.append(f"{have} among the totals, not in the histogram.")
 
     def _note_spelling(self, histogram: Mapping[str, FloatArray]) -> None:
         """Add notes on users whose spelling suggests that two of them are the same."""
@@ -335,18 +331,15 @@ class Reduction:
             note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
             with_point = histogram.get("with_point", _NONE).any()
             if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
-                both = "Some users are written like 7.0 and others like 7: who is written in both ways counts as two."
-                self.notes.append(both + " Write all in one way first.")
+                subject = "Some users are written like 7.0 and others like 7"
+                self.notes.append(f"{subject}: {_TWO_WAYS}")
         if histogram.get("beyond_ascii", _NONE).any():
             conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
             queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
                 differ = wording.counted(twins, "user differs", "users differ")
                 reason = "by a no-break, wide or zero-width space or by the Unicode form of a letter"
-                consequence = "who is written in both ways counts as two"
-                self.notes.append(
-                    f"{differ} from another one only {reason}: {consequence}. Write all in one way first."
-                )
+                self.notes.append(f"{differ} from another one only {reason}: {_TWO_WAYS}")
 
     def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> Values | None:
         too_many = histogram.num_rows > MAX_VALUES

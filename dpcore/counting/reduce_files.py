@@ -364,9 +364,8 @@ class FileReduction:
     def _refuse_second_headers(self, duck: Duck) -> None:
         """Raise InvalidInput if files were joined with their headers, which would count as a further user."""
         self._steps.total += 1
-        condition = " AND ".join(
-            f"{clean_sql(f'c{index}')} = {literal(name)}" for index, name in enumerate(self.columns)
-        )
+        names = enumerate(self.columns)
+        condition = " AND ".join(f"{clean_sql(f'c{index}')} = {literal(name)}" for index, name in names)
         if number := duck.rows(f"SELECT count(*) FROM source WHERE {condition}")[0][0]:
             message = f"the header row stands among the data again{and_more(number - 1)}"
             location = self._find_marked(condition, 1)[0][0]
@@ -403,11 +402,12 @@ class FileReduction:
                 table = connection.table("source")
                 number = None if value is None else self._value_column(table, roles.value)
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
-                further = (ROW, "cell")
-                events = query.events(
-                    table.mutate(cell=cell), roles, number,
-                    has_nan=True, strip=strip_padded, further_columns=further,
-                )  # fmt: skip
+                options: dict[str, Any] = {
+                    "has_nan": True,
+                    "strip": strip_padded,
+                    "further_columns": (ROW, "cell"),
+                }
+                events = query.events(table.mutate(cell=cell), roles, number, **options)
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
                 shown = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
                 detail = events[shown[cell_kind]] if cell_kind in shown else ibis.literal("")
@@ -438,10 +438,9 @@ class FileReduction:
                 reduction = self._reduction(duck, events, its, value, message_roles)
                 reduction.remedy = SIZE_REMEDY
                 reduction.refuse_cells(problems)
-        columns = duck.columns(
-            f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes "
-            f"WHERE {size} > 0 AND {users} > 0 GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}"
-        )
+        fits = f"{size} > 0 AND {users} > 0"
+        sums = f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits}"
+        columns = duck.columns(f"{sums} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
         if columns["size"].size > MAX_SIZES:
             message = f"there are more than {MAX_SIZES:,} distinct sizes"
             remedy = "Choose another column, or write sizes in a larger unit"
@@ -460,7 +459,6 @@ class FileReduction:
         if num_repeats := int(columns["rows"].sum()) - columns["rows"].size:
             self.sizes_repeat = True
             repeat = wording.counted(num_repeats, "row repeats", "rows repeat")
-            fits = f"{size} > 0 AND {users} > 0"
             earlier = f"min({ROW}) FILTER ({fits}) OVER (PARTITION BY {size})"
             first = self._describe_first(f"{fits} AND {ROW} > {earlier}", 2)
             self.notes.append(f"{repeat} a size that stood before{first}; their users were added up.")

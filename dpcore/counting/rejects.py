@@ -33,12 +33,10 @@ MAX_PLACES = 3
 """Largest number of locations that a message names for one reason."""
 SHORT = "MISSING COLUMNS"
 _LONG_QUOTATION = "LONG QUOTATION"
+_OPENED = "a quotation mark is opened and not closed"
 _MESSAGES = {
-    _LONG_QUOTATION: (
-        f"a quotation mark is opened and not closed within {csv.field_size_limit():,} characters",
-        QUOTES,
-    ),
-    "UNQUOTED VALUE": ("a quotation mark is opened and not closed at the end of its field", QUOTES),
+    _LONG_QUOTATION: (f"{_OPENED} within {csv.field_size_limit():,} characters", QUOTES),
+    "UNQUOTED VALUE": (f"{_OPENED} at the end of its field", QUOTES),
     "LINE SIZE OVER MAXIMUM": LONG_LINE,
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES),
 }
@@ -179,9 +177,9 @@ def report_rejected(
     if len(short) < len(rejected) or not rejected:
         return False
     have = f"{short[0].count:,} lines have" if short[0].count > 1 else "One line has"
+    first = f"(first: line {short[0].lines[0] + skipped:,}{suffix})"
     notes.append(
-        f"{have} fewer fields than the header (first: line {short[0].lines[0] + skipped:,}{suffix}); "
-        "the cells that are not there count as missing."
+        f"{have} fewer fields than the header {first}; the cells that are not there count as missing."
     )
     return True
 

@@ -272,13 +272,11 @@ def _cell_sql(relation: Relation, index: int) -> str:
     column = f"x{index}"
     if relation.kind is FileKind.JSON:
         text, number = f"{column}->>'$'", f"TRY_CAST({column}->>'$' AS DOUBLE)"
-        return (
-            f"CASE json_type({column}) WHEN 'DOUBLE' THEN {as_text(number, 'DOUBLE', text)} ELSE {text} END"
-        )
-    if relation.kind is FileKind.PARQUET and (
-        relation.columns[index] in relation.text_columns or relation.types[index] == "BLOB"
-    ):
-        return as_text(column, relation.types[index])
+        number_text = as_text(number, "DOUBLE", text)
+        return f"CASE json_type({column}) WHEN 'DOUBLE' THEN {number_text} ELSE {text} END"
+    if relation.kind is FileKind.PARQUET:
+        column_type, must_be_text = relation.types[index], relation.columns[index] in relation.text_columns
+        return as_text(column, column_type) if must_be_text or column_type == "BLOB" else column
     return column
 
 

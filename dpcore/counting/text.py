@@ -415,7 +415,6 @@ def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) ->
     if num_long := int((lengths > 1).sum()):
         rows = wording.counted(num_long, "row takes", "rows take")
         longest = int(np.argmax(lengths))
-        notes.append(
-            f"{rows} several lines, by quotation marks (at most {lengths[longest]:,}, from line {starts[longest]:,}). "
-            "If that is wrong, double these marks inside quoted fields."
-        )
+        at_most = f"at most {lengths[longest]:,}, from line {starts[longest]:,}"
+        remedy = "If that is wrong, double these marks inside quoted fields."
+        notes.append(f"{rows} several lines, by quotation marks ({at_most}). {remedy}")

@@ -222,17 +222,14 @@ def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray]
         if bad is None:
             arrays[name] = np.array(values, dtype=np.int64)
         else:
-            _entry(entry, bad).get_integer(1, MAX_SIZE)
+            location = f"{entry.location}, entry {bad + 1:,}"
+            JsonValue(values[bad], location, entry.problems).get_integer(1, MAX_SIZE)
     if len(arrays) < len(names):
         return None
     if len({array.size for array in arrays.values()}) > 1:
         value.refuse(f"{', '.join(names)} must have the same length")
         return None
     return arrays
-
-
-def _entry(value: JsonValue, index: int) -> JsonValue:
-    return JsonValue(value.value[index], f"{value.location}, entry {index + 1:,}", value.problems)
 
 
 def _check_agreement(

@@ -55,9 +55,11 @@ class ChoiceStudy(Study):
         """Hold out users, and of each of them a fifth of what they chose."""
         return split_users(table, self.test_users, rng)
 
-    def fit(self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext) -> Any:
+    def fit(
+        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+    ) -> Any:
         """Fit one model; None if it was stopped."""
-        match kind:
+        match model_kind:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
@@ -65,7 +67,7 @@ class ChoiceStudy(Study):
             case ModelKind.PRIVATE_POPULAR:
                 return PopularityModel(implicit.release_popularity(train, self.spending(epsilon), seed))
         return implicit.fit_private(
-            train, self.settings, SCHEMES[kind], self.spending(epsilon), self.exponent, self.ridge_to_noise, seed,
+            train, self.settings, SCHEMES[model_kind], self.spending(epsilon), self.exponent, self.ridge_to_noise, seed,
             context.on_sweep, context.should_stop,
         )  # fmt: skip
 

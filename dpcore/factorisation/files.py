@@ -23,13 +23,13 @@ def runs_csv(result: StudyResult, label: str) -> str:
         label: What the numbers are, written as a comment on top.
     """
     rows = []
-    for kind in result.study.models:
-        errors, recalls = (result.list_runs(kind, measure) for measure in ("rmse", "recall"))
-        epsilons = result.study.epsilons if kind.is_private else ("",)
+    for model_kind in result.study.models:
+        errors, recalls = (result.list_runs(model_kind, measure) for measure in ("rmse", "recall"))
+        epsilons = result.study.epsilons if model_kind.is_private else ("",)
         for cell in np.argwhere(np.isfinite(errors[: len(epsilons)])):
             index, seed, bucket = cell
             numbers = errors[index, seed, bucket], recalls[index, seed, bucket]
-            rows.append((kind.name.lower(), str(epsilons[index]), seed, bucket or "all", *numbers))
+            rows.append((model_kind.name.lower(), str(epsilons[index]), seed, bucket or "all", *numbers))
     columns = ("model", "epsilon", "seed", "items", "rmse", "recall")
     return f"# {label}\n{pd.DataFrame(rows, columns=columns).to_csv(index=False)}"
 

@@ -135,8 +135,8 @@ def solve_users(
     item_products = multiply_coordinates(vectors)
     unobserved_matrix = settings.unobserved * item_products.sum(axis=0, dtype=np.float64)
     for block in history.blocks(choose_block_size(vectors.shape[1])):
-        chosen = block.build_matrix(np.ones(block.items.size, dtype=vectors.dtype))
-        sums = Sums(np.asarray(chosen @ item_products) + unobserved_matrix, np.asarray(chosen @ vectors))
+        choices = block.build_matrix(np.ones(block.items.size, dtype=vectors.dtype))
+        sums = Sums(np.asarray(choices @ item_products) + unobserved_matrix, np.asarray(choices @ vectors))
         yield block, scale_to_unit_length(solve_rows(sums, settings.user_ridge))
 
 

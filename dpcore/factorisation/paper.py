@@ -63,39 +63,45 @@ class PaperRuns:
     similarity_cache: dict[int, dict[str, tuple[FloatArray, FloatArray]]] = field(default_factory=dict)
 
     def _run(
-        self, epsilons: tuple[float, ...], exponent: float, seed: int, kinds: tuple[ModelKind, ...]
+        self, epsilons: tuple[float, ...], exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
     ) -> StudyResult:
         """Run a study of one seed."""
-        study = replace(self.study, epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, models=kinds)
+        study = replace(
+            self.study, epsilons=epsilons, exponent=exponent, repeats=1, seed=seed, models=model_kinds
+        )
         return run(self.draw(seed)[0], study)
 
     def _measure(
-        self, epsilon: float, exponent: float, seed: int, kinds: tuple[ModelKind, ...]
+        self, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
     ) -> dict[ModelKind, list[float]]:
         """Return error or recall of some models over all items and then in each fifth, rarest first."""
-        key = (epsilon, exponent, seed, kinds)
+        key = (epsilon, exponent, seed, model_kinds)
         if key not in self.cache:
-            result = self._run((epsilon,), exponent, seed, kinds)
-            self.cache[key] = {kind: result.list_runs(kind)[0, 0].tolist() for kind in kinds}
+            result = self._run((epsilon,), exponent, seed, model_kinds)
+            self.cache[key] = {
+                model_kind: result.list_runs(model_kind)[0, 0].tolist() for model_kind in model_kinds
+            }
         return self.cache[key].copy()
 
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
         """Run figures 1, 2 and 7."""
-        private_kinds = tuple(kind for kind in self.study.models if kind.is_private)
+        private_kinds = tuple(model_kind for model_kind in self.study.models if model_kind.is_private)
         measured = self._measure(epsilon, 0.25, seed, private_kinds)
         measured |= self._measure(1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
-        return {kind.name.lower(): values[0] for kind, values in measured.items()}
+        return {model_kind.name.lower(): values[0] for model_kind, values in measured.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
         """Run figures 3 and 10."""
-        kind = ModelKind.ADAPTIVE
-        return {f"adaptive_{e:g}": self._measure(e, exponent, seed, (kind,))[kind][0] for e in DASHES}
+        model_kind = ModelKind.ADAPTIVE
+        return {
+            f"adaptive_{e:g}": self._measure(e, exponent, seed, (model_kind,))[model_kind][0] for e in DASHES
+        }
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Run figure 4."""
         measured = self._measure(epsilon, 0.25, seed, tuple(SCHEMES))
         with_half = self._measure(epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))[ModelKind.ADAPTIVE]
-        numbers = {kind.name.lower(): values[int(fifth)] for kind, values in measured.items()}
+        numbers = {model_kind.name.lower(): values[int(fifth)] for model_kind, values in measured.items()}
         return numbers | {"adaptive_half": with_half[int(fifth)]}
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
@@ -103,7 +109,9 @@ class PaperRuns:
         gains = {}
         for epsilon in DASHES:
             errors = self._measure(epsilon, 0.25, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
-            tail, adaptive = (errors[kind][int(fifth)] for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE))
+            tail, adaptive = (
+                errors[model_kind][int(fifth)] for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE)
+            )
             gains[f"gain_{epsilon:g}"] = 1.0 - adaptive / tail
         return gains
 
@@ -124,8 +132,8 @@ class PaperRuns:
         reference = _scale_rows(without_privacy.models[ModelKind.NO_PRIVACY, 0.0].item_vectors)
         models = {"no_privacy": reference}
         models |= {
-            f"{kind.name.lower()}_{epsilon:g}": _scale_rows(model.item_vectors)
-            for (kind, epsilon), model in private.models.items()
+            f"{model_kind.name.lower()}_{epsilon:g}": _scale_rows(model.item_vectors)
+            for (model_kind, epsilon), model in private.models.items()
         }
         planted = self.draw(seed)[1]
         traits = np.full((reference.shape[0], 1), np.nan) if planted is None else _scale_rows(planted)

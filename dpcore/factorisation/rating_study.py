@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -20,14 +21,11 @@ LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset=1.0)
 """Item vectors of one coordinate, the item's level; user vectors are all 1."""
 
 
-def fit_global_mean(train: Ratings, limits: RatingRange) -> FactorModel:
-    """Predict the mean of all ratings for every item. Not private."""
-    mean = float(limits.centre(train.values.astype(np.float64)).mean())
-    return FactorModel(np.full((train.num_items, 1), mean), LEVEL_ONLY, limits)
-
-
 def fit_item_means(train: Ratings, limits: RatingRange, ridge: float = 5.0) -> FactorModel:
-    """Compute each item's mean, shrunk to the mean of all ratings as if it had ``ridge`` ratings more. Not private."""
+    """Compute each item's mean, shrunk to the mean of all ratings as if it had ``ridge`` ratings more. Not private.
+
+    With an infinite ridge, the mean of all ratings is predicted for every item.
+    """
     labels = limits.centre(train.values.astype(np.float64))
     overall_mean = labels.mean()
     sums = np.bincount(train.items, labels - overall_mean, train.num_items)
@@ -137,11 +135,13 @@ class RatingStudy(Study):
         train, test = table.split(self.test_share, rng)
         return Split(train, train, test)
 
-    def fit(self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext) -> Any:
+    def fit(
+        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+    ) -> Any:
         """Fit one model; None if it was stopped."""
-        match kind:
+        match model_kind:
             case ModelKind.GLOBAL_MEAN:
-                return fit_global_mean(train, self.limits)
+                return fit_item_means(train, self.limits, ridge=math.inf)
             case ModelKind.ITEM_MEAN:
                 return fit_item_means(train, self.limits)
             case ModelKind.NO_PRIVACY:
@@ -155,7 +155,7 @@ class RatingStudy(Study):
                     train, self.limits, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.limits, SCHEMES[kind], self.spending(epsilon), self.exponent,
+            train, self.settings, self.limits, SCHEMES[model_kind], self.spending(epsilon), self.exponent,
             self.ridge_to_noise, seed, context.on_sweep, context.should_stop, self.steps,
         )  # fmt: skip
 

@@ -119,7 +119,9 @@ class Study(abc.ABC):
 
     def count_sweeps(self) -> int:
         """Count the sweeps of all factorisations of one seed."""
-        num_private = len([kind for kind in self.models if kind in SCHEMES]) * len(self.epsilons)
+        num_private = len([model_kind for model_kind in self.models if model_kind in SCHEMES]) * len(
+            self.epsilons
+        )
         reference_sweeps = self.reference.sweeps if ModelKind.NO_PRIVACY in self.models else 0
         return int(reference_sweeps + num_private * self.settings.sweeps)
 
@@ -136,7 +138,9 @@ class Study(abc.ABC):
         """Split a table for one seed; raise InvalidInput if nothing is left on one side."""
 
     @abc.abstractmethod
-    def fit(self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext) -> Any:
+    def fit(
+        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+    ) -> Any:
         """Fit one model; None if it was stopped."""
 
     @abc.abstractmethod
@@ -181,18 +185,20 @@ class StudyResult:
     models: Mapping[tuple[ModelKind, float], Any] = field(default_factory=dict)
     finished: bool = False
 
-    def list_runs(self, kind: ModelKind, measure: str = "") -> FloatArray:
+    def list_runs(self, model_kind: ModelKind, measure: str = "") -> FloatArray:
         """Return a measure of a model, by default the main one, shape (epsilons, repeats, 1 + BUCKETS)."""
-        runs: FloatArray = getattr(self, measure or self.study.main_measure)[self.study.models.index(kind)]
+        runs: FloatArray = getattr(self, measure or self.study.main_measure)[
+            self.study.models.index(model_kind)
+        ]
         return runs
 
-    def summarise(self, kind: ModelKind, measure: str = "") -> Summary:
+    def summarise(self, model_kind: ModelKind, measure: str = "") -> Summary:
         """Return mean and spread of a model over seeds, each of shape (epsilons, 1 + BUCKETS)."""
-        return summarise_runs(self.list_runs(kind, measure))
+        return summarise_runs(self.list_runs(model_kind, measure))
 
-    def compare(self, kind: ModelKind, reference: ModelKind, measure: str = "") -> Summary:
+    def compare(self, model_kind: ModelKind, reference: ModelKind, measure: str = "") -> Summary:
         """Return mean and spread of model - reference, paired by seed; shapes as in `summarise`."""
-        return summarise_runs(self.list_runs(kind, measure) - self.list_runs(reference, measure))
+        return summarise_runs(self.list_runs(model_kind, measure) - self.list_runs(reference, measure))
 
 
 class ProgressReport(Protocol):
@@ -202,8 +208,12 @@ class ProgressReport(Protocol):
         """Receive the share done after each sweep and, after all models of one epsilon, the results so far."""
 
 
+def _ignore(share: float, so_far: StudyResult | None = None) -> None:
+    """Ignore the progress."""
+
+
 def run(
-    table: Ratings, study: Study, report: ProgressReport | None = None, should_stop: ShouldStop = never
+    table: Ratings, study: Study, report: ProgressReport = _ignore, should_stop: ShouldStop = never
 ) -> StudyResult:
     """Fit and measure every model.
 
@@ -226,16 +236,17 @@ def run(
     result = StudyResult(
         study, unreached, unreached.copy(), np.zeros(table.num_items, dtype=np.int64), models
     )
-    private_kinds = [kind for kind in study.models if kind.is_private]
-    fits: list[tuple[ModelKind, int | None]] = [(kind, None) for kind in study.models if not kind.is_private]
-    fits += [(kind, index) for index in range(len(study.epsilons)) for kind in private_kinds]
+    private_kinds = [model_kind for model_kind in study.models if model_kind.is_private]
+    fits: list[tuple[ModelKind, int | None]] = [
+        (model_kind, None) for model_kind in study.models if not model_kind.is_private
+    ]
+    fits += [(model_kind, index) for index in range(len(study.epsilons)) for model_kind in private_kinds]
     num_sweeps, sweeps_done = max(study.count_sweeps() * study.repeats, 1), 0
 
     def count_sweep() -> None:
         nonlocal sweeps_done
         sweeps_done += 1
-        if report is not None:
-            report(sweeps_done / num_sweeps)
+        report(sweeps_done / num_sweeps)
 
     for seed_index in range(study.repeats):
         split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
@@ -247,19 +258,21 @@ def run(
         if seed_index == 0:
             result = replace(result, train_counts=split.train.item_counts)
         fitted: dict[tuple[ModelKind, float], Any] = {}
-        for kind, index in fits:
+        for model_kind, index in fits:
             epsilon = 0.0 if index is None else study.epsilons[index]
             context = FitContext(fitted, count_sweep, should_stop)
-            model = None if should_stop() else study.fit(kind, split.train, epsilon, noise_seed, context)
+            model = (
+                None if should_stop() else study.fit(model_kind, split.train, epsilon, noise_seed, context)
+            )
             if model is None:
                 return result
-            fitted[kind, epsilon] = model
+            fitted[model_kind, epsilon] = model
             if seed_index == 0:
-                models[kind, epsilon] = model
+                models[model_kind, epsilon] = model
             measurements = study.measure(model, split, buckets)
-            cells = study.models.index(kind), slice(None) if index is None else index, seed_index
+            cells = study.models.index(model_kind), slice(None) if index is None else index, seed_index
             result.rmse[cells], result.recall[cells] = measurements.rmse, measurements.recall
-            if report is not None and index is not None and kind is private_kinds[-1]:
+            if index is not None and model_kind is private_kinds[-1]:
                 so_far = replace(
                     result, rmse=result.rmse.copy(), recall=result.recall.copy(), models=dict(models)
                 )

@@ -202,7 +202,7 @@ class MeanParameters(Parameters):
 # --- What the answer assumes then; sentences without their full stop --------------------------------------------------
 
 INDEPENDENT = "Rows are independent draws with one variance, also those of one user"
-"""What the settings assume of users where nothing else is said; the third of their sentences."""
+"""The assumption about users in both settings, which `assumptions` replaces."""
 TABLE_READ = (
     "The error is that on the rows in this table, about their mean before clamping; nothing is assumed of users",
     "The rows that a bound keeps are drawn at random. Where a library keeps the first rows, the error is another one",

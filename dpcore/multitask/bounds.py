@@ -69,10 +69,10 @@ class Bucket:
     """
 
     num_tasks: int
-    smallest: int
-    largest: int
+    smallest_size: int
+    largest_size: int
     bound: float
-    reference: float
+    reference_bound: float
     share: float
     least_ratio: float
     largest_ratio: float
@@ -80,7 +80,7 @@ class Bucket:
     @property
     def ratio(self) -> float:
         """Return bound / reference: below 1 if the allocation is better."""
-        return self.bound / self.reference
+        return self.bound / self.reference_bound
 
 
 def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
@@ -102,10 +102,10 @@ def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: in
     return tuple(
         Bucket(
             num_tasks=tasks.size,
-            smallest=int(sizes[tasks[0]]),
-            largest=int(sizes[tasks[-1]]),
+            smallest_size=int(sizes[tasks[0]]),
+            largest_size=int(sizes[tasks[-1]]),
             bound=float(bounds[tasks].sum()),
-            reference=float(reference_bounds[tasks].sum()),
+            reference_bound=float(reference_bounds[tasks].sum()),
             share=float(bounds[tasks].sum() / bounds.sum()),
             least_ratio=float(ratios[tasks].min()),
             largest_ratio=float(ratios[tasks].max()),

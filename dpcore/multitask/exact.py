@@ -172,10 +172,10 @@ def _choose_first_set(graph: TaskGraph, loads: FloatArray) -> IntArray:
     """Choose the heaviest users, and for every task that they miss, its heaviest user."""
     if graph.num_users <= FIRST_USERS:
         return np.flatnonzero(graph.tasks_per_user)
-    heaviest = np.argpartition(-loads, FIRST_USERS)[:FIRST_USERS]
-    heaviest = heaviest[loads[heaviest] > 0.0]  # A user without a task binds nothing.
-    is_missed = np.bincount(graph.select_users(heaviest).tasks, minlength=graph.num_tasks) == 0
-    return np.union1d(heaviest, _find_heaviest_users(graph, loads, is_missed))
+    heaviest_users = np.argpartition(-loads, FIRST_USERS)[:FIRST_USERS]
+    heaviest_users = heaviest_users[loads[heaviest_users] > 0.0]  # A user without a task binds nothing.
+    is_missed = np.bincount(graph.select_users(heaviest_users).tasks, minlength=graph.num_tasks) == 0
+    return np.union1d(heaviest_users, _find_heaviest_users(graph, loads, is_missed))
 
 
 def _choose_next_set(
@@ -241,12 +241,12 @@ def find_best_task_weights(
         users, shares = _choose_next_set(users, subgraph, point, loads, round_tolerance)
         round_tolerance = max(min(round_tolerance, point.gap) * ROUND_FACTOR, final_tolerance)
     # Scaled to the heaviest user of the whole graph, and by a rounding less: nobody is above the budget.
-    squared = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_MARGIN)
+    squared_weights = problem.budget * point.ratios / loads.max() * (1.0 - ROUNDING_MARGIN)
     # Both sides of the certificate are computed from the full graph and nothing else.
     multipliers = np.zeros(graph.num_users)
     multipliers[users] = point.shares
     name, scales = "exact optimum, one weight per task", np.ones(graph.num_users)
-    allocation = Allocation(name, problem, np.sqrt(squared), scales, share_clipped=0.0)
+    allocation = Allocation(name, problem, np.sqrt(squared_weights), scales, share_clipped=0.0)
     return watch.certify(
         allocation, compute_lower_bound(problem, multipliers), "a dual bound computed from the same graph"
     )

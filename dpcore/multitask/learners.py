@@ -194,9 +194,9 @@ def perturb(sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) 
     """
     # The upper triangle is released, and the lower one mirrors it. Its L2 norm is at most the Frobenius norm by which
     # the noise is scaled, so one draw for both entries is enough.
-    raw = rng.normal(size=sums.matrices.shape)
-    symmetric = np.triu(raw) + np.swapaxes(np.triu(raw, 1), 1, 2)
-    matrix_noise = settings.matrix_sensitivity(sums.vectors.shape[1]) * symmetric
+    raw_noise = rng.normal(size=sums.matrices.shape)
+    symmetric_noise = np.triu(raw_noise) + np.swapaxes(np.triu(raw_noise, 1), 1, 2)
+    matrix_noise = settings.matrix_sensitivity(sums.vectors.shape[1]) * symmetric_noise
     vector_noise = settings.vector_sensitivity * rng.normal(size=sums.vectors.shape)
     return RidgeSums(sums.matrices + matrix_noise, sums.vectors + vector_noise)
 

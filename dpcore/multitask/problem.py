@@ -58,18 +58,20 @@ class BudgetComparison:
         sufficient: The paper's beta, or None where its condition epsilon <= log(1 / delta) fails.
     """
 
-    exact: float
-    sufficient: float | None
+    exact_budget: float
+    sufficient_budget: float | None
 
     @property
     def noise_multiplier(self) -> float:
         """Return 1 / sqrt(2 exact), the sigma of the one Gaussian mechanism."""
-        return 1.0 / math.sqrt(2.0 * self.exact)
+        return 1.0 / math.sqrt(2.0 * self.exact_budget)
 
     @property
     def weight_gain(self) -> float | None:
         """Return how many times larger all weights may be, sqrt(exact / sufficient); None without the latter."""
-        return None if self.sufficient is None else math.sqrt(self.exact / self.sufficient)
+        return (
+            None if self.sufficient_budget is None else math.sqrt(self.exact_budget / self.sufficient_budget)
+        )
 
 
 def compute_exact_budget(target: PrivacyTarget) -> float:

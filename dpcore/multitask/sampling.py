@@ -120,7 +120,7 @@ class PrivateCounts:
     max_tasks: int
 
     @property
-    def usable(self) -> FloatArray:
+    def usable_counts(self) -> FloatArray:
         """Return n_hat_i + s, at least 1, which replaces n_i in the weights (equation 18)."""
         return np.maximum(self.estimates + self.slack, SMALLEST_COUNT)
 

@@ -234,7 +234,7 @@ class WeightSkew:
     user_size_ratio: FloatArray
 
     @property
-    def largest(self) -> float:
+    def largest_variation(self) -> float:
         """Return the largest `total_variation` of any task."""
         return float(self.total_variation.max())
 

@@ -17,6 +17,7 @@ approximation.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,18 +103,14 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
     # The third cumulant of a Bernoulli variable.
     skewed = mixed * (1.0 - 2.0 * keep_probability)
     mixed_squares = mixed * row_variance + skewed * kept_sums**2
+    thirds = (skewed * kept_rows**2, skewed * kept_sums * kept_rows, mixed_squares)
     return MeanMoments(
         sum_mean=problem.per_group(keep_probability * kept_sums),
         rows_mean=problem.per_group(keep_probability * kept_rows),
         sum_sampling=problem.per_group(mixed * kept_sums**2 + keep_probability * row_variance),
         rows_sampling=problem.per_group(mixed * kept_rows**2),
         covariance=problem.per_group(mixed * kept_sums * kept_rows),
-        third=np.array(
-            [
-                problem.per_group(kept_rows * x)
-                for x in (skewed * kept_rows**2, skewed * kept_sums * kept_rows, mixed_squares)
-            ]
-        ),
+        third=np.array([problem.per_group(kept_rows * cumulant) for cumulant in thirds]),
         sum_noise=sum_noise,
         rows_noise=rows_noise,
     )
@@ -139,15 +136,16 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     return errors
 
 
-def _conditional_sums(m: MeanMoments) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-    """Return quadrature points over the random choice: rows, mean and variance of the sum given these, and weights.
+def _conditional_sums(m: MeanMoments) -> Iterator[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+    """Yield quadrature points over the random choice: rows, mean and variance of the sum given these, and weights.
 
     The points for the rows are their mean and the roots z of z^2 - skew z - 3, in standard deviations from it. They
     match the first three moments; the fourth is 3 + skew^2, as for a Poisson variable. Given the rows the sum is taken
     as normal. Its mean is quadratic and its variance linear in the rows, which matches the mixed third moments.
     """
     if not m.sum_sampling.any() and not m.rows_sampling.any():
-        return [(m.rows_mean, m.sum_mean, np.zeros_like(m.sum_mean), np.ones_like(m.sum_mean))]
+        yield m.rows_mean, m.sum_mean, np.zeros_like(m.sum_mean), np.ones_like(m.sum_mean)
+        return
     spread = np.sqrt(m.rows_sampling)
     unit = np.where(spread > 0.0, spread, 1.0)
     skew, mixed = m.third[0] / unit**3, m.third[1] / unit**2
@@ -155,19 +153,11 @@ def _conditional_sums(m: MeanMoments) -> list[tuple[FloatArray, FloatArray, Floa
     bend = (mixed - slope * skew) / 2.0
     sum_variance = np.maximum(m.sum_sampling - slope**2 - 2.0 * bend**2, 0.0)
     tilt = m.third[2] / unit - 2.0 * slope * mixed + slope**2 * skew
-    terms = [(m.rows_mean, m.sum_mean - bend, sum_variance, np.full_like(sum_variance, 2.0 / 3.0))]
+    yield m.rows_mean, m.sum_mean - bend, sum_variance, np.full_like(sum_variance, 2.0 / 3.0)
     root = np.sqrt(3.0 + skew**2 / 4.0)
     for z in (skew / 2.0 - root, skew / 2.0 + root):
-        mean = m.sum_mean + slope * z + 2.0 * bend
-        terms.append(
-            (
-                m.rows_mean + spread * z,
-                mean,
-                np.maximum(sum_variance + tilt * z, 0.0),
-                0.5 / (root * np.abs(z)),
-            )
-        )
-    return terms
+        mean, variance = m.sum_mean + slope * z + 2.0 * bend, np.maximum(sum_variance + tilt * z, 0.0)
+        yield m.rows_mean + spread * z, mean, variance, 0.5 / (root * np.abs(z))
 
 
 def mean_error(problem: PerGroupProblem, max_groups: int, max_rows: int) -> float:

@@ -56,25 +56,13 @@ def _laplace(x: FloatArray, n: FloatArray, truth: FloatArray, min_rows: float) -
     turn = min_rows - n  # The noise at which N is least.
     low, high, length = np.minimum(turn, 0.0), np.maximum(turn, 0.0), np.minimum(np.abs(turn), MAX_SCALES)
     bend = np.clip((n - np.abs(x)) / 2.0, 0.0, length)
-    remaining = length - bend
-    noise = np.concatenate(
-        [
-            low - tail_nodes,
-            high + tail_nodes,
-            np.sign(turn) * bend * share,
-            np.sign(turn) * (bend + remaining * share),
-        ],
-        axis=1,
+    rest, sign = length - bend, np.sign(turn)
+    noise = np.hstack(
+        (low - tail_nodes, high + tail_nodes, sign * bend * share, sign * (bend + rest * share))
     )
-    weight = np.concatenate(
-        [
-            np.exp(low) * by_tail,
-            np.exp(-high) * by_tail,
-            bend * by_share * np.exp(-bend * share),
-            remaining * by_share * np.exp(-bend - remaining * share),
-        ],
-        axis=1,
-    )
+    tail_weights = np.hstack((np.exp(low) * by_tail, np.exp(-high) * by_tail))
+    panel_weights = np.hstack((bend * np.exp(-bend * share), rest * np.exp(-bend - rest * share)))
+    weight = np.hstack((tail_weights, panel_weights * np.tile(by_share, 2)))
     size = np.abs(noise)
     divisor = np.maximum(n + noise, min_rows)
     # The error times the divisor is D, clamped to [-divisor - x, divisor - x], plus this shift.

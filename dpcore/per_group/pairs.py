@@ -51,10 +51,10 @@ class UserGroupPairs:
             for name in ("sums", "sums_of_squares"):
                 if getattr(self, name) is not None:
                     object.__setattr__(self, name, _check_floats(problems, name, getattr(self, name)))
-            sized = problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
+            problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
             if not problems.entries:
                 self._check_shapes(problems)
-            if not problems.entries and sized:
+            if not problems.entries:
                 self._check_entries(problems)
         for array in (self.user_codes, self.group_codes, self.rows, self.sums, self.sums_of_squares):
             if array is not None:
@@ -119,18 +119,14 @@ class UserGroupPairs:
             InvalidInput: As the class.
         """
         with Problems() as problems:
-            users, groups = (
-                _check_integers(problems, "user_codes", user_codes),
-                _check_integers(problems, "group_codes", group_codes),
-            )
-            count = _check_integers(
-                problems, "rows", np.ones(users.shape, dtype=np.int64) if rows is None else rows
-            )
+            users = _check_integers(problems, "user_codes", user_codes)
+            groups = _check_integers(problems, "group_codes", group_codes)
+            ones = np.ones(users.shape, dtype=np.int64)
+            count = _check_integers(problems, "rows", ones if rows is None else rows)
             added = None if sums is None else _check_floats(problems, "sums", sums)
+            squares = added**2 if added is not None and rows is None else None
             if sums_of_squares is not None:
-                squares: FloatArray | None = _check_floats(problems, "sums_of_squares", sums_of_squares)
-            else:
-                squares = added**2 if added is not None and rows is None else None
+                squares = _check_floats(problems, "sums_of_squares", sums_of_squares)
             shapes = {array.shape for array in (users, groups, count, added, squares) if array is not None}
             if len(shapes) > 1 or users.ndim != 1 or users.size == 0:
                 problems.add("all arrays must be one-dimensional, not empty and of the same length")
@@ -166,15 +162,8 @@ class UserGroupPairs:
                 "Enter the number of all groups that are released, empty ones included",
             )
         rows = np.ones(pairs.user_codes.size, dtype=np.int64) if pairs.rows is None else pairs.rows
-        return cls(
-            pairs.user_codes,
-            pairs.task_codes,
-            rows,
-            groups,
-            pairs.sums,
-            pairs.sums_of_squares,
-            pairs.value_range,
-        )
+        columns = pairs.sums, pairs.sums_of_squares, pairs.value_range
+        return cls(pairs.user_codes, pairs.task_codes, rows, groups, *columns)
 
     @classmethod
     def from_clamped(

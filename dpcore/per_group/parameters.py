@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,6 +85,7 @@ MEAN = ("statistic", (Statistic.MEAN,))
 FLOORED = ("objective", [objective for objective in Objective if objective.needs_floor])
 PUBLIC_LIST = ("selection", (SelectionRule.PUBLIC_LIST,))
 SELECTED = ("selection", [rule for rule in SelectionRule if rule.is_private])
+OWN_BOUND: dict[str, Any] = {"renewed": True, "placeholder": "optional", "width": 160, "place": OWN}
 NON_NEGATIVE = ("statistic", [statistic for statistic in Statistic if statistic.is_non_negative])
 
 
@@ -136,24 +138,11 @@ class PerGroupParameters(Parameters):
     )
     """All groups that are released, also those without rows. Public: from a list of your own."""
     own_groups: int | None = of_data.number(
-        None,
-        "Own bound, groups",
-        (1, MAX_SIZE),
-        name="your own bound on groups",
-        renewed=True,
-        placeholder="optional",
-        width=160,
-        place=OWN,
+        None, "Own bound, groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND
     )
     """Groups per user, in the pair that you use today."""
     own_amount: float | None = of_data.number(
-        None,
-        "Own bound, in each",
-        name="your own bound in each",
-        renewed=True,
-        placeholder="optional",
-        width=160,
-        place=OWN,
+        None, "Own bound, in each", name="your own bound in each", **OWN_BOUND
     )
     """Rows, or amount, per user and group in that pair."""
     selection: SelectionRule = public.choice(

@@ -45,14 +45,14 @@ class RankErrors:
     standard_error: FloatArray
     cancelled: bool = False
 
-    def with_more(self, other: RankErrors) -> RankErrors:
+    def with_more(self, further: RankErrors) -> RankErrors:
         """Return these errors and those of another search together, by ascending bound."""
-        order = np.argsort(bounds := np.concatenate((self.bounds, other.bounds)))
+        order = np.argsort(bounds := np.concatenate((self.bounds, further.bounds)))
         return RankErrors(
             bounds[order],
-            np.concatenate((self.rank_error, other.rank_error))[order],
-            np.concatenate((self.standard_error, other.standard_error))[order],
-            self.cancelled or other.cancelled,
+            np.concatenate((self.rank_error, further.rank_error))[order],
+            np.concatenate((self.standard_error, further.standard_error))[order],
+            self.cancelled or further.cancelled,
         )
 
 

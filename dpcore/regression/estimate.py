@@ -6,7 +6,6 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -75,11 +74,6 @@ class LinearEstimate:
     def variance(self) -> float:
         """Return the total variance of the released coefficients, were C X = I (theorem 6)."""
         return self.sampling_variance + self.privacy_variance
-
-    @cached_property
-    def non_zero(self) -> int:
-        """Return the entries of C that are not 0."""
-        return int(np.count_nonzero(self.matrix))
 
 
 class ErrorTarget(enum.Enum):

@@ -236,33 +236,6 @@ def average_draws(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     )
 
 
-def estimate_caps(
-    problem: RegressionProblem,
-    labels: npt.ArrayLike | None = None,
-    draws: int = 10,
-    caps: Sequence[int] = (),
-    *,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> CapCurve:
-    """Estimate the variance of every cap in expectation over draws; `CapCurve.best` is the best.
-
-    Args:
-        problem: The question.
-        labels: As in `try_caps`.
-        draws: Likewise.
-        caps: Likewise.
-        progress: Told the share of draws done.
-        should_stop: Asked between draws; what is done by then is averaged.
-
-    Raises:
-        InvalidInput: The labels do not fit.
-    """
-    return average_draws(
-        problem, try_caps(problem, labels, draws, caps, progress=progress, should_stop=should_stop)
-    )
-
-
 def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> tuple[float, float, float]:
     """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
     whitened = problem.whitened

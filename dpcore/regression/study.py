@@ -217,9 +217,10 @@ def over_examples(example: int, *, progress: Progress = silent, should_stop: Sho
     def solve_at(g: float) -> dict[str, float] | None:
         problem = (examples.example_1 if example == 1 else examples.example_3)(int(g))
         best = working_set.solve(problem, should_stop=should_stop)
-        caps = sample_limiting.estimate_caps(problem, caps=range(1, int(g) + 1), should_stop=should_stop)
+        draws = sample_limiting.try_caps(problem, caps=range(1, int(g) + 1), should_stop=should_stop)
         if should_stop():
             return None
+        caps = sample_limiting.average_draws(problem, draws)
         return {
             "ours_variance": best.variance,
             "ours_lower_bound": best.certificate.lower_bound,

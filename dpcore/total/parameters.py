@@ -40,7 +40,7 @@ ASSUMPTIONS = (
     "The budget is for this one number; every further release needs its own",
     "The errors are those on the very data given, averaged over the noise alone: nothing is assumed of how "
     "contributions are distributed",
-    "The bound itself is taken as public. Read off private data it is not, and ε does not cover it",
+    "The bound is taken as public. If it was computed from private data, ε does not cover that",
 )
 """What the answers of `dpcore.total` rest on; sentences without their full stop."""
 ASSUMPTIONS_ON_RELEASE = (
@@ -54,7 +54,7 @@ SIGNED_ASSUMPTIONS = (
     f"Neighbouring data sets differ thus: {nonnegative.NEIGHBOURS.value}. "
     "That user changes the clipped sum by at most max(|L|, |U|)",
     *ASSUMPTIONS[1:3],
-    "L and U themselves are taken as public. Read off private data they are not, and ε does not cover it",
+    "L and U are taken as public. If they were computed from private data, ε does not cover that",
 )
 """What the answers of `dpcore.total.signed` rest on."""
 
@@ -165,9 +165,7 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     if dataset.values is None:
         if dataset.release is not None:
             return UserTotals(
-                None,
-                refusal="A DP release holds only how many users have how many rows: there is no column of values "
-                "that could be added up.",
+                None, refusal="A DP release holds only how many users have how many rows, and no values."
             )
         return UserTotals(None, refusal="These data hold no column of values that could be added up.")
     column = dataset.values.column
@@ -179,13 +177,8 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     if sums.min() >= 0.0:
         return UserTotals(Amounts.from_totals(sums), column=column)
     negative = int(np.sum(sums < 0.0))
-    return UserTotals(
-        None,
-        signed=sums,
-        column=column,
-        refusal=(
-            f"{negative:,} of {wording.counted(sums.size, 'user')} "
-            f"{wording.agreeing(negative, 'has', 'have')} a negative total; the smallest is {sums.min():,.4g}. "
-            f"{SIGNED_REMEDY}."
-        ),
+    refusal = (
+        f"{negative:,} of {wording.counted(sums.size, 'user')} {wording.agreeing(negative, 'has', 'have')} a negative "
+        f"total; the smallest is {sums.min():,.4g}. {SIGNED_REMEDY}."
     )
+    return UserTotals(None, sums, column, refusal)

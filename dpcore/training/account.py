@@ -34,10 +34,10 @@ from dpcore.training.rows import ClassifierRows
 class Method(Option):
     """The rule that keeps a user within the bound h, and the mechanism that trains with it."""
 
-    FOLLOWED = "followed clipped sum", "Clipped sums, bound follows the users"
+    FOLLOWED = "followed clipped sum", "Clipped sum, bound follows"
     SMOOTH = "smooth weights", "Smooth weights"
-    CAP = "cap", "A cap, rows drawn at random"
-    CLIPPED_SUM = "clipped sum", "Clipped sums"
+    CAP = "cap", "Cap, random rows"
+    CLIPPED_SUM = "clipped sum", "Clipped sum"
     OUTPUT = "output perturbation", "Output perturbation"
 
 

@@ -70,25 +70,17 @@ class UserSums:
 
     def _make_block(self, first_user: int, last_user: int) -> _UserBlock:
         """Make a block of users."""
-        from scipy.sparse import csr_array
+        from scipy.sparse import coo_array
 
         rows, num_features = self._rows, self._rows.num_features
         first_row = int(rows.starts[first_user])
         row_slice = slice(first_row, int(rows.starts[last_user - 1] + rows.sizes[last_user - 1]))
         owners = rows.users[row_slice] - first_user
-        num_rows = owners.size
         # One line per user and feature, with the signed feature of each of the user's rows.
-        matrix_rows = (owners[:, None] * num_features + np.arange(num_features)).ravel()
-        order = np.argsort(matrix_rows, kind="stable")
-        row_ends = np.concatenate(([0], np.cumsum(np.repeat(rows.sizes[first_user:last_user], num_features))))
-        matrix = csr_array(
-            (
-                rows.signed[row_slice].ravel()[order],
-                np.repeat(np.arange(num_rows), num_features)[order],
-                row_ends,
-            ),
-            shape=((last_user - first_user) * num_features, num_rows),
-        )
+        lines = (owners[:, None] * num_features + np.arange(num_features)).ravel()
+        columns = np.repeat(np.arange(owners.size), num_features)
+        shape = ((last_user - first_user) * num_features, owners.size)
+        matrix = coo_array((rows.signed[row_slice].ravel(), (lines, columns)), shape=shape).tocsr()
         return _UserBlock(slice(first_user, last_user), row_slice, owners, matrix)
 
     def compute_norms(self, block: _UserBlock, slopes: FloatArray) -> FloatArray:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -266,15 +267,14 @@ def compute_losses(rows: ClassifierRows, reading: Reading, bound: float, seed: i
 
     Source: Epasto et al. 2020, appendix E.2.
     """
+    cells = {"weights": Cell(Method.SMOOTH, int(rows.sizes.max()))}
+    if bound != NO_BOUND:
+        cells = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
     means: dict[str, float] = {}
-    for epsilon in WEIGHTS:
-        for key, method in (("weights", Method.SMOOTH), ("cap", Method.CAP)):
-            if bound == NO_BOUND and method is Method.CAP:
-                continue
-            cell = Cell(method, int(rows.sizes.max()) if bound == NO_BOUND else bound)
-            theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), reading)
-            assert theta is not None  # Nobody stops it.
-            means[f"{key}_{epsilon}"] = float(compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
+    for epsilon, (key, cell) in itertools.product(WEIGHTS, cells.items()):
+        theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), reading)
+        assert theta is not None  # Nobody stops it.
+        means[f"{key}_{epsilon}"] = float(compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
     return means
 
 

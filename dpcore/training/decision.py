@@ -90,15 +90,9 @@ def plan_close_call(table: Table) -> Experiment | None:
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
     seed = (previous.seed + 1_000_003) % 2**31
     runs = min(CLOSE_RUNS * previous.runs, MAX_RUNS)
-    first_split, *further_splits = _draw_more_splits(previous, seed, runs)
-    return Experiment(
-        *first_split,
-        previous.mechanism,
-        tuple(previous.cells[cell_index] for cell_index in compared_cells),
-        runs,
-        seed,
-        tuple(further_splits),
-    )
+    split, *further_splits = _draw_more_splits(previous, seed, runs)
+    cells = tuple(previous.cells[cell_index] for cell_index in compared_cells)
+    return Experiment(*split, previous.mechanism, cells, runs, seed, tuple(further_splits))
 
 
 def _draw_more_splits(
@@ -117,12 +111,9 @@ def _draw_more_splits(
         permutation_index, part_index = divmod(split_index, splits_per_permutation)
         order = np.random.default_rng([seed, 7, permutation_index]).permutation(rows.num_users)
         test_positions = np.arange(part_index * num_test, (part_index + 1) * num_test)
-        splits.append(
-            (
-                rows.select_users(np.sort(np.delete(order, test_positions))),
-                rows.select_users(np.sort(order[test_positions])),
-            )
-        )
+        sides = np.delete(order, test_positions), order[test_positions]
+        train, test = (rows.select_users(np.sort(users)) for users in sides)
+        splits.append((train, test))
     return splits
 
 
@@ -142,12 +133,11 @@ def choose_answer(
             finds best answers, by however little.
     """
     if close_table is not None and close_table.runs_done.min() > 1:
-        decided_index = (
-            int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
-            if choice_is_free
-            else _choose_least_loss(close_table, range(len(close_table.experiment.cells)))
-        )
-        cell = close_table.experiment.cells[decided_index]
+        close_cells = close_table.experiment.cells
+        decided_index = int(np.argmin(close_table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean))
+        if not choice_is_free:
+            decided_index = _choose_least_loss(close_table, range(len(close_cells)))
+        cell = close_cells[decided_index]
         cell_index = table.experiment.cells.index(cell)
         return _make_best(table, cell.method, table.find_cells(cell.method).tolist().index(cell_index))
     best_bounds = [find_best(table, method) for method in Method]

@@ -111,18 +111,11 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
         num_chosen = max(round(share * rows.num_users), 1)
         return rows.select_users(np.sort(rng.choice(rows.num_users, num_chosen, replace=False)))
 
-    training_rows = draw_users(train)
-    user_share = training_rows.num_users / train.num_users
+    training_rows, test_rows = draw_users(train), draw_users(experiment.test)
+    mechanism = replace(experiment.mechanism, user_share=training_rows.num_users / train.num_users)
     cells = tuple(cell for cell in experiment.cells if cell.reach <= FIRST_LOOK_BOUND)
-    mechanism = replace(experiment.mechanism, user_share=user_share)
-    return Experiment(
-        training_rows,
-        draw_users(experiment.test),
-        mechanism,
-        cells,
-        min(FIRST_LOOK_RUNS, experiment.runs),
-        experiment.seed,
-    )
+    runs = min(FIRST_LOOK_RUNS, experiment.runs)
+    return Experiment(training_rows, test_rows, mechanism, cells, runs, experiment.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,15 +302,13 @@ def list_doubled_cells(max_size: int, with_output: bool) -> tuple[Cell, ...]:
     A bound below one row shortens the gradient of every row for weights and caps, and a user's sum for clipped
     sums.
     """
-    doubled_bounds = [2.0**power for power in range(max(math.ceil(math.log2(max(max_size, 1))), 0))] + [
-        float(max_size)
-    ]
+    powers = range(max(math.ceil(math.log2(max(max_size, 1))), 0))
+    doubled_bounds = [*(2.0**power for power in powers), float(max_size)]
     fractions = (0.25, 0.5)
     cells = [Cell(Method.FOLLOWED)]
     for method in (Method.SMOOTH, Method.CAP):
-        cells += [Cell(method, 1.0, clip) for clip in fractions] + [
-            Cell(method, bound) for bound in doubled_bounds
-        ]
+        cells += [Cell(method, 1.0, clip) for clip in fractions]
+        cells += [Cell(method, bound) for bound in doubled_bounds]
     cells += [Cell(Method.CLIPPED_SUM, bound) for bound in (0.125, *fractions, *doubled_bounds)]
     if with_output:
         cells += [Cell(Method.OUTPUT, bound) for bound in doubled_bounds]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore.common.privacy import Provenance
+from dpcore.contributions import FloatArray
 from dpcore.data.column_names import escape_formula
 from dpcore.training.experiment import Table
 from dpcore.training.release import Model
@@ -31,12 +32,11 @@ def write_table(table: Table, disclosure: Provenance) -> str:
         "run": runs,
         "split": runs % len(table.experiment.splits),
     }
-    for side_index, side in enumerate(_SIDES):
-        for over_index, unit in enumerate(ScoreUnit):
-            for measure_index, measure in enumerate(Measure):
-                table_columns[f"{side}_{unit.value}_{measure.value}"] = table.scores[
-                    cells, runs, side_index, over_index, measure_index
-                ]
+    score_names = [
+        f"{side}_{unit.value}_{measure.value}" for side in _SIDES for unit in ScoreUnit for measure in Measure
+    ]
+    scores = table.scores[cells, runs].reshape(runs.size, len(score_names))
+    table_columns |= dict(zip(score_names, scores.T, strict=True))
     table_columns["label"] = disclosure.label
     return pd.DataFrame(table_columns).to_csv(index=False, lineterminator="\n")
 
@@ -59,6 +59,16 @@ class ReleaseRecord:
     model: Model
     positive_meaning: str
 
+    @property
+    def feature_names(self) -> list[str]:
+        """Return the names of the features, as a spreadsheet may open them."""
+        return [escape_formula(name) for name in self.names]
+
+    @property
+    def ends(self) -> FloatArray:
+        """Return the lowest and the highest value of each feature, NaN without a range, shape (2, num_features)."""
+        return np.array([value_range or (np.nan, np.nan) for value_range in self.scaling.ranges]).T
+
 
 def write_models(records: Sequence[ReleaseRecord]) -> str:
     """Write every released model, one line per feature.
@@ -70,24 +80,18 @@ def write_models(records: Sequence[ReleaseRecord]) -> str:
     """
     frames = []
     for number, record in enumerate(records, 1):
-        ranges = [
-            (np.nan, np.nan) if value_range is None else value_range for value_range in record.scaling.ranges
-        ]
-        frames.append(
-            pd.DataFrame(
-                {
-                    "draw": number,
-                    "feature": [escape_formula(name) for name in record.names],
-                    "lowest": [low for low, _ in ranges],
-                    "highest": [high for _, high in ranges],
-                    "norm": record.scaling.norm,
-                    "theta": record.model.theta,
-                    "positive": escape_formula(record.positive_meaning),
-                    "method": record.model.cell.method.value,
-                    "bound": record.model.cell.reach,
-                    "last_bound": record.model.last_bound,
-                    "label": record.model.facts.label,
-                }
-            )
-        )
+        columns = {
+            "draw": number,
+            "feature": record.feature_names,
+            "lowest": record.ends[0],
+            "highest": record.ends[1],
+            "norm": record.scaling.norm,
+            "theta": record.model.theta,
+            "positive": escape_formula(record.positive_meaning),
+            "method": record.model.cell.method.value,
+            "bound": record.model.cell.reach,
+            "last_bound": record.model.last_bound,
+            "label": record.model.facts.label,
+        }
+        frames.append(pd.DataFrame(columns))
     return pd.concat(frames).to_csv(index=False, lineterminator="\n")

@@ -59,12 +59,7 @@ def bound_difference(sigma: float, draws: int, epsilon: float, delta: float) -> 
     ) * delta
 
 
-def account_exactly(
-    squared_sensitivity: int,
-    draws: int,
-    epsilon: float,
-    delta: float,
-) -> GaussianSteps:
+def account_exactly(squared_sensitivity: int, draws: int, epsilon: float, delta: float) -> GaussianSteps:
     """Account a sequence of noisy integer vectors as one Gaussian mechanism; nothing is drawn.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,23 +151,15 @@ class TrainingParameters(Parameters):
     @property
     def methods(self) -> tuple[Method, ...]:
         """Return the methods to compare; output perturbation only if the loss has a bounded slope."""
-        has_bounded_slope = self.loss.has_bounded_slope
-        return tuple(method for method in Method if has_bounded_slope or method is not Method.OUTPUT)
+        return tuple(m for m in Method if self.loss.has_bounded_slope or m is not Method.OUTPUT)
 
     def list_cells(self, max_size: int) -> tuple[Cell, ...]:
         """List the methods and bounds to compare if the largest user has so many rows."""
         if self.pace is Pace.RULE:
             return experiment.list_doubled_cells(max_size, self.loss.has_bounded_slope)
+        fixed_methods = [method for method in self.methods if method is not Method.FOLLOWED]
         bounds = experiment.list_bounds(max_size)
-        return (
-            Cell(Method.FOLLOWED),
-            *(
-                Cell(method, bound)
-                for method in self.methods
-                if method is not Method.FOLLOWED
-                for bound in bounds
-            ),
-        )
+        return (Cell(Method.FOLLOWED), *itertools.starmap(Cell, itertools.product(fixed_methods, bounds)))
 
     def make_experiment(self, rows: ClassifierRows, max_runs: int = experiment.MAX_RUNS) -> Experiment:
         """Make the experiment on these rows.
@@ -184,24 +177,19 @@ class TrainingParameters(Parameters):
                 f"every label is {label_text}: there is nothing to tell apart",
                 remedy="Choose a threshold, or what counts as 1, that leaves labels on both sides",
             )
-        first_split, *further_splits = (
-            hold_out(rows, self.held_out, self.seed + split) for split in range(self.splits)
-        )
-        cells = self.list_cells(int(rows.sizes.max()))
-        return Experiment(
-            *first_split, self.mechanism, cells, min(self.runs, max_runs), self.seed, tuple(further_splits)
-        )
+        split, *further_splits = (hold_out(rows, self.held_out, self.seed + i) for i in range(self.splits))
+        cells, runs = self.list_cells(int(rows.sizes.max())), min(self.runs, max_runs)
+        return Experiment(*split, self.mechanism, cells, runs, self.seed, tuple(further_splits))
 
 
 def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     """List the assumptions of the answers, sentences without their full stop."""
+    twice = "the noise is twice that for one user who is added or removed"
     counts_text = {
         Neighbours.ADD_OR_REMOVE_USER: "The rows per user and the number of users are protected; the number of users "
         "gets its own noise, for 3 to 5 % of the budget",
-        Neighbours.REPLACE_USER: "The rows per user are protected, the number of users is public; the noise is twice "
-        "that for one user who is added or removed",
-        Neighbours.REPLACE_VALUES: "The rows per user are public; the noise is twice that for one user who is added or "
-        "removed",
+        Neighbours.REPLACE_USER: f"The rows per user are protected, the number of users is public; {twice}",
+        Neighbours.REPLACE_VALUES: f"The rows per user are public; {twice}",
     }[parameters.neighbours]
     return (
         f"Neighbouring relation: {parameters.neighbours.value}",

@@ -169,16 +169,12 @@ def find_unnamed_class(table: Table, design: Design) -> list[InputProblem]:
     text_rows = np.flatnonzero(read_numbers(table, design.label).text)
     if not text_rows.size:
         return []
-    line_numbers = ", ".join(f"{table.line(int(row)):,}" for row in text_rows[:3])
-    more_text = f" and {text_rows.size - 3:,} more" if text_rows.size > 3 else ""
-    return [
-        InputProblem(
-            f"the label {shorten(design.label)} holds words (line{'s' if text_rows.size > 1 else ''} "
-            f"{line_numbers}{more_text}): which "
-            "one is 1?",
-            remedy="Name the class that counts as 1, positive; all others then count as −1. Or correct these cells",
-        )
-    ]
+    lines = ", ".join(f"{table.line(int(row)):,}" for row in text_rows[:3])
+    lines += f" and {text_rows.size - 3:,} more" if text_rows.size > 3 else ""
+    line_text = wording.agreeing(text_rows.size, "line", "lines")
+    problem = f"the label {shorten(design.label)} holds words ({line_text} {lines}): which one is 1?"
+    remedy = "Name the class that counts as 1, positive; all others then count as −1. Or correct these cells"
+    return [InputProblem(problem, remedy=remedy)]
 
 
 def describe_positive(data: TrainingData, positive_above: float) -> str:
@@ -195,16 +191,17 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
 
     How many different labels there are is as private as the data.
     """
+    table = data.dataset.table
     if data.design is not None and data.design.positive:
-        return (
-            f"A row counts as 1 where {describe_positive(data, positive_above)}, as −1 with any other class"
-        )
-    num_labels = 0 if data.dataset.table is None else np.unique(data.dataset.table.labels).size
-    if data.dataset.table is None or num_labels <= 2:
+        meaning = describe_positive(data, positive_above)
+        return f"A row counts as 1 where {meaning}, as −1 with any other class"
+    num_labels = 0 if table is None else np.unique(table.labels).size
+    if table is None or num_labels <= 2:
         return ""
+    threshold = wording.entered(positive_above)
     return (
-        f"The label {shorten(data.dataset.table.label)} has {num_labels:,} different values: those above "
-        f"{wording.entered(positive_above)} count as 1, all others as −1"
+        f"The label {shorten(table.label)} has {num_labels:,} different values: those above {threshold} count as 1, "
+        "all others as −1"
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import DistributionSolution, build_answer, refused_answer, sections
 from dpcore.per_group.answer.sections import solve_beside_page
@@ -15,7 +14,6 @@ from pages.per_group import inputs
 from pages.per_group.question import QUESTION
 from pages.shared.card import cards
 from pages.shared.render.question_page import Needs, Page
-from pages.shared.report import report_content
 from pages.shared.screen import layout
 
 
@@ -33,47 +31,38 @@ class PerGroupPage(Page):
                 cards.answer(refused_answer(data, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
-        """Return Markdown on the content of the file *Choice*."""
-        return (
-            "**Choice** holds the question, the best pair, the best bounds on whole vectors, and the proofs. Label: "
-            f"*{answer.disclosure.label}*."
-        )
+        """Return Markdown on the content of the files."""
+        label = f"Label: *{answer.disclosure.label}*."
+        if isinstance(answer.solution, DistributionSolution):
+            return (
+                "**Choice** holds the question, the best pair found, and what is approximate. The **distribution of "
+                "pairs** is what the script reads and *Your data* opens: it names no user and no group. "
+                + label
+            )
+        return f"**Choice** holds the question, the best pair, the bounds on whole vectors, and the proofs. {label}"
+
+    def build_source(self, answer: Answer, data: Dataset) -> Source:
+        """Return the source of the script: the data, or the file of their distribution."""
+        if isinstance(answer.solution, DistributionSolution):
+            return Source(data, needs_rows=True, write_cell=sections.write_data_cell)
+        return super().build_source(answer, data)
+
+    def file_label(self, name: str) -> str:
+        """Return the text of the button of the distribution's file."""
+        return "Distribution of pairs (JSON)"
 
     def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
-        """Offer the answer; of a distribution of pairs also the file that its script reads."""
-        if not isinstance(answer.solution, DistributionSolution):
+        """Offer the answer's files; without a script if the distribution that it reads does not fit in a file."""
+        if not isinstance(answer.solution, DistributionSolution) or answer.files:
             super().show_files(answer, data, label)
             return
         assert answer.choice is not None
+        cards.file_buttons([("Choice (JSON)", "per_group_choice.json", answer.choice)], data.provenance)
         sizes = answer.solution.problem.sizes
-        fits = group_pairs.fits_in_file(sizes)
-        if fits:
-            source = Source(data, needs_rows=True, write_cell=sections.write_data_cell)
-            report_content.draw(
-                "per_group",
-                data.provenance,
-                lambda: report_content.of_answer(QUESTION, answer, source),
-                answer.methods,
-            )
-        st.markdown(
-            "**Choice** holds the question, the best pair found, and what is approximate. The **distribution of "
-            "pairs** is what the script reads and *Your data* opens: it names no user and no group. Label of both: "
-            f"*{data.provenance.label}*."
+        st.caption(
+            f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "
+            "holds; so there is no script to read it."
         )
-        answer_files: list[report_content.AnswerFile] = [
-            ("Choice (JSON)", "per_group_choice.json", answer.choice),
-            (
-                "Distribution of pairs (JSON)",
-                "pair_distribution.json",
-                lambda: group_pairs.to_text(data),
-            ),
-        ]
-        cards.file_buttons(answer_files if fits else answer_files[:1], data.provenance)
-        if not fits:
-            st.caption(
-                f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a "
-                "file holds; so there is no script to read it."
-            )
 
 
 PerGroupPage(

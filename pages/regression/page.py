@@ -28,7 +28,7 @@ from dpcore.regression.parameters import (
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
-from pages.regression.upload import UPLOAD, RegressionData, find_loaded, find_releases, list_lines
+from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
 from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.data import table_upload
@@ -125,7 +125,7 @@ class RegressionPage(Page):
 
     def read_own_data(self) -> Dataset | None:
         """Show which data are used and offer others; return them, or None if there are none."""
-        loaded: RegressionData | None = table_upload.choose_data(
+        own_data: RegressionData | None = table_upload.choose_data(
             UPLOAD,
             {DataSource.GENERATED: generate, DataSource.UPLOAD: lambda: table_upload.show_upload(UPLOAD)},
             DataSource.GENERATED,
@@ -133,7 +133,7 @@ class RegressionPage(Page):
             GENERATOR_FIELDS,
             lambda data: wording.counted(data.histogram.num_users, "user"),
         )
-        return None if loaded is None else loaded.dataset
+        return None if own_data is None else own_data.dataset
 
     def is_same_for_all(self, data: Dataset, parameters: RegressionParameters) -> bool:
         """Return True for generated data."""
@@ -184,12 +184,12 @@ class RegressionPage(Page):
 
     def build_source(self, answer: Answer, data: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""
-        loaded = find_loaded(answer)
+        own_data = find_own_data(answer)
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is DataSource.GENERATED:
                 return "data = None  # Features, labels and owners are generated, as the settings say."
-            return write_table_cell(code, source, public_only, loaded.design, "dpcore.regression.problem")
+            return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
 
         return Source(data, needs_rows=True, write_cell=write_cell)
 

@@ -50,18 +50,18 @@ UPLOAD = TableUpload(
 SUBJECT = "these labels"
 
 
-def find_loaded(answer: Answer) -> RegressionData:
+def find_own_data(answer: Answer) -> RegressionData:
     """Return the data of an answer, with their account."""
     data = answer.solution.data
     if answer.parameters.source is DataSource.GENERATED:
         return RegressionData(data, data.digest)
-    loaded: RegressionData = st.session_state[QUESTION.key("loaded")]
-    return loaded
+    own_data: RegressionData = st.session_state[QUESTION.key("loaded")]
+    return own_data
 
 
 def find_releases(answer: Answer) -> Releases:
     """Return the releases of the labels of an answer."""
-    return Releases(QUESTION, find_loaded(answer).account, SUBJECT)
+    return Releases(QUESTION, find_own_data(answer).account, SUBJECT)
 
 
 def list_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:

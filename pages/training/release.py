@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import streamlit as st
 
 from dpcore.answer.section import Cached
@@ -16,7 +15,6 @@ from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error, refuse
 from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
-from dpcore.data.column_names import escape_formula
 from dpcore.report.content import Line
 from dpcore.training import files
 from dpcore.training.account import Method
@@ -165,12 +163,9 @@ def _say_stopped(account: str) -> None:
 
 
 def _show_model(record: ReleaseRecord) -> None:
-    lowest, highest = zip(
-        *((np.nan, np.nan) if pair is None else pair for pair in record.scaling.ranges), strict=True
-    )
-    numbers = {"Lowest": lowest, "Highest": highest, "θ": record.model.theta}
+    numbers = {"Lowest": record.ends[0], "Highest": record.ends[1], "θ": record.model.theta}
     tables.show(
-        {"Feature": [escape_formula(name) for name in record.names], **numbers},
+        {"Feature": record.feature_names, **numbers},
         "The released model: range and coefficient of each feature",
         "training_model",
         dict.fromkeys(numbers, "%.4g"),

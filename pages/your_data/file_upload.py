@@ -32,7 +32,6 @@ LOCAL, FOLDER = "SWEETSPOT_LOCAL", "SWEETSPOT_FOLDER"
 ENTRY = uploads.Entry(QUESTION, "upload_")
 WAIT_SECONDS = 3.0
 """How long a look at files is waited for before the page goes on beside it."""
-_STOPPED = "Stopped; the data in use stay as they were."
 _CUT_OFF = f"{jobs.CUT_OFF} The data in use stay as they were."
 
 
@@ -201,7 +200,7 @@ def _use_opened_files() -> None:
         ENTRY.refuse(job.problems, job.question)
         return
     if job.result is None:
-        state[_key("stopped")] = _CUT_OFF if job.cut_off else _STOPPED
+        state[_key("stopped")] = _CUT_OFF if job.cut_off else "Stopped; the data in use stay as they were."
         return
     source, roles = job.result
     if source.complete:
@@ -402,15 +401,15 @@ def _show_further_columns(name: str, options: list[str], label: str, help: str) 
 def _read_roles(table_kind: TableKind) -> Roles:
     """Return the roles that the widgets hold."""
     state = st.session_state
-    chosen: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
-    chosen = {role: None if column == NO_COLUMN else column for role, column in chosen.items()}
+    columns: dict[str, Any] = {role: state[_role_key(role)] for role in ROLES_OF[table_kind]}
+    columns = {role: None if column == NO_COLUMN else column for role, column in columns.items()}
     if table_kind is TableKind.EVENTS:
-        chosen["further_user"] = tuple(state.get(_key("further"), ()))
-        if chosen["task"] is not None:
-            chosen["further_task"] = tuple(state.get(_key("further_task"), ()))
-        chosen["contribution"] = state.get(_key("contribution"), Contribution.ROWS)
+        columns["further_user"] = tuple(state.get(_key("further"), ()))
+        if columns["task"] is not None:
+            columns["further_task"] = tuple(state.get(_key("further_task"), ()))
+        columns["contribution"] = state.get(_key("contribution"), Contribution.ROWS)
     missing_users = state.get(_key("missing"), MissingUsers.LEAVE_OUT)
-    return Roles(table_kind, missing_users=missing_users, **chosen)
+    return Roles(table_kind, missing_users=missing_users, **columns)
 
 
 def _choose_distribution(dataset: Dataset) -> None:

@@ -134,17 +134,17 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     epsilon_axis = Axis("privacy budget ε", "", limits, named_ticks=ticks)
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
-    for kind in result.study.models:
-        summary, name, style = result.summarise(kind), kind.name.lower(), MODEL_STYLES[kind]
+    for model_kind in result.study.models:
+        summary, name, style = result.summarise(model_kind), model_kind.name.lower(), MODEL_STYLES[model_kind]
         mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
         if not np.isfinite(mean).any():
             continue
         columns |= {f"{measure}_{name}": mean, f"half_interval_{name}": half_width}
-        if kind.is_private:
+        if model_kind.is_private:
             low, high = mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
-            items.append(Curve(kind.value, epsilons, mean, low=low, high=high, **style))
+            items.append(Curve(model_kind.value, epsilons, mean, low=low, high=high, **style))
         else:
-            items.append(Curve(kind.value, limits, [float(mean[0])] * 2, **style))
+            items.append(Curve(model_kind.value, limits, [float(mean[0])] * 2, **style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
     key, title, name, number_format = {
@@ -176,15 +176,17 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     result = verdict.result
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
     labels, items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
-    for kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
-        difference = result.compare(kind, ModelKind.UNIFORM, measure)
+    for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
+        difference = result.compare(model_kind, ModelKind.UNIFORM, measure)
         mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
-        columns[f"difference_{kind.name.lower()}"] = mean
-        columns[f"half_interval_{kind.name.lower()}"] = half_width
-        spread, style = np.nan_to_num(half_width), MODEL_STYLES[kind]["style"]
+        columns[f"difference_{model_kind.name.lower()}"] = mean
+        columns[f"half_interval_{model_kind.name.lower()}"] = half_width
+        spread, style = np.nan_to_num(half_width), MODEL_STYLES[model_kind]["style"]
         hover = (("half of the interval", half_width),)
         items.append(
-            Bars(kind.value, labels, mean, style, mean - spread, mean + spread, opacity=0.8, hover=hover)
+            Bars(
+                model_kind.value, labels, mean, style, mean - spread, mean + spread, opacity=0.8, hover=hover
+            )
         )
     name, heading, better = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
@@ -220,8 +222,8 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     reference = result.models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
     labels, best, items = label_buckets(solution.spreads), 0.0, list[Item]()
-    for kind, scheme in SCHEMES.items():
-        model = result.models.get((kind, verdict.epsilon))
+    for model_kind, scheme in SCHEMES.items():
+        model = result.models.get((model_kind, verdict.epsilon))
         if reference is None or model is None or model.item_vectors.shape[1] < 2:
             continue
         item_overlaps = compare_neighbours(
@@ -230,7 +232,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
         best = max(best, float(overlaps.max()))
         column = Column(f"overlap_{scheme.value}", overlaps)
-        items.append(Curve(words.SCHEME_NAMES[scheme], labels, column, **MODEL_STYLES[kind]))
+        items.append(Curve(words.SCHEME_NAMES[scheme], labels, column, **MODEL_STYLES[model_kind]))
     if not items:
         return None
     chance = min(NUM_NEAREST / max(result.train_counts.size - 1, 1), 1.0)

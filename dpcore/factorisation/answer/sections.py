@@ -63,7 +63,7 @@ def search_training(
     return section.Search(
         "train_job",
         (ratings.digest, replace(parameters.study, epsilons=(1.0,))),
-        lambda tell, stop: run(ratings, parameters.study, tell, stop),
+        lambda report, stop: run(ratings, parameters.study, report, stop),
         "Training",
         "Train again" if is_trained else "Train",
         "model_training",
@@ -134,10 +134,10 @@ def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
     names = list(item_names or (f"item {i}" for i in range(counts.size)))
     item = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
     model_names = {ModelKind.NO_PRIVACY: "Not private"}
-    model_names |= {kind: words.SCHEME_NAMES[scheme] for kind, scheme in SCHEMES.items()}
+    model_names |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
     columns: dict[str, list[str]] = {}
-    for kind, name in model_names.items():
-        model = result.models.get((kind, epsilon if kind.is_private else 0.0))
+    for model_kind, name in model_names.items():
+        model = result.models.get((model_kind, epsilon if model_kind.is_private else 0.0))
         if model is not None:
             columns[name] = [
                 f"{escape_formula(names[neighbour])} ({wording.counted(int(counts[neighbour]), 'rating')})"
@@ -171,13 +171,13 @@ def show_choices(answer: Answer, data: Dataset) -> section.Parts:
     yield section.Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
     study = parameters.choice_study
 
-    def train(tell: ProgressReport, stop: ShouldStop) -> StudyResult:
+    def train(report: ProgressReport, stop: ShouldStop) -> StudyResult:
         if uses_data:
             choices = select_choices(ratings, parameters.chosen_from)
         else:
             population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
             choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
-        return run(choices, study, tell, stop)
+        return run(choices, study, report, stop)
 
     result: StudyResult | None = yield section.Search(
         "implicit_job",
@@ -209,9 +209,12 @@ def show_choices(answer: Answer, data: Dataset) -> section.Parts:
 def _tabulate_models(verdict: Verdict) -> section.Table:
     """Tabulate error or recall of each model, over all items and in each bucket."""
     result, buckets = verdict.result, ("All", *plots.BUCKET_NAMES)
-    kinds, measure = result.study.models, result.study.main_measure
-    means = np.array([result.summarise(kind).mean[verdict.index] for kind in kinds])
-    columns = {"Model": [kind.value for kind in kinds], **dict(zip(buckets, means.T.tolist(), strict=True))}
+    model_kinds, measure = result.study.models, result.study.main_measure
+    means = np.array([result.summarise(model_kind).mean[verdict.index] for model_kind in model_kinds])
+    columns = {
+        "Model": [model_kind.value for model_kind in model_kinds],
+        **dict(zip(buckets, means.T.tolist(), strict=True)),
+    }
     name, number_format = {"rmse": ("Test error", "%.4f"), "recall": ("Recall", "%.3f")}[measure]
     alt, formats = (
         f"{name} of each model, over all items and by popularity",
@@ -230,8 +233,8 @@ def show_large(answer: Answer, data: Dataset) -> section.Parts:
     result: StudyResult | None = yield section.Search(
         "large_job",
         (parameters.large_study, parameters.data_seed),
-        lambda tell, stop: run(
-            LARGE.draw(np.random.default_rng(parameters.data_seed)), parameters.large_study, tell, stop
+        lambda report, stop: run(
+            LARGE.draw(np.random.default_rng(parameters.data_seed)), parameters.large_study, report, stop
         ),
         "Training at the large size",
         f"Train: {LARGE_COST}",

@@ -71,9 +71,9 @@ class Verdict:
     gain_half_width: float
     num_seeds: int
 
-    def find_error(self, kind: ModelKind) -> tuple[float, float]:
+    def find_error(self, model_kind: ModelKind) -> tuple[float, float]:
         """Return the mean of a model over all items, and half of its interval."""
-        summary = self.result.summarise(kind)
+        summary = self.result.summarise(model_kind)
         return float(summary.mean[self.index, 0]), float(summary.half_width[self.index, 0])
 
     @property
@@ -104,17 +104,18 @@ def judge(result: StudyResult, epsilon: float) -> Verdict | None:
     index = min(indices, key=lambda i: abs(math.log(epsilons[i] / epsilon)), default=None)
     if index is None:
         return None
-    own, difference = result.summarise(FACTORISATION), result.compare(FACTORISATION, result.study.baseline)
+    summary = result.summarise(FACTORISATION)
+    difference = result.compare(FACTORISATION, result.study.baseline)
     sign = -1.0 if result.study.main_measure == "rmse" else 1.0
     return Verdict(
         result,
         index,
         epsilons[index],
-        float(own.mean[index, 0]),
-        float(own.half_width[index, 0]),
+        float(summary.mean[index, 0]),
+        float(summary.half_width[index, 0]),
         sign * float(difference.mean[index, 0]),
         float(difference.half_width[index, 0]),
-        int(own.runs[index, 0]),
+        int(summary.runs[index, 0]),
     )
 
 

@@ -191,22 +191,22 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
             "Noise over signal": "above 1, an item's vector is mostly noise, drawn to the overall mean by the ridge.",
         }
     result = verdict.result
-    errors = {kind: verdict.find_error(kind)[0] for kind in result.study.models}
+    errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in result.study.models}
     errors_without_privacy = "; ".join(
-        f"{kind.value[0].lower()}{kind.value[1:]} {error:.4f}"
-        for kind, error in errors.items()
-        if not kind.is_private
+        f"{model_kind.value[0].lower()}{model_kind.value[1:]} {error:.4f}"
+        for model_kind, error in errors.items()
+        if not model_kind.is_private
     )
     trained_epsilons = [result.study.epsilons[index] for index in list_trained_epsilons(result)]
     verdicts = {wording.entered(epsilon): judge(result, epsilon) for epsilon in trained_epsilons}
-    winning_epsilons = ", ".join(text for text, at in verdicts.items() if at is not None and at.is_worth_it)
+    winning_epsilons = ", ".join(text for text, v in verdicts.items() if v is not None and v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
-    limit = min(errors[kind] for kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
-    near_optimal = [kind.value for kind in PRIVATE_KINDS if errors[kind] <= limit]
+    limit = min(errors[model_kind] for model_kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
+    near_optimal = [model_kind.value for model_kind in PRIVATE_KINDS if errors[model_kind] <= limit]
     ends = [(verdict.index, 1), (verdict.index, -1)]  # The rarest fifth, and the most rated one.
     facts_against_uniform = {}
-    for kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
-        change = result.compare(kind, ModelKind.UNIFORM)
+    for model_kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
+        change = result.compare(model_kind, ModelKind.UNIFORM)
         text = "not tested on both ends."
         if all(math.isfinite(change.mean[end]) for end in ends):
             rarest, most_rated = (_write_gain(change.mean[end], change.half_width[end]) for end in ends)
@@ -215,8 +215,8 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     return {
         "Without privacy": f"{errors_without_privacy}.",
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of {', '.join(verdicts)}.",
-        "Own offsets": "how far a user rates above the released item means, computed locally from their own ratings. "
-        "They are not released, so they cost no privacy. The factorisation subtracts them before it clips ratings.",
+        "Own offsets": "how far a user rates above the item means, computed locally and never released, so that it "
+        "costs no privacy. The factorisation subtracts it before it clips ratings.",
         "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
         **facts_against_uniform,
         "Seeds": f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "

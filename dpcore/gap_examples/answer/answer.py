@@ -144,11 +144,11 @@ def _tabulate_caps(p: float) -> str:
 
 def _write_best_cap(p: float) -> str:
     """Write the best cap, among whole ones and among finely set ones."""
-    whole, fine = two_groups.whole_cap_limit(p), two_groups.fine_cap_limit(p)
+    whole_caps, fine_caps = two_groups.whole_cap_limit(p), two_groups.fine_cap_limit(p)
     formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     return (
-        f"Best is {_name_cap(whole)}: **{float(whole.ratio):.4f}**. Where bounds can be set finely (s → ∞ too) the "
-        f"best is {formula} = **{float(fine.ratio):.4f}**."
+        f"Best is {_name_cap(whole_caps)}: **{float(whole_caps.ratio):.4f}**. Where bounds can be set finely (s → ∞ "
+        f"too) the best is {formula} = **{float(fine_caps.ratio):.4f}**."
     )
 
 
@@ -206,8 +206,8 @@ def _write_regression(step: plots.RegressionStep) -> str:
     better = "better" if step.ratio > 1.0 else "worse, since it is feasible but not the best,"
     proof = "the instance is too large to be solved while you wait."
     if step.certificate is not None:
-        found = step.certificate.value
-        same = "the same" if abs(found / optimum - 1.0) <= 1e-7 else wording.number(found, 6)
+        solved = step.certificate.value
+        same = "the same" if abs(solved / optimum - 1.0) <= 1e-7 else wording.number(solved, 6)
         proof = f"the solver of *Regression* finds {same}. {step.certificate.sentence}"
     if example.number == 1:
         formula = " = 1/(g² + 1)²"

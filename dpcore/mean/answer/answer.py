@@ -116,15 +116,17 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         return
     leak = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
     yield (
-        f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} What follows "
-        f"is read off the values{leak}"
+        f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} The ranges below "
+        f"are computed from the values{leak}"
     )
     ranges, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
     problem = ranges.rows.problem
     joint = yield Search(
         "range_search",
         problem.epsilon,
-        lambda tell, stop: value_range.best_joint(problem, progress=tell, should_stop=stop),
+        lambda progress, should_stop: value_range.best_joint(
+            problem, progress=progress, should_stop=should_stop
+        ),
         "Looking for the best range and bound",
         is_complete=lambda choice: choice.certificate.proves(value_range.TOLERANCE * 1.05),
         kept=32,
@@ -136,8 +138,8 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
     yield Table(plots.build_table(ranges, joint), alt)
     if data.is_private:
         yield Note(
-            "None of these is entered here: a range that was read off private values would leak into all that is "
-            "released with it. It can be drawn privately, with an ε of its own."
+            "None of these ranges is entered: one that was computed from private values would leak into every release "
+            "that uses it. You can draw a range privately, with an ε of its own."
         )
         yield PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
@@ -215,6 +217,7 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         ),
         code=CodeChoice(lambda: write_mean_forms(solved, data, parameters)),
         near_optimal=words.describe_near_optimal(solved),
+        error_parts=words.error_parts(solved),
         parameters=parameters,
         solution=solved,
         plots=figures,
@@ -225,7 +228,6 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
             )
         },
         setting=setting(solved, data, parameters),
-        error_parts=words.error_parts(solved),
         sections=SECTIONS,
     )
     return add_choice(
@@ -305,9 +307,9 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosur
     Over the file, the sum of users * size * row_weight is 1, and so is that of
     users * rows_kept_at_cap * capped_row_weight.
 
-    Where counts are private, weights are not divided by n_h, which nobody may know: ``user_weight`` = min(h, size), or
-    where users differ their growing weight, at most h, and kept rows have weight 1. Laplace noise of scale B h /
-    epsilon goes on each of the two sums, with h the threshold or the cap.
+    If counts are private, weights are not divided by n_h, which nobody may know. Then ``user_weight`` is min(h, size),
+    or the growing weight of `Growth`, at most h, and kept rows have weight 1. Laplace noise of scale B h / epsilon goes
+    on each of the two sums, with h the threshold or the cap.
 
     Args:
         problem: The question.

@@ -278,7 +278,7 @@ def choose_ranges(data: Dataset, solution: MeanSolution, parameters: MeanParamet
 def is_usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
     """Return True if a release can use a range: it is wider than nothing, and half of the weight lies within it.
 
-    Where noise is very large a single value would be best, which publishes the middle of the values as a bound.
+    If noise is very large, a single value would be best, which publishes the middle of the values as a bound.
     """
     if not choice.upper - choice.lower > 1e-9 * max(abs(choice.lower), abs(choice.upper)):
         return False
@@ -432,8 +432,8 @@ def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
         f"{number(float(parts.bounding))}, noise {number(float(parts.noise))}, at the bound of the best smooth "
         f"weights, {number(rows.threshold)}. {SEPARATE}{private_note}",
         f"**Equal tails**, a simple rule: the rows above U weigh as much as {users}, and so do the rows below L: "
-        f"L = {number(low)}, U = {number(high)}. That is best by the mean size of the noise. By the root mean square, "
-        f"as here, the best range cuts off {number(ranges.users_beyond)} such users at each end.",
+        f"L = {number(low)}, U = {number(high)}. The rule is best by the mean size of the noise. By the root mean "
+        f"square, as here, the best range cuts off {number(ranges.users_beyond)} such users at each end.",
     ]
     if not is_usable(ranges.rows.problem, ranges.best_range):
         sentences.append(

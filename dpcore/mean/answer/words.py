@@ -69,7 +69,7 @@ def numbers(solution: MeanSolution) -> tuple[Number, ...]:
     smooth_noise = f"({wording.percent(smooth.privacy_variance / smooth.variance)} noise)"
     worst_text = "" if worst_case is None else wording.number(worst_case.cap)
     bound_help, smooth_label = "Upper bound on contributions per user.", f"{label}, smooth weights"
-    shown = [
+    answer_numbers = [
         Number(
             "Best bound", rows, "per user", bound_help, cap.max_contributions, ROWS_UNIT, "max_contributions"
         ),
@@ -82,8 +82,8 @@ def numbers(solution: MeanSolution) -> tuple[Number, ...]:
     if worst_case is not None:
         note = "at most, linearised" if solution.has_private_counts else "at most"
         name, key = "Error whatever the values", "error_whatever_the_values"
-        shown.append(Number(name, worst_text, note, _WORST_CASE, worst_case.cap, UNIT, key))
-    return tuple(shown)
+        answer_numbers.append(Number(name, worst_text, note, _WORST_CASE, worst_case.cap, UNIT, key))
+    return tuple(answer_numbers)
 
 
 def error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
@@ -193,8 +193,10 @@ def describe_near_optimal(solution: MeanSolution) -> str:
         return f"{_describe_intervals(solution)}."
     low, high = solution.near_optimal
     is_largest = high >= solution.problem.histogram.max_size
-    others = "all other bounds" if not is_largest else "smaller bounds" if low > 1 else ""
-    return standard.write_range(low, high, "row", objective=f"the least {solution.error_name}", others=others)
+    worse_bounds = "all other bounds" if not is_largest else "smaller bounds" if low > 1 else ""
+    return standard.write_range(
+        low, high, "row", objective=f"the least {solution.error_name}", others=worse_bounds
+    )
 
 
 def _describe_intervals(solution: MeanSolution) -> str:

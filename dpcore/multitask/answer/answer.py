@@ -37,7 +37,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         "exponent": rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
-        "budget": 2.0 * solution.budgets.exact,
+        "budget": 2.0 * solution.budgets.exact_budget,
         "inflation": _public_inflation(solution),
         "every_user_full": rule.fit is BudgetFit.FULL,
     }
@@ -90,7 +90,7 @@ def build_answer(
     Source: Krichene et al. 2023, section 4.
     """
     solution = solve(dataset, parameters) if solution is None else solution
-    comparison = solution.comparison
+    allocation, curve = solution.comparison.allocation, solution.comparison.curve
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
@@ -100,12 +100,7 @@ def build_answer(
         facts=words.build_facts(solution),
         proofs=words.list_proofs(solution),
         code=choose_programs(solution, dataset),
-        near_optimal=standard.write_range(
-            *comparison.curve.near_optimal,
-            name="μ",
-            objective="the least total bound",
-            others="the next exponents",
-        ),
+        near_optimal=standard.write_range(*curve.near_optimal, name="μ", objective="the least total bound"),
         parameters=parameters,
         solution=solution,
         plots={
@@ -115,6 +110,6 @@ def build_answer(
             "many-tasks-sizes": lambda: plots.plot_sizes(solution.tasks),
         },
         make_methods=lambda: words.write_methods(solution),
-        bound=lambda: files.tabulate_weights(comparison.allocation.with_budget(solution.budgets.exact)),
+        bound=lambda: files.tabulate_weights(allocation.with_budget(solution.budgets.exact_budget)),
         sections=SECTIONS,
     )

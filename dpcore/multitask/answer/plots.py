@@ -61,7 +61,7 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
         f"{describe_tail_and_head(comparison)}, beside uniform weights.",
         comparison,
         [(name_sampling(comparison.sampling), comparison.sampling_buckets, SAMPLING_STYLE, "diamond")],
-        f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact)}",
+        f"{UNIFORM_WEIGHTS}, all with β = {wording.number(solution.budgets.exact_budget)}",
         is_main=True,
     )
 
@@ -70,7 +70,7 @@ def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
     styles = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
     compared = [
-        (wording.capital(name), slice_by_size(optimum, comparison.uniform), *style)
+        (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style)
         for (name, optimum), style in zip(optima.by_name.items(), styles, strict=True)
     ]
     return _plot_buckets(
@@ -87,8 +87,8 @@ def _plot_buckets(
     title: str,
     alt: str,
     comparison: WeightComparison,
-    compared: Sequence[tuple[str, Sequence[Bucket], Style, str]],
-    uniform: str = UNIFORM_WEIGHTS,
+    compared_allocations: Sequence[tuple[str, Sequence[Bucket], Style, str]],
+    uniform_name: str = UNIFORM_WEIGHTS,
     is_main: bool = False,
 ) -> Plot:
     """Plot the error bound from tail to head relative to uniform weights; whiskers reach over a bucket's tasks.
@@ -98,8 +98,8 @@ def _plot_buckets(
         title: Of the plot.
         alt: Of the plot.
         comparison: The weights that the bars show.
-        compared: Further allocations: name, buckets against uniform weights, style and symbol.
-        uniform: Name of the level of uniform weights.
+        compared_allocations: Further allocations: name, buckets against uniform weights, style and symbol.
+        uniform_name: Name of the level of uniform weights.
         is_main: True for the main figure of the answer.
     """
     buckets = comparison.buckets
@@ -128,24 +128,26 @@ def _plot_buckets(
             ),
         )
     ]
-    for name, compared_buckets, style, symbol in compared:
-        ratios = Column(f"{name}: error_ratio", [bucket.ratio for bucket in compared_buckets])
-        items.append(Points(name, labels, ratios, style, symbol=symbol, size=11))
+    all_ratios = [0.8, 1.25]
+    for name, compared_buckets, style, symbol in compared_allocations:
+        ratios = [bucket.ratio for bucket in compared_buckets]
+        column = Column(f"{name}: error_ratio", ratios)
+        items.append(Points(name, labels, column, style, symbol=symbol, size=11))
+        all_ratios += ratios
     # The limits do not move with mu.
-    all_ratios = [bucket.ratio for _, compared_buckets, *_ in compared for bucket in compared_buckets]
     lowest, highest = comparison.curve.ratio_limits
-    limits = min(lowest, 0.8, *all_ratios) / 1.2, max(highest, 1.25, *all_ratios) * 1.2
+    limits = min(lowest, *all_ratios) / 1.2, max(highest, *all_ratios) * 1.2
     return Plot(
         key,
         title,
         alt,
         names_axis("tasks", f"{'Fifths of the tasks' if has_fifths else 'Tasks'} by size (users)"),
         Axis("error bound", "1 = uniform weights", limits),
-        (*items, Level(uniform, 1.0, dash="dash")),
+        (*items, Level(uniform_name, 1.0, dash="dash")),
         comparison.tasks.disclosure,
         {
-            "smallest_task": [bucket.smallest for bucket in buckets],
-            "largest_task": [bucket.largest for bucket in buckets],
+            "smallest_task": [bucket.smallest_size for bucket in buckets],
+            "largest_task": [bucket.largest_size for bucket in buckets],
             "tasks": [bucket.num_tasks for bucket in buckets],
         },
         is_main=is_main,
@@ -157,10 +159,10 @@ def _plot_buckets(
 
 def average_by_size(sizes: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Average the values per distinct size, for at most `MAX_POINTS` sizes."""
-    distinct, size_codes = np.unique(sizes, return_inverse=True)
+    distinct_sizes, size_codes = np.unique(sizes, return_inverse=True)
     means = np.bincount(size_codes, values) / np.bincount(size_codes)
-    indices = choose_indices(distinct.size)
-    return distinct[indices].astype(np.float64), means[indices]
+    indices = choose_indices(distinct_sizes.size)
+    return distinct_sizes[indices].astype(np.float64), means[indices]
 
 
 def choose_indices(size: int) -> IntArray:
@@ -174,7 +176,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     """Plot the mean weight over the task's users against the task's size, on axes that do not move with mu."""
     comparison, task_sizes = solution.comparison, solution.comparison.problem.task_sizes
     sizes, weights = average_by_size(task_sizes, comparison.allocation.mean_weights)
-    _, uniform = average_by_size(task_sizes, comparison.uniform.mean_weights)
+    _, uniform = average_by_size(task_sizes, comparison.uniform_allocation.mean_weights)
     return Plot(
         "many-tasks-weights",
         "Weight against the size of the task",
@@ -203,7 +205,7 @@ def plot_skew(comparison: WeightComparison, free: WeightSkew) -> Plot:
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
-        f"Free weights move up to {wording.percent(free.largest)} of a task's weight to other users.",
+        f"Free weights move up to {wording.percent(free.largest_variation)} of a task's weight to other users.",
         SIZE_AXIS,
         share_axis("weight moved to other users", number_format=".3p"),
         items,
@@ -274,7 +276,7 @@ def _list_uses(comparison: WeightComparison) -> tuple[tuple[str, str, FloatArray
         (name, key, allocation.budget_use[has_task] / comparison.problem.budget, style)
         for name, key, allocation, style in (
             (name_weights(comparison), "chosen", comparison.allocation, WEIGHTS_STYLE),
-            (UNIFORM_WEIGHTS, "uniform", comparison.uniform, UNIFORM_STYLE),
+            (UNIFORM_WEIGHTS, "uniform", comparison.uniform_allocation, UNIFORM_STYLE),
         )
     )
 
@@ -322,8 +324,8 @@ def build_budget_columns(delta: float) -> dict[str, FloatArray]:
     """Compute beta over epsilon, exact and by the paper's condition; NaN where that does not hold."""
     epsilons = np.geomspace(0.01, 20.0, 40)
     budgets = [compare_budgets(PrivacyTarget(float(epsilon), delta)) for epsilon in epsilons]
-    exact = np.array([budget.exact for budget in budgets])
-    sufficient = np.array([budget.sufficient or np.nan for budget in budgets])
+    exact = np.array([budget.exact_budget for budget in budgets])
+    sufficient = np.array([budget.sufficient_budget or np.nan for budget in budgets])
     return {"epsilon": epsilons, "exact_beta": exact, "paper_beta": sufficient}
 
 
@@ -354,8 +356,8 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
     order = np.argsort(tasks.graph.task_sizes, kind="stable")
     indices = order[choose_indices(order.size)]
     sizes = tasks.graph.task_sizes[indices].astype(np.float64)
-    estimates, usable = private_counts.estimates[indices], private_counts.usable[indices]
-    floored = np.maximum(estimates, 1.0)
+    estimates, usable = private_counts.estimates[indices], private_counts.usable_counts[indices]
+    floored_estimates = np.maximum(estimates, 1.0)
     return Plot(
         "many-tasks-counts",
         "Estimated against true sizes",
@@ -364,7 +366,9 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
         Axis("users, as estimated", number_format=",.0f"),
         (
             Curve("The truth", sizes, sizes, UNIFORM_STYLE),
-            Points("Estimate, at least 1", sizes, floored, SAMPLING_STYLE, symbol="x-thin-open", size=6),
+            Points(
+                "Estimate, at least 1", sizes, floored_estimates, SAMPLING_STYLE, symbol="x-thin-open", size=6
+            ),
             Points("Estimate + s, used", sizes, usable, WEIGHTS_STYLE, symbol="circle", size=6),
         ),
         tasks.disclosure,
@@ -374,7 +378,7 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
 
 def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str, npt.ArrayLike], int]:
     """Tabulate the tasks, smallest first; return the columns and how many are left out in the middle."""
-    allocation, uniform = solution.comparison.allocation, solution.comparison.uniform
+    allocation, uniform = solution.comparison.allocation, solution.comparison.uniform_allocation
     sizes, bounds = allocation.problem.task_sizes, allocation.task_bounds
     order = np.argsort(sizes, kind="stable")
     num_left_out = max(order.size - max_rows, 0)
@@ -383,7 +387,7 @@ def tabulate_tasks(solution: MultitaskSolution, max_rows: int) -> tuple[dict[str
     return {
         "Task": order,
         "Users": sizes[order],
-        "Weight, mean": np.sqrt(solution.budgets.exact) * allocation.mean_weights[order],
+        "Weight, mean": np.sqrt(solution.budgets.exact_budget) * allocation.mean_weights[order],
         "Weight against uniform": (allocation.mean_weights / uniform.mean_weights)[order],
         "Error bound against uniform": (bounds / uniform.task_bounds)[order],
         "Share of the total error": (bounds / bounds.sum())[order],

@@ -89,9 +89,9 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
             "Share of the total error": "percent",
         },
     )
-    left_out = f"{wording.counted(num_left_out, 'task')} in the middle left out. " if num_left_out else ""
-    order = "in which they first appear in your file" if uses_data else "in which they were drawn"
-    yield Note(f"Smallest task first. {left_out}Tasks are numbered from 0 in the order {order}.")
+    gap_text = f", without {wording.counted(num_left_out, 'task')} in the middle" if num_left_out else ""
+    order_text = "in which they first appear in your file" if uses_data else "in which they were drawn"
+    yield Note(f"Smallest task first{gap_text}. Tasks are numbered from 0 in the order {order_text}.")
     yield Label()
 
 
@@ -118,7 +118,7 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
                     "Weights": name,
                     "Total bound": compute_total_ratio(allocation, optima.user_task_optimum),
                     "Above the optimum of its kind": 100.0 * excess,
-                    "Largest weight skew": 100.0 * compute_skew(allocation).largest,
+                    "Largest weight skew": 100.0 * compute_skew(allocation).largest_variation,
                 }
             )
     return rows
@@ -185,7 +185,7 @@ def simulate_counts(
     counts = release_counts(tasks.graph, budget * share, parameters.count_max_tasks, rng, covered_share)
     problem = tasks.build_problem(parameters.loss, budget * (1.0 - share))
     without_slack = parameters.rule.allocate(problem, np.maximum(counts.estimates, 1.0))
-    return counts, parameters.rule.allocate(problem, counts.usable), without_slack
+    return counts, parameters.rule.allocate(problem, counts.usable_counts), without_slack
 
 
 def show_counts(answer: Answer, data: Dataset) -> Parts:
@@ -196,14 +196,14 @@ def show_counts(answer: Answer, data: Dataset) -> Parts:
         "simulates one draw of the noise; nothing is released."
     )
     yield Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
-    arguments = (tasks, answer.solution.budgets.exact, parameters)
+    arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
     counts, *allocations = yield Cached(simulate_counts, arguments, kept=4)
     # The bound is proportional to 1/beta, for convex losses to its root.
     loss_factor = (1.0 - parameters.count_share) ** (0.5 if parameters.loss is Loss.CONVEX else 1.0)
     with_slack, without_slack = (
         compute_total_ratio(allocation, comparison.allocation) / loss_factor for allocation in allocations
     )
-    cost_factor = compute_cost_factor(tasks.graph.task_sizes, counts.usable)
+    cost_factor = compute_cost_factor(tasks.graph.task_sizes, counts.usable_counts)
     left_column = (
         Numbers(words.build_count_numbers(counts, with_slack, without_slack, cost_factor)),
         words.describe_counts(comparison, counts, slack_helps=with_slack <= 1.05 * without_slack),
@@ -217,7 +217,7 @@ def show_budget(answer: Answer, data: Dataset) -> Parts:
     parameters = answer.parameters
     budgets = compare_budgets(parameters.target)
     columns = yield Cached(plots.build_budget_columns, (parameters.delta,), kept=8)
-    plot = plots.plot_budget(columns, parameters.epsilon, budgets.exact)
+    plot = plots.plot_budget(columns, parameters.epsilon, budgets.exact_budget)
     yield Columns(((words.describe_budgets(budgets),), (plot,)))
 
 
@@ -231,7 +231,7 @@ def show_weight_files(answer: Answer, data: Dataset) -> Parts:
     for name, optimum in {} if solution.optima is None else solution.optima.by_name.items():
         allocations[f"Exact optimum, {name}"] = optimum
     name = yield Choice("download", "Which weights", {name: name for name in allocations})
-    allocation, label = allocations[name].with_budget(solution.budgets.exact), answer.disclosure.label
+    allocation, label = allocations[name].with_budget(solution.budgets.exact_budget), answer.disclosure.label
     if allocation.reads_graph:
         yield Note(
             ":material/warning: These weights are computed from who contributes to what, so they are not part of a "

@@ -102,7 +102,7 @@ class ExponentCurve:
     totals: FloatArray
     ratio_limits: tuple[float, float]
     weight_limits: tuple[float, float]
-    uniform: Allocation
+    uniform_allocation: Allocation
 
     @property
     def best(self) -> tuple[float, float]:
@@ -169,9 +169,9 @@ class WeightComparison:
     curve: ExponentCurve
 
     @property
-    def uniform(self) -> Allocation:
+    def uniform_allocation(self) -> Allocation:
         """Return the weights at mu = 0, fitted in the same way: what all is compared with."""
-        return self.curve.uniform
+        return self.curve.uniform_allocation
 
     @property
     def problem(self) -> TaskProblem:
@@ -181,12 +181,12 @@ class WeightComparison:
     @cached_property
     def buckets(self) -> tuple[Bucket, ...]:
         """Slice the tasks from tail to head, the weights against uniform ones."""
-        return bounds.slice_by_size(self.allocation, self.uniform)
+        return bounds.slice_by_size(self.allocation, self.uniform_allocation)
 
     @cached_property
     def sampling_buckets(self) -> tuple[Bucket, ...]:
         """Slice the tasks from tail to head, the best sampling against uniform weights."""
-        return bounds.slice_by_size(self.sampling, self.uniform)
+        return bounds.slice_by_size(self.sampling, self.uniform_allocation)
 
     @cached_property
     def weight_skew(self) -> WeightSkew:
@@ -195,7 +195,7 @@ class WeightComparison:
 
     def compare_total(self, allocation: Allocation) -> float:
         """Return the error bound of all tasks relative to uniform weights."""
-        return compute_total_ratio(allocation, self.uniform)
+        return compute_total_ratio(allocation, self.uniform_allocation)
 
     @property
     def recommendation(self) -> tuple[float, float]:
@@ -210,7 +210,7 @@ def compare_weights(
     tasks: Tasks, rule: WeightRule, max_tasks: int | None, curve: ExponentCurve, sampling: Allocation
 ) -> WeightComparison:
     """Compute the weights and compare them; curve and sampling are those of the tasks, the loss and the fit."""
-    problem = curve.uniform.problem
+    problem = curve.uniform_allocation.problem
     entered_sampling = None if max_tasks is None else allocate_uniform_sampling(problem, max_tasks)
     return WeightComparison(tasks, rule, rule.allocate(problem), sampling, entered_sampling, curve)
 
@@ -294,11 +294,8 @@ def solve(dataset: Dataset | None, parameters: MultitaskParameters) -> Multitask
     Raises:
         InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
     """
-    tasks, loss, rule = (
-        load_tasks(parameters.generator, parameters.graph_seed, dataset),
-        parameters.loss,
-        parameters.rule,
-    )
+    tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
+    loss, rule = parameters.loss, parameters.rule
     curve, sampling = compute_curve(tasks, loss, rule), find_best_sampling(tasks, loss)
     comparison = compare_weights(tasks, rule, parameters.max_tasks, curve, sampling)
     return MultitaskSolution(parameters, comparison, compare_budgets(parameters.target))
@@ -333,16 +330,13 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
     Raises:
         InvalidInput: The data have no tasks, the generator drew nothing, or c = C log n with a single user.
     """
-    tasks, loss, rule = (
-        load_tasks(parameters.generator, parameters.graph_seed, dataset),
-        parameters.loss,
-        parameters.rule,
-    )
+    tasks = load_tasks(parameters.generator, parameters.graph_seed, dataset)
+    loss, rule = parameters.loss, parameters.rule
     curve = compute_curve(tasks, loss, rule)
     best_exponent = curve.best[0]
-    best_weights = rule.with_exponent(best_exponent).allocate(curve.uniform.problem)
+    best_weights = rule.with_exponent(best_exponent).allocate(curve.uniform_allocation.problem)
     allocations = {
-        "Uniform weights": curve.uniform,
+        "Uniform weights": curve.uniform_allocation,
         f"Best exponent, μ = {wording.number(best_exponent)}": best_weights,
         "Uniform sampling, best number": find_best_sampling(tasks, loss),
     }

@@ -101,12 +101,12 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     used_shares = allocation.budget_use[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
     used_share, clipped_share = float(used_shares.mean()), allocation.share_clipped
     clipped_text = wording.percent(clipped_share) if clipped_share else "none"
-    gain, beta = budgets.weight_gain, budgets.exact
+    gain, beta = budgets.weight_gain, budgets.exact_budget
     gain_text = "exact" if gain is None else f"weights {format_factor(gain)} the paper's"
-    reference = "against uniform weights"
+    note_text = "against uniform weights"
     return (
         Number("Exponent μ", wording.entered(exponent), help=_EXPONENT, value=exponent, key="exponent"),
-        Number("Total error bound", format_change(ratio), reference, _TOTAL, ratio, "of uniform weights'"),
+        Number("Total error bound", format_change(ratio), note_text, _TOTAL, ratio, "of uniform weights'"),
         Number(
             "Budget used",
             wording.percent(used_share),
@@ -203,13 +203,13 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
 
 def _describe_bucket(bucket: Bucket) -> str:
     """Describe the tasks of a bucket."""
-    users = wording.agreeing(bucket.largest, "user", "users")
+    users = wording.agreeing(bucket.largest_size, "user", "users")
     return f"{wording.counted(bucket.num_tasks, 'task')} of {format_sizes(bucket)} {users}"
 
 
 def format_sizes(bucket: Bucket) -> str:
     """Format the sizes of a bucket: ``27 to 612``, or one number."""
-    low, high = wording.number(bucket.smallest), wording.number(bucket.largest)
+    low, high = wording.number(bucket.smallest_size), wording.number(bucket.largest_size)
     return low if low == high else f"{low} to {high}"
 
 
@@ -236,12 +236,13 @@ def _describe_best_exponent(comparison: WeightComparison) -> str:
 def _describe_skew(comparison: WeightComparison) -> str:
     """Describe how far weights that differ between users change what a task learns."""
     skew, sizes = comparison.weight_skew, comparison.problem.task_sizes
-    if not skew.largest > 1e-12:
+    if not skew.largest_variation > 1e-12:
         return "none: within a task all users weigh the same."
     average = float(sizes @ skew.total_variation / sizes.sum())
     return (
-        f"users with few tasks keep larger weights: {wording.percent(skew.largest)} of a task's weight moves to other "
-        f"users at worst, {wording.percent(average)} on average."
+        "users with few tasks keep larger weights. Of a task's weight, "
+        f"{wording.percent(skew.largest_variation)} moves to other users at worst, {wording.percent(average)} on "
+        "average."
     )
 
 
@@ -264,7 +265,7 @@ def describe_tasks(solution: MultitaskSolution) -> str:
         f"{wording.counted(graph.num_pairs, 'pair')}; {wording.number(int(graph.task_sizes.min()))} to "
         f"{wording.counted(int(graph.task_sizes.max()), 'user')} per task, at most "
         f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user. ε and δ give β = "
-        f"{wording.number(solution.budgets.exact)}; who gets it does not depend on them."
+        f"{wording.number(solution.budgets.exact_budget)}; who gets it does not depend on them."
     )
 
 
@@ -345,7 +346,7 @@ def describe_counts(comparison: WeightComparison, counts: PrivateCounts, slack_h
     """Describe one draw of the private counts."""
     sizes = comparison.problem.task_sizes
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > counts.max_tasks).sum())
-    num_low = int((counts.usable < sizes).sum())
+    num_low = int((counts.usable_counts < sizes).sum())
     sentences = [
         f"Noise of standard deviation {wording.number(counts.noise_scale)} on every count; the median task has "
         f"{wording.counted(float(np.median(sizes)), 'user')}."
@@ -370,17 +371,18 @@ def describe_counts(comparison: WeightComparison, counts: PrivateCounts, slack_h
 def describe_budgets(budgets: BudgetComparison) -> str:
     """Describe exact and sufficient beta in a table and a sentence."""
     gain = budgets.weight_gain
-    if budgets.sufficient is None or gain is None:
+    if budgets.sufficient_budget is None or gain is None:
         paper_row = "does not apply: ε > log(1/δ) | |"
         sentence = "The paper's condition needs ε ≤ log(1/δ), which does not hold here."
     else:
-        paper_row = f"{wording.number(budgets.sufficient, 4)} | {1.0 / gain:.3f} | {gain**2:.3f}×"
+        paper_row = f"{wording.number(budgets.sufficient_budget, 4)} | {1.0 / gain:.3f} | {gain**2:.3f}×"
         sentence = (
             f"The exact conversion allows every weight to be {gain:.3f} times as large; error bounds of strongly "
             f"convex losses fall by {wording.percent(1.0 - 1.0 / gain**2)}."
         )
     return (
         "| | β | weights | error bounds |\n|---|---|---|---|\n"
-        f"| exact | {wording.number(budgets.exact, 4)} | 1 | 1 |\n| paper | {paper_row} |\n\n{sentence} All releases "
-        f"are one Gaussian mechanism with noise {wording.number(budgets.noise_multiplier)} times its sensitivity."
+        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row} |\n\n{sentence} "
+        f"All releases are one Gaussian mechanism with noise {wording.number(budgets.noise_multiplier)} times its "
+        "sensitivity."
     )

@@ -24,6 +24,7 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Provenance, round_up_to_float
 from dpcore.common.strict_json import certificate_fields
+from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import plots, sections, words
 from dpcore.per_group.answer.error_map import Pair
@@ -257,7 +258,12 @@ def build_answer(
             "num_pairs": int(sizes.pairs.sum()),
             "num_groups": solution.problem.num_groups,
         }
-        answer = replace(answer, sections={BEHIND: sections.describe_inputs})
+        files = {"pair_distribution.json": lambda: group_pairs.to_text(data)}
+        answer = replace(
+            answer,
+            sections={BEHIND: sections.describe_inputs},
+            files=files if group_pairs.fits_in_file(sizes) else {},
+        )
     else:
         pairs, facet = solution.problem.pairs, solution.facet
         facts = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -82,9 +83,8 @@ def plot_pair_errors(
         x = x if is_over_groups else y
         marked_errors = [pair.error for _, pair, _, _ in marked_pairs]
         y = _build_axis("error", _name_error_unit(parameters), visible_errors, *marked_errors)
-    handle = build_handle(solution, columns)
-    alt = _describe(solution)
-    return Plot("per-group-error", title, alt, x, y, items, provenance, columns, is_main=True, handle=handle)
+    plot = Plot("per-group-error", title, _describe(solution), x, y, items, provenance, columns, is_main=True)
+    return replace(plot, handle=build_handle(solution, columns))
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
@@ -141,19 +141,14 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
         if choice is not None and choice.max_norm > 0.0:
             items.append(Mark(label, choice.max_norm, choice.error, style, symbol))
     low, high = float(errors.min()), float(errors.max())
-    return Plot(
-        "per-group-norm",
-        "Error over the norm",
+    alt = (
         f"Bounding whole vectors has an error of {wording.number(scaled.error)} at its best, against "
-        f"{wording.number(pair_error)} of the best pair of bounds.",
-        _build_axis(f"bound on the {norm} norm of a user's vector", "", curves.norms),
-        _build_axis(
-            "error", _name_error_unit(solution.parameters), np.array([low * 0.9, min(high, 8.0 * low)])
-        ),
-        items,
-        provenance,
-        height=420,
+        f"{wording.number(pair_error)} of the best pair of bounds."
     )
+    x = _build_axis(f"bound on the {norm} norm of a user's vector", "", curves.norms)
+    visible_errors = np.array([low * 0.9, min(high, 8.0 * low)])
+    y = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
+    return Plot("per-group-norm", "Error over the norm", alt, x, y, items, provenance, height=420)
 
 
 def _choose_groups(sizes: FloatArray | IntArray) -> IntArray:
@@ -180,8 +175,8 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         ("One mean for all groups", "error_of_one_mean", one_mean, Style.SAMPLING, "diamond"),
     ):
         if errors is not None:
-            y = Column(column, errors[indices] / units)
-            items.append(Points(name, sizes, y, style, opacity=0.75, symbol=symbol, size=6))
+            errors_column = Column(column, errors[indices] / units)
+            items.append(Points(name, sizes, errors_column, style, opacity=0.75, symbol=symbol, size=6))
     heights = np.concatenate([np.asarray(points.y) for points in items if isinstance(points, Points)])
     heights = heights[heights > 0.0]
     levels: list[float] = []
@@ -198,16 +193,9 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         useful_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
         items += [Level("As large as the group", 1.0), Level(useful_name, USEFUL_ERROR, dash="longdash")]
     is_empty = not (indices.size and heights.size)
-    return Plot(
-        "per-group-sizes",
-        "Error of each group",
-        alt,
-        _build_axis(size_name, "", np.array([1.0, 10.0]) if is_empty else all_sizes[indices]),
-        _build_axis("error of a group", unit, np.array([0.1, 1.0]) if is_empty else heights, *levels),
-        items,
-        provenance,
-        height=420,
-    )
+    x = _build_axis(size_name, "", np.array([1.0, 10.0]) if is_empty else all_sizes[indices])
+    y = _build_axis("error of a group", unit, np.array([0.1, 1.0]) if is_empty else heights, *levels)
+    return Plot("per-group-sizes", "Error of each group", alt, x, y, items, provenance, height=420)
 
 
 def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
@@ -233,15 +221,9 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
             f"{wording.number(selected.pair.expected_groups)} of {wording.counted(solution.num_groups, 'group')} on "
             "average with the best pair."
         )
-    return Plot(
-        "per-group-survival",
-        "Which groups survive",
-        alt,
-        _build_axis(USERS_AXIS, "", np.asarray(users)),
-        linear_axis("probability that it is released", (-0.03, 1.03)),
-        items,
-        provenance,
-    )
+    x = _build_axis(USERS_AXIS, "", np.asarray(users))
+    y = linear_axis("probability that it is released", (-0.03, 1.03))
+    return Plot("per-group-survival", "Which groups survive", alt, x, y, items, provenance)
 
 
 def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tuple[Plot, Plot]:

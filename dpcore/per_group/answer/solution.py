@@ -14,6 +14,7 @@ from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, Pairs
+from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
 from dpcore.per_group.means import best_mean_pair, compute_mean_squares, find_useful_size, mean_error
@@ -27,14 +28,6 @@ from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
-from dpcore.per_group.whole_vector import (
-    VectorChoice,
-    VectorRule,
-    best_cap,
-    best_radial,
-    keep_amounts,
-    vector_error,
-)
 
 MAP_COLUMNS, MAP_ROWS = 48, 20
 """Points of the map along groups and amounts; each amount costs one pass over the pairs."""
@@ -139,8 +132,8 @@ class PerGroupSolution(PairSolution):
 
     problem: PerGroupProblem
     facet: Pairs
-    cap: VectorChoice | None = None
-    radial: VectorChoice | None = None
+    cap: whole_vector.VectorChoice | None = None
+    radial: whole_vector.VectorChoice | None = None
     near_optimal: tuple[int, int] | None = None
     selected: error_map.SelectionSolution | None = None
 
@@ -161,7 +154,7 @@ class PerGroupSolution(PairSolution):
         return "" if is_count else self.facet.value_column
 
     @property
-    def scaled(self) -> VectorChoice | SelectedVector | None:
+    def scaled(self) -> whole_vector.VectorChoice | SelectedVector | None:
         """Return the better of cap and radial clip, or None if no bound on whole vectors was found."""
         if self.selected is not None:
             return self.selected.vector
@@ -201,7 +194,7 @@ class PerGroupSolution(PairSolution):
             return None if groups is None else np.sqrt(groups.mean_squares)
         if (best := self.scaled) is None:
             return None
-        kept_amounts = keep_amounts(self.problem, best.rule, best.max_norm)
+        kept_amounts = whole_vector.keep_amounts(self.problem, best.rule, best.max_norm)
         missing = self.problem.per_group(self.problem.amounts - kept_amounts)
         return np.hypot(missing, float(self.parameters.norm_noise(best.max_norm)))
 
@@ -222,8 +215,8 @@ class PerGroupSolution(PairSolution):
         points = CURVE_POINTS // 3 if problem.pairs.num_pairs > LARGE else CURVE_POINTS
         norms = np.unique(np.r_[np.geomspace(min(centres) / 30.0, max(centres) * 30.0, points), best_norms])
         cap, radial = (
-            np.array([vector_error(problem, rule, float(t)) for t in norms])
-            for rule in (VectorRule.CAP, VectorRule.RADIAL)
+            np.array([whole_vector.vector_error(problem, rule, float(t)) for t in norms])
+            for rule in (whole_vector.VectorRule.CAP, whole_vector.VectorRule.RADIAL)
         )
         return NormCurves(norms, cap, radial)
 
@@ -360,7 +353,8 @@ def solve(
     progress(0.7)
     if selection is None and statistic.is_non_negative:
         tolerance = 1e-2 if num_pairs > LARGE else 1e-3
-        cap, radial = best_cap(problem, tolerance=tolerance, should_stop=should_stop), best_radial(problem)
+        cap = whole_vector.best_cap(problem, tolerance=tolerance, should_stop=should_stop)
+        radial = whole_vector.best_radial(problem)
     if statistic.is_non_negative and num_pairs <= MAX_PAIRS and not should_stop():
         tuner = evaluate(*pick_as_tuner(problem, None if selection is None else selection.keep_probability))
     if parameters.own_groups is not None and parameters.own_amount is not None:

@@ -131,48 +131,38 @@ def write_headline(solution: AnySolution) -> str:
 
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: the pair and its error, the released private groups, and the bound on whole vectors."""
-    parameters, pair = solution.parameters, solution.pair
+    parameters, pair, choice = solution.parameters, solution.pair, solution.choice
     objective_help = f"The {OBJECTIVES[parameters.objective]}."
-    counts_users = parameters.statistic is Statistic.USERS
-    pair_text, copied = "none" if solution.choice.is_settled else "none found", ""
+    error_text = format_error(parameters, solution.pair_error)
+    pair_label, pair_text, copied, pair_help = (
+        "Best pair",
+        "none" if choice.is_settled else "none found",
+        "",
+        "",
+    )
+    error_label, comparison = "Error of publishing nothing", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
-        copied = f"{pair.max_groups}" if counts_users else f"{pair.max_groups}, {pair.max_amount:.12g}"
-    error_text = format_error(parameters, solution.pair_error)
+        pair_label, copied = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
+        if parameters.statistic is Statistic.USERS:
+            pair_label, copied = "Best bound", f"{pair.max_groups}"
+        pair_help = "Upper bounds on groups per user, and on what a user adds to a group."
+        error_label = "Error of the pair"
+        comparison = f"({wording.change(solution.pair_error, choice.error_of_nothing)} than no release)"
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=copied),
             Number("Error, about", error_text, "", objective_help),
         )
-    pair_label, pair_help = "Best pair", ""
-    error_label, comparison = "Error of publishing nothing", ""
-    if pair is not None:
-        pair_label = "Best bound" if counts_users else "Best pair of bounds"
-        pair_help = "Upper bounds on groups per user, and on what a user adds to a group."
-        error_label = "Error of the pair"
-        comparison = (
-            f"({wording.change(solution.pair_error, solution.choice.error_of_nothing)} than no release)"
-        )
+    error, text = solution.pair_error, error_text
     entries = [
         Number(pair_label, pair_text, "", pair_help, clipboard_text=copied),
-        Number(
-            error_label,
-            error_text,
-            comparison,
-            objective_help,
-            value=solution.pair_error,
-            clipboard_text=error_text,
-        ),
+        Number(error_label, text, comparison, objective_help, value=error, clipboard_text=text),
     ]
     selected = solution.selected
     if selected is not None and selected.pair is not None:
-        entries.append(
-            Number(
-                "Groups released",
-                wording.number(selected.pair.expected_groups),
-                f"of {solution.num_groups:,}, on average with the pair",
-            )
-        )
+        note = f"of {solution.num_groups:,}, on average with the pair"
+        entries.append(Number("Groups released", wording.number(selected.pair.expected_groups), note))
     if (scaled := solution.scaled) is not None:
         name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
         note = f"{wording.change(scaled.error, solution.pair_error)} than the pair"

@@ -45,20 +45,20 @@ from dpcore.quantile.rows import WeightKind
 FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
 FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
 AT_ONCE_SECONDS, FIRST_VISIT_SECONDS = 0.03, 0.4
-"""What is done so soon is shown at once, without a first answer before it. Where nothing is shown yet, it may take
-longer than after a slider has moved."""
+"""Seconds that a page waits for the exact answer before it shows a first one: after a slider has moved, and where
+nothing is shown yet."""
 AT_ONCE_ROWS = 500
-"""Up to so many rows a search ends so soon: 6 ms of processor time for 30 rows, 17 for 300, 160 for the shop purchases.
-Of more rows it is not waited for where a first answer can be computed."""
-KEPT, KEPT_ROWS = 8, 20_000
-"""Answers that are kept, of so many rows at most: 80 bytes a row."""
+"""Rows up to which a search ends that soon: it takes 6 ms of processor time for 30 rows, 17 for 300, 160 for the shop
+purchases. With more rows a first answer is shown without a wait, if there can be one."""
+MAX_KEPT_ANSWERS, MAX_KEPT_ROWS = 8, 20_000
+"""Number of answers that are kept, and the most rows of a kept one; each row takes 80 bytes."""
 KEPT_CHOICES = 64
-"""Searches whose best bounds are kept; each holds a few hundred numbers."""
+"""Number of searches whose best bounds are kept; each holds a few hundred numbers."""
 DOING_AT = {
     Stage.FIRST: "A first answer, from fewer bounds and subsamples. The exact one follows",
     Stage.EARLIER: "The answer for the settings before. The new one follows",
 }
-"""What is said beside an answer that stands in for the exact one."""
+"""Texts beside an answer that stands in for the exact one."""
 
 
 NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
@@ -87,8 +87,8 @@ def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices
     """Return the best bounds of a first answer, from fewer bounds if there are many rows, and from few caps."""
     rows = few.values.values.size
     points, caps = (
-        min(max(FIRST_CELLS // (2 * rows * times), 3), most)
-        for times, most in ((1, SEARCH_POINTS), (few.rows.draws.count, FIRST_CAPS))
+        min(max(FIRST_CELLS // (2 * rows * times), 3), limit)
+        for times, limit in ((1, SEARCH_POINTS), (few.rows.draws.count, FIRST_CAPS))
     )
     return Choices(
         optimal_bound.best_bound(few, WeightKind.SMOOTH, points, quantiles=quantiles),
@@ -106,13 +106,13 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
     choices = Search(
         "choices",
         parameters.without(*NOT_SEARCHED),
-        lambda tell, stop: core.search(problem, parameters.levels, tell, stop),
+        lambda progress, should_stop: core.search(problem, parameters.levels, progress, should_stop),
         "",
         is_complete=lambda choices: not choices.is_cancelled,
         kept=KEPT_CHOICES,
     )
 
-    def compute(choices: Choices, tell: Progress, stop: ShouldStop) -> QuantileSolution:
+    def compute(choices: Choices, progress: Progress, should_stop: ShouldStop) -> QuantileSolution:
         return core.compute(parameters, problem, choices)
 
     def compute_first(choices: Choices | None) -> QuantileSolution:
@@ -127,14 +127,14 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
         before=choices,
         first=None if few is None else compute_first,
         is_complete=lambda solution: not solution.choices.is_cancelled,
-        kept=KEPT if rows <= KEPT_ROWS else 0,
+        kept=MAX_KEPT_ANSWERS if rows <= MAX_KEPT_ROWS else 0,
         seconds=FIRST_VISIT_SECONDS,
         soon=AT_ONCE_SECONDS if few is None or rows <= AT_ONCE_ROWS else 0.0,
         light=True,
         doing_at=DOING_AT,
     )
-    found: Found = yield search
-    return found
+    result: Found = yield search
+    return result
 
 
 MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
@@ -154,7 +154,7 @@ def _show_density(solution: QuantileSolution, data: Dataset) -> Parts:
     limits = yield _choose_values(
         solution, "where", lambda limits: plots.plot_density(solution, data, limits)
     )
-    outside = 1.0 - min(float(one.cdf(limits[1]) - one.cdf(limits[0])) for one in solution.outputs)
+    outside = 1.0 - min(float(output.cdf(limits[1]) - output.cdf(limits[0])) for output in solution.outputs)
     if outside > 0.05:
         share = wording.percent(outside)
         yield Note(f"{share} of the answers fall outside the values shown: widen them under *Values shown*.")
@@ -176,15 +176,15 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
         "paper)."
     )
     yield words.describe_base(solution)
-    way = yield Choice("poorer", "Make ν poorer", {way: way.value for way in Poorer})
-    yield words.describe_poorer_bases(solution, way)
-    steps, bases = core.poorer_bases(parameters, way)
+    change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in Poorer})
+    yield words.describe_poorer_bases(solution, change)
+    steps, bases = core.poorer_bases(parameters, change)
     weighting, bound = solution.weight_kind, solution.bound
     errors = yield Search(
         "poorer_job",
-        (parameters.without(*NOT_SEARCHED), weighting, bound, way),
-        lambda tell, stop: optimal_bound.base_errors(
-            solution.problem, bases, weighting, bound, tell, stop, quantiles=parameters.levels
+        (parameters.without(*NOT_SEARCHED), weighting, bound, change),
+        lambda progress, should_stop: optimal_bound.base_errors(
+            solution.problem, bases, weighting, bound, progress, should_stop, quantiles=parameters.levels
         ),
         "Trying poorer bases",
         seconds=0.0,
@@ -194,7 +194,7 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
         return
     if np.isnan(errors).any():
         yield Note("Stopped early. The figure shows what had been computed.")
-    yield plots.plot_poorer(solution, way, steps, errors, data)
+    yield plots.plot_poorer(solution, change, steps, errors, data)
     yield Label()
 
 
@@ -226,10 +226,10 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
     simulation = yield Search(
         "draws_job",
         (answer.parameters, exact.bound, draws),
-        lambda tell, stop: (
+        lambda progress, should_stop: (
             exact,
             draws,
-            several.sample_answers(exact.outputs, draws, progress=tell, should_stop=stop),
+            several.sample_answers(exact.outputs, draws, progress=progress, should_stop=should_stop),
         ),
         "Drawing answers",
         "Draw answers",

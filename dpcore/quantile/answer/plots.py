@@ -154,7 +154,7 @@ def _build_value_axis(limits: tuple[float, float]) -> Axis:
 
 def _fit_from_zero(series: Sequence[Curve | Points]) -> tuple[float, float]:
     """Return the limits from 0 to a little above the highest of what is plotted."""
-    return 0.0, 1.05 * max(float(np.max(one.y)) for one in series) or 1.0
+    return 0.0, 1.05 * max(float(np.max(item.y)) for item in series) or 1.0
 
 
 def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> FloatArray:

@@ -25,10 +25,10 @@ GOOD_ENOUGH = 1.05
 """Near-optimal bounds have at most this many times the least error."""
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
 SHIFTS = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
-# The distance in rank around the quantiles up to which the density is shown at first.
 WINDOW = 0.15
-# A browser's slider holds whole numbers up to 2^53 exactly; values beyond are not shown.
+"""Distance in rank around the quantiles within which the density is shown at first."""
 FARTHEST = 1e15
+"""Largest magnitude of a shown value: a browser's slider holds whole numbers exactly up to 2^53."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,12 @@ def search(
     """Return the best bound of both kinds."""
 
     def find(weighting: WeightKind, begin: float) -> QuantileChoice:
-        def tell(share: float) -> None:
+        def report_share(share: float) -> None:
             progress(begin + share / 2.0)
 
-        return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, tell, should_stop, quantiles)
+        return optimal_bound.best_bound(
+            problem, weighting, SEARCH_POINTS, report_share, should_stop, quantiles
+        )
 
     return Choices(find(WeightKind.SMOOTH, 0.0), find(WeightKind.CAP, 0.5))
 

@@ -268,7 +268,7 @@ def describe_samples(solution: QuantileSolution, answers: FloatArray) -> tuple[s
 
 
 RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
-"""Where answers can fall, of bases that end somewhere."""
+"""Names of the range of answers, for the bases that have one."""
 
 
 def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
@@ -355,11 +355,11 @@ def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | No
         "quantiles": p.levels,
         "neighbours": p.neighbours,
     }
-    other = WeightKind.CAP if solution.weight_kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    other_kind = WeightKind.CAP if solution.weight_kind is WeightKind.SMOOTH else WeightKind.SMOOTH
     is_bounded = p.weighting is not Weighting.NONE
     bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
         (solution.weight_kind, solution.bound if is_bounded else choices.get(solution.weight_kind).bound, {}),
-        (other, choices.get(other).bound, {}),
+        (other_kind, choices.get(other_kind).bound, {}),
     ]
     if p.own_bound is not None:
         bounds.append((solution.weight_kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))

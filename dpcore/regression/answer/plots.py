@@ -31,14 +31,8 @@ MAX_LETTERS = 28
 """Of a feature's name that stands beside its row."""
 GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
 OURS = "Best weights"
-ERROR_KEYS = {
-    ErrorTarget.COEFFICIENTS: "regression-errors",
-    ErrorTarget.PREDICTIONS: "regression-errors-predictions",
-}
-CAP_KEYS = {
-    ErrorTarget.COEFFICIENTS: "regression-caps",
-    ErrorTarget.PREDICTIONS: "regression-predictions",
-}
+ERROR_KEYS = dict(zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True))
+CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
 """Keys of the main figure, and of that against the cap, by the error that they show."""
 SWEEPS = {
     "epsilon": ("Error against ε", Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS)))),
@@ -75,10 +69,16 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         ]
     limits = fit_limits(errors, np.concatenate([np.asarray(part.y) for part in points]) if points else None)
     is_ours = np.array([method is ours for method in methods])
-    look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
+    bar_look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
     bars = [
         Bars(
-            name, labels[i], errors[i], style, opacity=opacity, hover=(("times the best", ratios[i]),), **look
+            name,
+            labels[i],
+            errors[i],
+            style,
+            opacity=opacity,
+            hover=(("times the best", ratios[i]),),
+            **bar_look,
         )
         for name, i, style, opacity in (
             (OURS, is_ours, Style.SMOOTH, 1.0),
@@ -116,10 +116,12 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
     x, error = caps.caps.astype(np.float64), np.sqrt(total)
-    before, noise_error = (np.sqrt(np.maximum(total - noise, 0.0)), np.sqrt(noise))
+    error_before_noise, noise_error = (np.sqrt(np.maximum(total - noise, 0.0)), np.sqrt(noise))
     best_error, last_error = float(error[best]), float(error[-1])
     limits = 1.0, max(float(x[-1]), 2.0)
-    error_limits = fit_limits(np.append(error, ours), np.concatenate([error, before, noise_error]))
+    error_limits = fit_limits(
+        np.append(error, ours), np.concatenate([error, error_before_noise, noise_error])
+    )
     return Plot(
         CAP_KEYS[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
@@ -130,7 +132,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         build_error_axis(solution.unit, target, error_limits),
         (
             Curve("Bounded rows, total", x, error, Style.CAP),
-            Curve(f"Bounded rows, {name}", x, before, Style.SAMPLING, color_style=Style.CAP),
+            Curve(f"Bounded rows, {name}", x, error_before_noise, Style.SAMPLING, color_style=Style.CAP),
             Curve("Bounded rows, privacy noise", x, noise_error, Style.PRIVACY, color_style=Style.CAP),
             Curve(f"{OURS} (no bound)", limits, (ours, ours), Style.SMOOTH),
             Mark("Best bound", float(x[best]), best_error, Style.CAP),
@@ -140,7 +142,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         {
             "cap": caps.caps,
             "cap_error": error,
-            "cap_sampling_error" if is_coefficients else "cap_fit_error": before,
+            "cap_sampling_error" if is_coefficients else "cap_fit_error": error_before_noise,
             "cap_privacy_noise": noise_error,
             "ours_error": np.full(x.size, ours),
             "draws_without_estimate": caps.rank_deficient,
@@ -161,10 +163,10 @@ def plot_sweep(sweep: Sweep, name: str, solution: RegressionSolution) -> Plot:
         column = f"{method}_{target.value}"
         columns |= {column: np.sqrt(sweep.columns[column]), f"{column}_squared": sweep.columns[column]}
     columns["best_cap"] = sweep.columns["best_cap"]
-    shown = solution.target.value
-    ratios = columns[f"best_cap_{shown}"] / columns[f"ours_{shown}"]
+    target_name = solution.target.value
+    ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
-        Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{shown}"], style, symbol=symbol)
+        Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
         for method, label, style, symbol in study.METHODS
     ]
     (title, axis), is_of_data = SWEEPS[name], name == "epsilon"
@@ -267,15 +269,11 @@ def tabulate_directions(weights: UserWeights, names: Sequence[str]) -> dict[str,
     ]
     labels.append(f"{lows[-1]:,} or more" if largest_size > lows[-1] else f"{lows[-1]:,}")
     totals = np.maximum(weights.weights.sum(axis=0), np.finfo(float).tiny)
-    by_class = pd.DataFrame(weights.weights / totals).groupby(
-        np.searchsorted(lows, weights.sizes, side="right") - 1
-    )
+    size_classes = pd.Series(pd.cut(weights.sizes, [*lows, np.inf], right=False, labels=labels))
+    by_class = pd.DataFrame(weights.weights / totals).groupby(size_classes, observed=True)
     shares = by_class.sum()
-    return {
-        "rows_of_user": [labels[size_class] for size_class in shares.index],
-        "users": by_class.size().to_numpy(),
-        **dict(zip(names, shares.to_numpy().T, strict=True)),
-    }
+    columns = dict(zip(names, shares.to_numpy().T, strict=True))
+    return {"rows_of_user": list(shares.index), "users": by_class.size().to_numpy(), **columns}
 
 
 def plot_directions(solution: RegressionSolution, method: str) -> Plot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -162,8 +163,8 @@ def get_table(data: Dataset) -> LabelledRows:
 def count_clipped(data: Dataset, parameters: RegressionParameters) -> OutsideCounts:
     """Count the labels outside [L, U]."""
     labels = get_table(data).labels
-    below, above = (labels < parameters.lower, labels > parameters.upper)
-    return OutsideCounts(int(below.sum()), int(above.sum()), labels.size, "label")
+    num_below, num_above = (int(np.sum(labels < parameters.lower)), int(np.sum(labels > parameters.upper)))
+    return OutsideCounts(num_below, num_above, labels.size, "label")
 
 
 def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
@@ -227,44 +228,39 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
     ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
     labels = parameters.clipped(get_table(data))
-    weights: Found = yield Search(
+    search = functools.partial(
+        Search, doing="The answer is being computed", seconds=SOON_SECONDS, soon=SOON_SECONDS, light=True
+    )
+    weights: Found = yield search(
         "solve",
         parameters,
         lambda tell, stop: working_set.solve(
             problem, progress=tell, should_stop=stop, on_first=lambda first: tell(None, first)
         ),
-        "The answer is being computed",
         is_complete=lambda estimate: estimate.certificate.proves(PROVED),
-        settings=(parameters, problem),
+        settings=(parameters, problem, ends),
         kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
-        seconds=SOON_SECONDS,
-        soon=SOON_SECONDS,
         doing_at=DOING_AT,
-        light=True,
     )
-    caps: Found = yield Search(
+    caps: Found = yield search(
         "caps",
         ends,
         lambda tell, stop: sample_limiting.try_caps(
             problem, labels, num_draws, progress=tell, should_stop=stop
         ),
-        "The answer is being computed",
         is_complete=lambda draws: draws.num_draws == num_draws,
         settings=ends,
         kept=KEPT,
-        seconds=SOON_SECONDS / 2.0,
-        soon=SOON_SECONDS / 2.0,
         doing_at=DOING_AT | {Stage.FIRST: "First answer: bounds are still being tried"},
-        light=True,
     )
     if weights.value is None:
         return weights
-    answered, answered_problem = weights.settings
-    is_searching_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
-    stage = Stage.FIRST if is_searching_caps else weights.stage
-    is_of_caps = caps.value is not None and caps.settings == (answered.lower, answered.upper)
-    draws = caps.value if is_of_caps else sample_limiting.NO_DRAWS
-    solution = yield Cached(compute, (data, answered, answered_problem, weights.value, draws, stage), kept=3)
+    is_trying_caps = weights.stage is Stage.FINAL and caps.stage is not Stage.FINAL
+    stage = Stage.FIRST if is_trying_caps else weights.stage
+    answered_parameters, answered_problem, answered_ends = weights.settings
+    draws = caps.value if caps.settings == answered_ends else sample_limiting.NO_DRAWS
+    results = (answered_parameters, answered_problem, weights.value, draws, stage)
+    solution = yield Cached(compute, (data, *results), kept=3)
     return Found(solution, stage)
 
 
@@ -292,8 +288,8 @@ def compute(
         methods["best bound"] = Method("Best bound", note, *caps.list_errors(caps.best))
     methods["no bound"] = describe("No bound", "ordinary least squares on all rows", no_cap)
     if caps is not None:
-        lost, kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
-        note = f"{lost} of {lost + kept} draws had dependent rows" if lost else "a bound of 1"
+        num_lost, num_kept = int(caps.rank_deficient[0]), int(caps.num_used[0])
+        note = f"{num_lost} of {num_lost + num_kept} draws had dependent rows" if num_lost else "a bound of 1"
         methods["one row"] = Method("One row per user", note, *caps.list_errors(0))
     try:
         averages = sample_limiting.estimate_on_averages(problem)

@@ -139,12 +139,11 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
         f"there weighs {wording.number(largest_plain, 2)} times as much as anybody here.",
         "Who sets the noise": f"{_count_share(at_limit, solution.problem.num_users)} "
         f"{wording.agreeing(at_limit, 'has', 'share')} the largest weight; "
-        f"{wording.percent(estimate.non_zero / estimate.matrix.size)} of the weights are not 0.",
+        f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
         noise_error.NAME: "errors of the model are taken as independent, those of one user, too. If a share "
         f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is "
         f"{wording.number(effect)} times as large and the standard error {wording.number(error)} instead of "
-        f"{wording.number(math.sqrt(estimate.variance))}; for users with s rows of equal weight the factor is "
-        "1 + (s − 1)ρ.",
+        f"{wording.number(math.sqrt(estimate.variance))}.",
     }
     if caps is not None:
         deficient = caps.caps[caps.rank_deficient > 0]

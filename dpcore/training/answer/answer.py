@@ -12,29 +12,14 @@ from dpcore.common import wording
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, adaptive_bound
+from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.sections import list_sections
 from dpcore.training.answer.solution import TrainingSolution, solve
 from dpcore.training.answer.words import write_methods
 from dpcore.training.files import write_table
-from dpcore.training.mechanism import (
-    AGREEMENT_TO_FORGET,
-    AGREEMENT_TO_GROW,
-    FADE,
-    GROWTH,
-    HINGE_WIDTH,
-    MAX_GROWTH,
-    MOMENTUM,
-    NOISE_NORM,
-    SETTLED_SHARE,
-    STABLE_SHARE,
-    LossKind,
-    Mechanism,
-    Pace,
-    apply_rule,
-    compute_faded_variance,
-)
+from dpcore.training.mechanism import LossKind, Mechanism, Pace, apply_rule, compute_faded_variance
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
 from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import FILE, TrainingData, describe_label_rule
@@ -42,10 +27,16 @@ from dpcore.training.training_data import FILE, TrainingData, describe_label_rul
 SLOPES = {
     LossKind.LOGISTIC: "-1 / (1 + np.exp(np.minimum(margin, 700.0)))",
     LossKind.SQUARED: "margin - 1.0",
-    LossKind.HINGE: f"np.clip((margin - 1.0) / {HINGE_WIDTH!r}, -1.0, 0.0)",
+    LossKind.HINGE: f"np.clip((margin - 1.0) / {descent_rule.HINGE_WIDTH!r}, -1.0, 0.0)",
 }
 
 
+BOUNDS_BY = {
+    Method.FOLLOWED: "followed",
+    Method.CLIPPED_SUM: "sums",
+    Method.CAP: "cap",
+    Method.SMOOTH: "weights",
+}
 FORM_NAMES = {
     Method.FOLLOWED: "Clipped sums, bound follows",
     Method.CLIPPED_SUM: "Clipped sums, h = {}",
@@ -110,18 +101,12 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     }
     if solution.parameters.source is DataSource.SAMPLE:
         settings |= {"file": f"sample_data/{FILE}", "layout": None}  # which knows its name alone
-    return build_forms(
-        mechanism.epsilon,
-        settings,
-        [
-            (
-                FORM_NAMES[cell.method].format(wording.number(cell.reach)),
-                Quantity.CLASSIFIER,
-                {"threshold": cell.bound, "training": _set_noise(training_without_noise, mechanism, cell)},
-            )
-            for cell in cells
-        ],
-    )
+    forms = []
+    for cell in cells:
+        training = _set_noise(training_without_noise, mechanism, cell)
+        name = FORM_NAMES[cell.method].format(wording.number(cell.reach))
+        forms.append((name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
+    return build_forms(mechanism.epsilon, settings, forms)
 
 
 def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training:
@@ -132,25 +117,22 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_noise = account.plan_rule_noise(mechanism, bound_follows)
     rule = Rule(
-        bounds_by={
-            Method.FOLLOWED: "followed",
-            Method.CLIPPED_SUM: "sums",
-            Method.CAP: "cap",
-            Method.SMOOTH: "weights",
-        }[cell.method],
+        bounds_by=BOUNDS_BY[cell.method],
         clip=cell.clip,
         unit_noise=rule_noise.unit_noise,
         count_noise=rule_noise.count,
         number_noise=rule_noise.number,
-        momentum=MOMENTUM,
-        travel=(1.0 - MOMENTUM) * NOISE_NORM / mechanism.steps,
-        longest=STABLE_SHARE / mechanism.loss.smoothness * (1.0 if bound_follows else min(cell.reach, 1.0)),
-        settled=math.floor(SETTLED_SHARE * mechanism.steps),
-        fade=FADE,
-        agreeing=AGREEMENT_TO_GROW * compute_faded_variance(rule_noise.gradient),
-        moving=AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
-        growth=GROWTH,
-        most_growth=MAX_GROWTH,
+        momentum=descent_rule.MOMENTUM,
+        travel=(1.0 - descent_rule.MOMENTUM) * descent_rule.NOISE_NORM / mechanism.steps,
+        longest=descent_rule.STABLE_SHARE
+        / mechanism.loss.smoothness
+        * (1.0 if bound_follows else min(cell.reach, 1.0)),
+        settled=math.floor(descent_rule.SETTLED_SHARE * mechanism.steps),
+        fade=descent_rule.FADE,
+        agreeing=descent_rule.AGREEMENT_TO_GROW * compute_faded_variance(rule_noise.gradient),
+        moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
+        growth=descent_rule.GROWTH,
+        most_growth=descent_rule.MAX_GROWTH,
         start=adaptive_bound.START_DIVISOR,
         clipped=adaptive_bound.CLIPPED_USERS,
         turn=adaptive_bound.BOUND_RATE,
@@ -158,12 +140,7 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         ends=adaptive_bound.BOUND_RANGE,
     )
     return replace(
-        training,
-        steps=mechanism.steps,
-        first=1,
-        gradient_noise=rule_noise.gradient,
-        sampled=1.0,
-        rule=rule,
+        training, steps=mechanism.steps, first=1, gradient_noise=rule_noise.gradient, sampled=1.0, rule=rule
     )
 
 

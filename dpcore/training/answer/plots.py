@@ -9,19 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import (
-    Axis,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Plot,
-    Points,
-    Style,
-    linear_axis,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer import Axis, Column, Curve, Item, Level, Plot, Points, Style
+from dpcore.answer.plot import linear_axis, names_axis, share_axis
 from dpcore.common import wording
 from dpcore.training.account import Method
 from dpcore.training.answer.solution import TrainingSolution
@@ -34,13 +23,6 @@ METHOD_STYLES = {
     Method.CAP: Style.CAP,
     Method.CLIPPED_SUM: Style.CUSTOMARY,
     Method.OUTPUT: Style.PRIVACY,
-}
-METHOD_NAMES = {
-    Method.FOLLOWED: "Clipped sum, bound follows",
-    Method.SMOOTH: "Smooth weights",
-    Method.CAP: "Cap, random rows",
-    Method.CLIPPED_SUM: "Clipped sum",
-    Method.OUTPUT: "Output perturbation",
 }
 TITLES = {Measure.LOSS: "Loss", Measure.ACCURACY: "Rows told right"}
 
@@ -96,7 +78,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
         items.append(Points(beyond_name, labels, edge, Style.ENTERED, symbol=symbol, size=12))
     items += [Level("No privacy", without_privacy, dash="dot"), Level("Guessing", guessing, dash="dash")]
     means_text = ", ".join(
-        f"{METHOD_NAMES[method].lower()} {wording.number(float(mean))}"
+        f"{method.label.lower()} {wording.number(float(mean))}"
         for method, mean in zip(methods, means, strict=True)
         if math.isfinite(mean)
     )
@@ -124,7 +106,7 @@ def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) 
 
 def _label_method(method: Method, reach: float) -> str:
     """Label a method on the axis with the best of its bounds."""
-    lines = textwrap.wrap(METHOD_NAMES[method], 12)
+    lines = textwrap.wrap(method.label, 12)
     if method is not Method.FOLLOWED and math.isfinite(reach):
         lines.append(f"h = {wording.entered(reach)}")
     return "<br>".join(lines)
@@ -159,6 +141,12 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     limits = min(low, float(visible_means.min())), max(high, float(visible_means.max()))
     largest_weight, reaches = solution.largest_weight, solution.reaches
     methods = np.array([cell.method.value for cell in cells])
+    references = {
+        "without_privacy": without_privacy,
+        "guessing": guessing,
+        "without_noise": without_noise,
+        "without_noise_and_clipping": unclipped,
+    }
     columns: dict[str, npt.ArrayLike] = {
         "method": methods,
         "bound": reaches,
@@ -166,15 +154,12 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         "half_width_95": summary.half_width,
         "half_width_95_users": summary.users_half_width,
         "runs": summary.runs.astype(np.float64),
-        f"{name}_without_privacy": np.full(len(cells), without_privacy),
-        f"{name}_guessing": np.full(len(cells), guessing),
-        f"{name}_without_noise": np.full(len(cells), without_noise),
-        f"{name}_without_noise_and_clipping": np.full(len(cells), unclipped),
+        **{f"{name}_{key}": np.full(len(cells), value) for key, value in references.items()},
         "largest_user_weight": largest_weight,
     }
-    followed_cells = solution.table.find_cells(Method.FOLLOWED)
-    followed_mean, half_width = (
-        float(values[followed_cells[0]]) for values in (summary.mean, summary.half_width)
+    adaptive_cells = solution.table.find_cells(Method.FOLLOWED)
+    adaptive_mean, half_width = (
+        float(values[adaptive_cells[0]]) for values in (summary.mean, summary.half_width)
     )
 
     def across(curve_name: str, value: float, style: Style, **options: Any) -> Curve:
@@ -182,11 +167,11 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
 
     items: list[Item] = [
         across(
-            METHOD_NAMES[Method.FOLLOWED],
-            followed_mean,
+            Method.FOLLOWED.label,
+            adaptive_mean,
             METHOD_STYLES[Method.FOLLOWED],
-            low=(followed_mean - half_width,) * 2,
-            high=(followed_mean + half_width,) * 2,
+            low=(adaptive_mean - half_width,) * 2,
+            high=(adaptive_mean + half_width,) * 2,
             # In the colour of clipped sums, which it is, but for its dashes.
             dash="solid",
             width=3.0,
@@ -201,7 +186,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
             means, half_widths = summary.mean[rows], summary.half_width[rows]
             items.append(
                 Curve(
-                    METHOD_NAMES[method],
+                    method.label,
                     reaches[rows],
                     means,
                     METHOD_STYLES[method],
@@ -242,7 +227,7 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     return Plot(
         f"training-{name}",
         f"{TITLES[measure]} against the bound",
-        f"{TITLES[measure]} on users held out is {wording.number(followed_mean)} by clipped sums whose bound "
+        f"{TITLES[measure]} on users held out is {wording.number(adaptive_mean)} by clipped sums whose bound "
         "follows the "
         f"users; {wording.number(without_privacy)} without privacy, {wording.number(guessing)} guessing. "
         "Beneath, the heaviest "
@@ -276,9 +261,9 @@ def plot_sides(solution: TrainingSolution) -> Plot:
         column = Column(f"loss_{name.replace(', ', '_').replace(' ', '_')}", loss)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curves.append(Curve(f"Mean over {name}", bounds, column, style, dash=dash, width=width))
-    followed_cell = solution.table.find_cells(Method.FOLLOWED)[0]
+    adaptive_cell = solution.table.find_cells(Method.FOLLOWED)[0]
     rows, users = (
-        wording.number(float(solution.summarise(Measure.LOSS, unit).mean[followed_cell]))
+        wording.number(float(solution.summarise(Measure.LOSS, unit).mean[adaptive_cell]))
         for unit in ScoreUnit
     )
     ends = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])

@@ -25,13 +25,7 @@ from dpcore.common import wording
 from dpcore.training import bassily
 from dpcore.training.account import Method
 from dpcore.training.answer import plots, words
-from dpcore.training.answer.plots import METHOD_NAMES
-from dpcore.training.answer.solution import (
-    TrainingSolution,
-    build_solution,
-    complete_runs,
-    scale_rows,
-)
+from dpcore.training.answer.solution import TrainingSolution, build_solution, complete_runs, scale_rows
 from dpcore.training.bassily import PaperTable, Reading, StepSize
 from dpcore.training.experiment import MAX_RUNS, Experiment, Side
 from dpcore.training.parameters import TrainingParameters
@@ -103,7 +97,7 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     cells = solution.table.experiment.cells
     losses = solution.summarise(Measure.LOSS, ScoreUnit.ROWS)
     return {
-        "Method": [METHOD_NAMES[cell.method] for cell in cells],
+        "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
         "W": 100.0 * solution.largest_weight,
         "Runs": losses.runs,
@@ -142,10 +136,7 @@ def show_theory(answer: Answer, data: TrainingData) -> Parts:
     """Show the bounds that theory calls for, beside the measured one."""
     solution: TrainingSolution = answer.solution
     theories = {
-        "Constants computed": (
-            solution.calibrated_bound,
-            "from features and the descent's own constants",
-        ),
+        "Constants computed": (solution.calibrated_bound, "from features and the descent's own constants"),
         "Theorem 4, constant 1": (solution.theorem_bound, "log d log n ε² / log⁴(m/δ)"),
     }
     columns = {
@@ -252,7 +243,7 @@ def tabulate_paper(table: PaperTable) -> dict[str, object]:
     finished = table.finished_cells.tolist()
     cells, last = table.cells, len(table.cells) - 1
     return {
-        "Method": ["No bound" if i == last else METHOD_NAMES[cells[i].method] for i in finished],
+        "Method": ["No bound" if i == last else cells[i].method.label for i in finished],
         "h": [cells[i].bound for i in finished],
         "Loss": table.mean[finished],
         "Standard error": table.standard_error[finished],

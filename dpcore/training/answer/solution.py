@@ -240,15 +240,15 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
     def compute_parts(epsilon: float) -> tuple[float, float]:
         return excess.calibrate_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
 
-    def best(epsilon: float) -> tuple[float, float]:
+    def find_best(epsilon: float) -> tuple[float, float]:
         sampling, noise = compute_parts(epsilon)
-        best_bound = weights.best_smooth(histogram, sampling / noise if noise > 0.0 else 0.0).bound
-        return best_bound, float(excess.predict_excess(histogram, np.array(best_bound), (sampling, noise)))
+        bound = weights.best_smooth(histogram, sampling / noise if noise > 0.0 else 0.0).bound
+        return bound, float(excess.predict_excess(histogram, np.array(bound), (sampling, noise)))
 
     return BoundComparison(
         "Best bound h (rows per user)",
         "Predicted excess of the loss",
-        best,
+        find_best,
         # Accounting for a share of the users in a step takes seconds for one ε: no table follows the slider then.
         None
         if mechanism.sampled < 1.0
@@ -294,9 +294,8 @@ def solve(data: TrainingData | None, parameters: TrainingParameters) -> Training
     if data is None:
         if parameters.source is DataSource.UPLOAD:
             raise refuse("no data were given, and the settings name a table of one's own")
-        data = (
-            load_sample() if parameters.source is DataSource.SAMPLE else generate_data(parameters.generator)
-        )
+        is_sample = parameters.source is DataSource.SAMPLE
+        data = load_sample() if is_sample else generate_data(parameters.generator)
     else:
         parameters = replace(parameters, source=DataSource.UPLOAD)
     runs = complete_runs(parameters.make_experiment(scale_rows(data, parameters.positive_above)))
@@ -308,33 +307,29 @@ def build_solution(
     data: TrainingData, parameters: TrainingParameters, runs: Runs, stage: Stage = Stage.FINAL
 ) -> TrainingSolution:
     """Build the solution from the finished runs."""
-    question = runs.table.experiment
-    train, mechanism = question.train, theory_mechanism(parameters)
-    best = decision.choose_answer(runs.table, runs.close_table, not data.dataset.is_private)
-    best_by_method = {method: decision.find_best(runs.table, method) for method in Method}
+    table, train, mechanism = runs.table, runs.table.experiment.train, theory_mechanism(parameters)
+    best = decision.choose_answer(table, runs.close_table, not data.dataset.is_private)
+    best_by_method = {method: decision.find_best(table, method) for method in Method}
+    verdict = None
     if best is not None:
-        best_by_method[question.cells[best.cell_index].method] = best
-    hessian = excess.compute_public_hessian(train, mechanism)
-    histogram = train.histogram
+        best_by_method[table.experiment.cells[best.cell_index].method] = best
+        verdict = decision.compare_with_guessing(table, runs.references, best.cell_index)
+    trade_offs = (
+        excess.calibrate_trade_off(excess.compute_public_hessian(train, mechanism), mechanism),
+        excess.compute_theorem_trade_off(train.histogram, train.num_features, mechanism),
+    )
+    calibrated, by_theorem = (excess.find_theory_bound(train.histogram, a) for a in trade_offs)
     return TrainingSolution(
         data=data,
         parameters=parameters,
-        table=runs.table,
+        table=table,
         references=runs.references,
         best=best,
-        best_by_method={
-            method: best_of_method
-            for method, best_of_method in best_by_method.items()
-            if best_of_method is not None
-        },
-        calibrated_bound=excess.find_theory_bound(histogram, excess.calibrate_trade_off(hessian, mechanism)),
-        theorem_bound=excess.find_theory_bound(
-            histogram, excess.compute_theorem_trade_off(histogram, train.num_features, mechanism)
-        ),
+        best_by_method={method: bound for method, bound in best_by_method.items() if bound is not None},
+        calibrated_bound=calibrated,
+        theorem_bound=by_theorem,
         stage=stage,
-        verdict=None
-        if best is None
-        else decision.compare_with_guessing(runs.table, runs.references, best.cell_index),
+        verdict=verdict,
         user_share=runs.user_share,
         close_table=runs.close_table,
     )

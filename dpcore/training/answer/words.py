@@ -11,7 +11,6 @@ from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.training import decision
 from dpcore.training.account import Cell, Method
-from dpcore.training.answer.plots import METHOD_NAMES
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
 from dpcore.training.files import ReleaseRecord
@@ -58,11 +57,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     return (
         *((bound,) if has_bound else ()),
         Number(
-            "Loss, users held out",
-            wording.number(loss),
-            uncertainty if has_bound else "",
-            loss_help,
-            loss,
+            "Loss, users held out", wording.number(loss), uncertainty if has_bound else "", loss_help, loss
         ),
         *(() if has_bound else (Number("95 % intervals", uncertainty),)),
         Number(
@@ -194,7 +189,7 @@ def _compare_method(solution: TrainingSolution, method: Method) -> str:
     cell_index = solution.best_by_method[method].cell_index
     reach = solution.get_cell(cell_index).reach
     bound_text = "" if method is Method.FOLLOWED else f", h = {wording.entered(reach)}"
-    text = f"{METHOD_NAMES[method]}{bound_text}: {wording.number(solution.average_loss(cell_index))}"
+    text = f"{method.label}{bound_text}: {wording.number(solution.average_loss(cell_index))}"
     difference, half_width = decision.compare_paired(solution.table, cell_index, solution.answer_index)
     if math.isnan(difference):
         return text
@@ -207,12 +202,12 @@ def describe_inputs(solution: TrainingSolution) -> str:
     """Describe the rows that the answer is computed from."""
     experiment = solution.table.experiment
     positive_share = float((experiment.train.signs > 0).mean())
+    train, test = (
+        f"{wording.counted(rows.num_users, 'user')} with {wording.counted(rows.num_rows, 'row')}"
+        for rows in (experiment.train, experiment.test)
+    )
     return (
-        f"{wording.plain(solution.data.dataset.source, 600)} "
-        f"{wording.counted(experiment.train.num_users, 'user')} with "
-        f"{wording.counted(experiment.train.num_rows, 'row')} to train on, "
-        f"{wording.counted(experiment.test.num_users, 'user')} with "
-        f"{wording.counted(experiment.test.num_rows, 'row')} held out, "
+        f"{wording.plain(solution.data.dataset.source, 600)} {train} to train on, {test} held out, "
         f"{wording.counted(experiment.train.num_features, 'feature')}, intercept included; "
         f"{wording.percent(positive_share)} of the labels are 1."
     )

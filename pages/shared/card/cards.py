@@ -366,7 +366,7 @@ MIMES = {
     "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
     "toml": "application/toml",
-    "py": "text/plain",
+    **dict.fromkeys(("py", "txt", "tex", "bib"), "text/plain"),
 }
 
 

@@ -28,7 +28,6 @@ from pages.shared.data import uploads
 from pages.shared.fields import fields
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
@@ -317,10 +316,6 @@ class TableUpload:
         self.entry.refuse(())
 
 
-STATE_HEIGHT = 56
-"""Height in pixels of the line that says how far the work is: with a button or without, the tabs below it stay."""
-
-
 def choose_data(
     upload: TableUpload,
     sources: Mapping[Any, Callable[[], Any]],
@@ -372,14 +367,3 @@ def show_upload(upload: TableUpload) -> Any | None:
             "does not carry uploaded data."
         )
     return entry
-
-
-def state_line(container: DeltaGenerator, question: Question) -> DeltaGenerator:
-    """Return a container for the line on the state of the work; a button in it does not change its height."""
-    return container.container(
-        horizontal=True,
-        vertical_alignment="center",
-        height=STATE_HEIGHT,
-        border=False,
-        key=f"{question.name}_state",
-    )

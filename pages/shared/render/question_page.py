@@ -24,7 +24,7 @@ from dpcore.report.script import Source
 from pages.shared.base import demo, keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.data import table_upload, uploads
+from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
 from pages.shared.report import report_content
@@ -233,8 +233,8 @@ class Renderer:
 
 
 OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
-PROGRESS_HEIGHT = 44
-"""In pixels: kept free for a line of progress, so that nothing moves when it comes and goes."""
+PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
+"""In pixels: kept free for a line of progress below the figure or the answer, so that nothing moves when it comes."""
 
 
 @dataclass(frozen=True)
@@ -419,7 +419,10 @@ class Page:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
                     self.draw_progress(state, runs)
         if runs and self.progress_below:
-            with table_upload.state_line(slots.bottom, self.question):
+            key = f"{self.question.name}_state"
+            with slots.bottom.container(
+                horizontal=True, vertical_alignment="center", height=STATE_HEIGHT, border=False, key=key
+            ):
                 self.draw_progress(state, runs)
         if state.value is None:
             return
@@ -442,8 +445,8 @@ class Page:
             draw_basis=lambda: None if behind is None else renderer.show(behind),
             draw_behind=self.draw_behind,
             key=f"{self.stem or self.question.name}_card",
-            formula=self.formula(answer),
             tabs_name="_".join(filter(None, (self.variant(answer), "tabs"))),
+            formula=self.formula(answer),
         )
         with slots.answer:
             if self.needs is not None and is_demonstration:

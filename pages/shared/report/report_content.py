@@ -101,11 +101,12 @@ WITHHELD = (
 )
 
 
-def show(methods: Methods | None) -> None:
-    """Show the sentences, a note on how they may be used, and the BibTeX entries of what they cite.
+def show(methods: Methods | None, stem: str) -> None:
+    """Show the sentences, a note on how they may be used, and files with them and with what they cite.
 
     Args:
         methods: The page's sentences; None if nothing was chosen yet.
+        stem: Start of the files' names.
     """
     st.markdown("**For your methods section**")
     if methods is None:
@@ -117,9 +118,15 @@ def show(methods: Methods | None) -> None:
         + (WITHHELD if methods.is_withheld else "")
     )
     cards.label(methods.shown_disclosure)
-    for title, text in (("As LaTeX", methods.latex), ("BibTeX of the works cited", methods.bibtex)):
-        with st.expander(title):
-            st.code(text, language="latex", wrap_lines=True)
+    # The box's own copy button is out of the keyboard's reach; files are not.
+    cards.file_buttons(
+        (
+            ("Sentences (text)", f"{stem}_methods.txt", lambda: methods.text),
+            ("Sentences (LaTeX)", f"{stem}_methods_latex.tex", lambda: methods.latex),
+            ("Works cited (BibTeX)", f"{stem}_cited.bib", lambda: methods.bibtex),
+        ),
+        methods.shown_disclosure,
+    )
 
 
 MEGABYTES = 1.3
@@ -188,7 +195,7 @@ def draw(
         return answer.choice()
 
     draw_whole_answer(stem, disclosure, build_report)
-    show(methods)
+    show(methods, stem)
     if files_heading:
         st.markdown(files_heading)
         choice_file: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", build_choice)

@@ -25,7 +25,7 @@ def ask(data: Dataset, ends: Mapping[str, str], noun: str = "value") -> bool:
     """Ask for the range of private values if nobody has entered one; return True if it asks.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
-    programs. A release may have emptied the fields: `stand_ins.explain_cleared` then says why.
+    programs. A release may have emptied the fields: `session.explain_cleared` then says why.
 
     Args:
         data: The data in use.

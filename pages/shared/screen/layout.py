@@ -140,7 +140,7 @@ def show(
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
         if touring is None and question.step:
             with strip_place:
-                strip.draw(question, run)
+                strip.draw(question, run, data)
         elif touring is not None:
             with bar:  # Last, as it goes by what was entered.
                 strip.draw_tour(question, touring)

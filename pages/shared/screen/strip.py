@@ -16,6 +16,7 @@ import streamlit as st
 from dpcore.answer.answer import Answer
 from dpcore.common import wording
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
+from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
@@ -106,9 +107,9 @@ class Step:
     is_pressed: bool = False
 
 
-def draw(question: Question, run: page_run.PageRun) -> None:
+def draw(question: Question, run: page_run.PageRun, data: Dataset) -> None:
     """Draw the strip; call it once the page has drawn its answer."""
-    shown_steps = list_steps(question, run)
+    shown_steps = list_steps(question, run, data)
     payload = {"steps": tuple(dataclasses.asdict(step) for step in shown_steps)}
     # Streamlit hands on what was pressed only if there is a callback.
     pressed = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=lambda: None).step
@@ -116,9 +117,9 @@ def draw(question: Question, run: page_run.PageRun) -> None:
         st.switch_page(catalogue.page(page).path)
 
 
-def list_steps(question: Question, run: page_run.PageRun) -> tuple[Step, ...]:
+def list_steps(question: Question, run: page_run.PageRun, data: Dataset) -> tuple[Step, ...]:
     """Return the steps as the page stands now."""
-    data, card = session.dataset(), run.shown_card
+    card = run.shown_card
     name = "invented" if run.invented else _shorten(data.name, LONGEST_NAME)
     bound = ""
     if card is not None and card.numbers:

@@ -63,9 +63,13 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     problem = TaskProblem(sizes, 200, 1.0)
     adapted, uniform = weights.allocate_by_power(problem, 0.5), weights.allocate_by_power(problem, 0.0)
     slices = bounds.slice_by_size(adapted, uniform, 3)
-    assert [(b.num_tasks, b.smallest, b.largest) for b in slices] == [(3, 1, 3), (2, 7, 9), (2, 50, 100)]
+    assert [(b.num_tasks, b.smallest_size, b.largest_size) for b in slices] == [
+        (3, 1, 3),
+        (2, 7, 9),
+        (2, 50, 100),
+    ]
     assert sum(b.bound for b in slices) == pytest.approx(adapted.total_bound)
-    assert sum(b.reference for b in slices) == pytest.approx(uniform.total_bound)
+    assert sum(b.reference_bound for b in slices) == pytest.approx(uniform.total_bound)
     assert sum(b.share for b in slices) == pytest.approx(1.0)
     # With mu = 1/2 all tasks have the same bound m / (n beta); uniform weights give sum(n) / (n beta n_i).
     for b, own in zip(slices, ([1, 3, 3], [7, 9], [50, 100]), strict=True):

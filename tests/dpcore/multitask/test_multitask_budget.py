@@ -40,16 +40,16 @@ def test_the_papers_budget_is_sufficient_and_smaller(target: problem.PrivacyTarg
     both = problem.compare_budgets(target)
     log_inverse = math.log(1.0 / target.delta)
     if target.epsilon > log_inverse:
-        assert both.sufficient is None
+        assert both.sufficient_budget is None
         assert both.weight_gain is None
         return
-    assert both.sufficient is not None
+    assert both.sufficient_budget is not None
     assert both.weight_gain is not None
     # RDP to DP (Mironov 2017, proposition 3) at the best order: beta + 2 sqrt(beta log(1 / delta)).
-    assert both.sufficient + 2.0 * math.sqrt(both.sufficient * log_inverse) <= target.epsilon
-    assert both.sufficient < both.exact
-    assert both.weight_gain == pytest.approx(math.sqrt(both.exact / both.sufficient))
-    assert both.noise_multiplier**2 * 2.0 * both.exact == pytest.approx(1.0)
+    assert both.sufficient_budget + 2.0 * math.sqrt(both.sufficient_budget * log_inverse) <= target.epsilon
+    assert both.sufficient_budget < both.exact_budget
+    assert both.weight_gain == pytest.approx(math.sqrt(both.exact_budget / both.sufficient_budget))
+    assert both.noise_multiplier**2 * 2.0 * both.exact_budget == pytest.approx(1.0)
 
 
 def test_steps_and_counts_compose_by_adding_budgets() -> None:

@@ -65,16 +65,16 @@ def test_cost_factor_and_floor(random_graph) -> None:
     graph = random_graph(2, 50, 5)
     assert sampling.compute_cost_factor(graph.task_sizes, graph.task_sizes.astype(float)) == 1.0
     found = sampling.release_counts(graph, 1e-4, 5, np.random.default_rng(1), 0.0, 0.5)
-    assert found.usable.min() >= sampling.SMALLEST_COUNT
+    assert found.usable_counts.min() >= sampling.SMALLEST_COUNT
     raw = found.estimates + found.slack
-    assert sampling.compute_cost_factor(graph.task_sizes, found.usable) == pytest.approx(
+    assert sampling.compute_cost_factor(graph.task_sizes, found.usable_counts) == pytest.approx(
         np.mean(np.maximum(raw, 1.0) / graph.task_sizes)
     )
     # On the event that the slack covers, n_hat <= n + s: at most 1 + (2 s / m) sum 1 / n_i.
     fine = sampling.release_counts(graph, 50.0, 5, np.random.default_rng(1), 0.0)
     assert np.all(np.abs(fine.estimates - graph.task_sizes) <= fine.slack)
     limit = 1.0 + 2.0 * fine.slack * np.mean(1.0 / graph.task_sizes)
-    assert 1.0 <= sampling.compute_cost_factor(graph.task_sizes, fine.usable) <= limit
+    assert 1.0 <= sampling.compute_cost_factor(graph.task_sizes, fine.usable_counts) <= limit
 
 
 def test_covered_counts_never_overweigh(random_graph) -> None:
@@ -83,7 +83,7 @@ def test_covered_counts_never_overweigh(random_graph) -> None:
     problem = TaskProblem.from_graph(graph, 1.0)
     found = sampling.release_counts(graph, 5.0, 3, np.random.default_rng(4))
     assert np.all(graph.task_sizes <= found.estimates + found.slack)
-    estimated = weights.compute_task_weights(problem, 0.5, counts=found.usable)
+    estimated = weights.compute_task_weights(problem, 0.5, counts=found.usable_counts)
     assert np.all(estimated <= weights.compute_task_weights(problem, 0.5) * (1.0 + 1e-12))
 
 

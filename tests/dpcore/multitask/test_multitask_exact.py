@@ -218,7 +218,7 @@ def test_weight_skew_by_hand(graph_of) -> None:
     total = heavy + 1.0
     assert found.total_variation[0] == pytest.approx(0.5 - heavy / total)
     assert found.user_size_ratio[0] == pytest.approx((2 * heavy + 1) / total / 1.5)
-    assert found.largest == found.total_variation.max()
+    assert found.largest_variation == found.total_variation.max()
     np.testing.assert_allclose([found.total_variation[1], found.user_size_ratio[1]], [0.0, 1.0], atol=1e-12)
 
 

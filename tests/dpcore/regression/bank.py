@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpcore.regression import sample_limiting
 from dpcore.regression.problem import RegressionProblem
+from dpcore.regression.sample_limiting import CapCurve
 
 
 def random_problem(seed: int) -> RegressionProblem:
@@ -39,3 +41,8 @@ def total_variance(problem: RegressionProblem, c: np.ndarray) -> float:
         per_user[owner] = per_user.get(owner, 0.0) + sum(abs(float(x)) for x in c[:, i])
     b = problem.value_bound / problem.epsilon * max(per_user.values())
     return problem.residual_variance * float((c * c).sum()) + 2.0 * c.shape[0] * b * b
+
+
+def estimate_caps(problem: RegressionProblem, *arguments, **named) -> CapCurve:
+    """The variances of caps, in expectation over draws; arguments as of `sample_limiting.try_caps`."""
+    return sample_limiting.average_draws(problem, sample_limiting.try_caps(problem, *arguments, **named))

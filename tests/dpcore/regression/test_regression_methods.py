@@ -5,7 +5,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.regression import examples, sample_limiting, working_set
 from dpcore.regression.estimate import compute_prediction_error, estimate_residual_variance
 from dpcore.regression.problem import RegressionProblem
-from tests.dpcore.regression.bank import random_problem, total_variance
+from tests.dpcore.regression.bank import estimate_caps, random_problem, total_variance
 
 
 def data_problem(seed=0, epsilon=1.0):
@@ -61,7 +61,7 @@ def test_rows_are_drawn_evenly():
 
 def test_curve_is_the_mean_over_single_draws():
     data, problem = data_problem()
-    curve = sample_limiting.estimate_caps(problem, data.labels, 4, (1, 3, 7))
+    curve = estimate_caps(problem, data.labels, 4, (1, 3, 7))
     assert list(curve.caps[:3]) == [1, 3, 7]
     assert curve.caps[-1] == problem.histogram.max_size
     for k, cap in enumerate(curve.caps):
@@ -78,7 +78,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
     # One user holds the only row with x2 = 1, among 9 others: it is drawn one time in ten at cap 1.
     features = np.column_stack([np.ones(12), np.arange(12) == 0])
     problem = RegressionProblem(features, np.array([0] * 10 + [1, 2]), 1.0, 1.0, 1.0)
-    curve = sample_limiting.estimate_caps(problem, draws=200, caps=(1,))
+    curve = estimate_caps(problem, draws=200, caps=(1,))
     drawn = sum(
         int(sample_limiting.draw_ranks(problem.whitened, seed)[list(problem.whitened.order).index(0)] == 0)
         for seed in range(200)
@@ -101,7 +101,7 @@ def test_draws_without_full_rank_are_counted_not_averaged():
 def test_a_cap_that_always_fails_is_named():
     # Two coefficients, one user: one row can never do.
     problem = RegressionProblem(np.array([[1.0, 0], [1, 1], [1, 2]]), np.zeros(3, int), 1.0, 1.0, 1.0)
-    curve = sample_limiting.estimate_caps(problem, draws=5, caps=(1, 2))
+    curve = estimate_caps(problem, draws=5, caps=(1, 2))
     assert curve.num_used[0] == 0
     assert np.isnan(curve.variance[0])
     assert curve.rank_deficient[0] == 5
@@ -114,7 +114,7 @@ def test_example_1_every_cap_is_far_off():
     # Claim 8: a cap of h costs max(g / (g^2 + h g^2), h / (h + g^2))^2, every row of a user being alike.
     g = 6
     problem = examples.example_1(g)
-    curve = sample_limiting.estimate_caps(problem, draws=2, caps=range(1, g + 1))
+    curve = estimate_caps(problem, draws=2, caps=range(1, g + 1))
     h = np.arange(1, g + 1)
     expected = np.maximum(g / (g * g + h * g * g), h / (h + g * g)) ** 2
     assert curve.variance == pytest.approx(expected, rel=1e-9)
@@ -131,9 +131,7 @@ def test_stopping_the_draws_averages_what_is_done():
         return asked > 5  # Two caps below the largest per draw: two draws are done.
 
     shares: list[float] = []
-    curve = sample_limiting.estimate_caps(
-        problem, draws=50, caps=(1, 2), should_stop=stop, progress=shares.append
-    )
+    curve = estimate_caps(problem, draws=50, caps=(1, 2), should_stop=stop, progress=shares.append)
     assert curve.num_used[0] + curve.rank_deficient[0] == 2
     assert shares == [0.02, 0.04]
 

@@ -12,6 +12,7 @@ from dpcore.regression import examples, sample_limiting, study, working_set
 from dpcore.regression.estimate import compute_prediction_error
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
+from tests.dpcore.regression.bank import estimate_caps
 
 DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
 PROBLEM = RegressionProblem(
@@ -27,7 +28,7 @@ def test_draws_of_one_question_give_the_costs_of_another(changes):
     asked = replace(PROBLEM, **changes)
     of_draws, anew = (
         sample_limiting.average_draws(asked, draws),
-        sample_limiting.estimate_caps(asked, DATA.labels, 4),
+        estimate_caps(asked, DATA.labels, 4),
     )
     for name in (
         "caps",
@@ -62,7 +63,7 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
     for at, epsilon in enumerate((0.3, 3.0)):
         asked = replace(PROBLEM, epsilon=epsilon)
         best = working_set.solve(asked)
-        curve = sample_limiting.estimate_caps(asked, DATA.labels, 4)
+        curve = estimate_caps(asked, DATA.labels, 4)
         error = compute_prediction_error(asked, best, DATA.labels)
         found = {name: column[at] for name, column in sweep.columns.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)

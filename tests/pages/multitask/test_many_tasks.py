@@ -135,11 +135,11 @@ def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
     name = f"μ = {rule.exponent:g}"
     buckets = bounds.slice_by_size(chosen, uniform)
     bars = f"{name} (whiskers: from its best task to its worst)"
-    assert traced(drawn, bars)[1] == pytest.approx([b.bound / b.reference for b in buckets])
+    assert traced(drawn, bars)[1] == pytest.approx([b.bound / b.reference_bound for b in buckets])
     sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
     assert traced(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
-        [b.bound / b.reference for b in bounds.slice_by_size(sampled, uniform)]
+        [b.bound / b.reference_bound for b in bounds.slice_by_size(sampled, uniform)]
     )
     weights = dict(zip(*traced(of.plots["many-tasks-weights"](), name), strict=True))
     for size in np.unique(problem.task_sizes):
@@ -329,7 +329,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
         100.0 * (unclipped.total_bound / same.total_bound - 1.0), abs=0.05
     )
     assert frame.loc["μ = 0.5, clipped, c = 1", "Largest weight skew"] == pytest.approx(
-        100.0 * compute_skew(clipped).largest
+        100.0 * compute_skew(clipped).largest_variation
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
@@ -366,12 +366,13 @@ def test_private_counts_cost_what_dpcore_says(at):
     problem = small_problem()
     counts = release_counts(problem.require_graph(), 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
     rest = TaskProblem.from_graph(problem.require_graph(), 0.7 * problem.budget)
-    with_slack = WeightRule(0.5).allocate(rest, counts.usable).total_bound
+    with_slack = WeightRule(0.5).allocate(rest, counts.usable_counts).total_bound
     plain = WeightRule(0.5).allocate(problem).total_bound
     metrics = {m.label: m.value for m in metrics_of(at)}
     assert metrics["Total bound with n̂ + s"] == f"{wording.number(with_slack / plain)}×"
     assert (
-        metrics["Cost factor"] == f"{wording.number(compute_cost_factor(problem.task_sizes, counts.usable))}×"
+        metrics["Cost factor"]
+        == f"{wording.number(compute_cost_factor(problem.task_sizes, counts.usable_counts))}×"
     )
     assert "simulation: not a release" in shown_texts(at)
     # For a cleared field of a tab its default stands in, and it can be mended where it stands.
@@ -389,8 +390,8 @@ def test_both_budgets_are_shown(at):
     tab(at, "Budget")
     both = compare_budgets(TARGET)
     shown = shown_texts(at)
-    assert wording.number(both.exact, 4) in shown
-    assert wording.number(both.sufficient, 4) in shown
+    assert wording.number(both.exact_budget, 4) in shown
+    assert wording.number(both.sufficient_budget, 4) in shown
     assert f"{both.weight_gain:.3f} times as large" in shown
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
     assert "does not apply" in shown_texts(at)

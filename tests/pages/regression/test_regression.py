@@ -31,6 +31,7 @@ from pages.shared.base import demo, keys
 from pages.shared.fields import jobs
 from pages.shared.session import links
 from pages.your_data import file_upload
+from tests.dpcore.regression.bank import estimate_caps
 from tests.pages.driving import (
     address_of,
     begin,
@@ -119,7 +120,7 @@ def heights(figure, name: str) -> list[float]:
 def assert_answer(at: AppTest, problem, labels) -> None:
     """The page shows the optimum and the caps of this problem, in the figure and in the card."""
     ours = working_set.solve(problem)
-    caps = sample_limiting.estimate_caps(problem, labels)
+    caps = estimate_caps(problem, labels)
     none = sample_limiting.estimate_on_all_rows(problem)
     figure = chart(at, "regression_errors")
     assert heights(figure, "Best weights") == [pytest.approx(math.sqrt(ours.variance), rel=1e-6)]
@@ -181,7 +182,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
     fine(at.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
     problem, labels = asked()
-    caps = sample_limiting.estimate_caps(problem, labels)
+    caps = estimate_caps(problem, labels)
     error = compute_prediction_error(problem, working_set.solve(problem), labels)
     assert heights(chart(at, "regression_errors_predictions"), "Best weights") == [
         pytest.approx(math.sqrt(error), rel=1e-4)

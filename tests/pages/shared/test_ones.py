@@ -120,4 +120,4 @@ def test_the_only_user_is_not_all_1_user():
 def test_tasks_of_one_user():
     one = Bucket(1, 1, 1, 1.0, 1.0, 0.1, 1.0, 1.0)
     assert words._describe_bucket(one) == "1 task of 1 user"
-    assert words._describe_bucket(replace(one, num_tasks=3, largest=7)) == "3 tasks of 1 to 7 users"
+    assert words._describe_bucket(replace(one, num_tasks=3, largest_size=7)) == "3 tasks of 1 to 7 users"
