@@ -117,7 +117,7 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
     if solution.is_of_data:
         hidden_fields |= {"owners", "records"}
     else:
-        hidden_fields.add("own_cap")
+        hidden_fields.add("own_bound")
         summary = summarise_owners(solution)
         source = replace(source, disclosure=answer.disclosure, write_cell=write_disclosure)
     if training is not None and training.is_private:

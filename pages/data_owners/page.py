@@ -36,7 +36,7 @@ class OwnersPage(Page):
             slots,
             # Entered owners are all alike, so that no cap is sought for them.
             hidden=lambda name: (
-                name == "own_cap" and st.session_state[QUESTION.key("source")] is not OwnersSource.DATA
+                name == "own_bound" and st.session_state[QUESTION.key("source")] is not OwnersSource.DATA
             ),
             columns=2,
         )

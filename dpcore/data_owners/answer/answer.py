@@ -214,10 +214,10 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             f"{wording.agreeing(count, 'has', 'have')} fewer than {wording.number(limit)} records, so a larger bound "
             "alone. The joint bound holds for the average owner, not for each."
         )
-    if solution.own_bound is not None and parameters.own_cap is not None and cap is not None:
-        name = f"Your bound on records, {wording.counted(parameters.own_cap, 'record')}"
-        change = wording.change(solution.own_bound, cap.bound)
-        facts[name] = standard.compare_own_bound("bound", wording.number(solution.own_bound), change)
+    if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
+        name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
+        change = wording.change(solution.bound_at_own_cap, cap.bound)
+        facts[name] = standard.compare_own_bound("bound", wording.number(solution.bound_at_own_cap), change)
     return facts
 
 

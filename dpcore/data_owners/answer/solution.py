@@ -66,7 +66,7 @@ class OwnersSolution:
         owners_joint: Owners like these from whom on joint privacy pays; None where no number suffices.
         owners_full: The same of full privacy.
         cap: The best cap per owner, where owners of the data are one unit each.
-        own_bound: Bound at the person's own cap; None without one.
+        bound_at_own_cap: Bound at the person's own cap; None without one.
         gaining_owners: (m†, owners with fewer records), of the data's owners; see `bounds.find_gaining_size`.
         disclosure: Of the numbers above.
     """
@@ -84,7 +84,7 @@ class OwnersSolution:
     owners_joint: int | None
     owners_full: int | None
     cap: regimes.CapChoice | None
-    own_bound: float | None
+    bound_at_own_cap: float | None
     gaining_owners: tuple[float, int] | None
     disclosure: Provenance
 
@@ -123,7 +123,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    collaboration, cap, own_bound, gaining_owners = parameters.collaborate(), None, None, None
+    collaboration, cap, bound_at_own_cap, gaining_owners = parameters.collaborate(), None, None, None
     disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
@@ -131,9 +131,9 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         histogram = dataset.histogram
         if parameters.whole_owner:
             cap = regimes.find_best_cap(histogram, collaboration)
-            if parameters.own_cap is not None:
-                own_cap = float(min(parameters.own_cap, histogram.max_size))
-                own_bound = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
+            if parameters.own_bound is not None:
+                own_cap = float(min(parameters.own_bound, histogram.max_size))
+                bound_at_own_cap = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
         collaboration = parameters.collaborate_on_histogram(histogram, None if cap is None else cap.cap)
         limit = float(find_gaining_size(collaboration))
         gaining_owners = limit, int(histogram.users[histogram.sizes < limit].sum())
@@ -151,13 +151,13 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         owners_joint=find_owners_needed(collaboration, JOINT),
         owners_full=find_owners_needed(collaboration, FULL),
         cap=cap,
-        own_bound=own_bound,
+        bound_at_own_cap=bound_at_own_cap,
         gaining_owners=gaining_owners,
         disclosure=disclosure,
     )
 
 
-NOT_COMPARED = ("own_cap", *TRAINING_FIELDS)
+NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
 SETTINGS: dict[str, Bound] = {
     "Alone": bound_alone,
     "Together, no privacy": bound_without_privacy,
