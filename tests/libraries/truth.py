@@ -103,7 +103,7 @@ def run(chosen: Choice, library: Library) -> np.ndarray:
 
 def check_together(asked: Several, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every release of several is what it is expected to be, with the noise of its share or less."""
-    monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.LEAST)
+    monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.SMALLEST_SHARE)
     for part in asked.releases:
         chosen = part.choice
         if (

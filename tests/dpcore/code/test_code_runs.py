@@ -168,11 +168,11 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
 def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Library) -> None:
     choice = make_choice(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
     names = run(choice, library)
-    kept = sum(min(2, size) for size in sizes())
-    assert names["kept" if library is Library.OPENDP else "rows"] == kept
+    num_kept = sum(min(2, size) for size in sizes())
+    assert names["kept" if library is Library.OPENDP else "rows"] == num_kept
     noise = 1.02 * 2 * (UPPER - LOWER) / EPSILON * SURE
     low, high = capped_sums(2)
-    assert low - noise <= (names["mean"] - LOWER) * kept <= high + noise
+    assert low - noise <= (names["mean"] - LOWER) * num_kept <= high + noise
     assert capped_sums(10**6)[0] > high + noise  # the sum of all rows lies outside
 
 
@@ -226,10 +226,10 @@ def test_a_mean_with_private_counts(folder: Path, library: Library, bound: dict[
         low = high = smooth_sums(h)[0]
     else:
         low, high = capped_sums(int(h))
-    kept = sum(min(h, size) for size in sizes())
+    num_kept = sum(min(h, size) for size in sizes())
     # Twice the scale, since OpenDP splits epsilon; both numerator and denominator move.
-    slack = 2 * 2 * 1.1 * h * (UPPER - LOWER) / 400.0 * SURE / kept
-    assert low / kept - slack <= got - LOWER <= high / kept + slack
+    slack = 2 * 2 * 1.1 * h * (UPPER - LOWER) / 400.0 * SURE / num_kept
+    assert low / num_kept - slack <= got - LOWER <= high / num_kept + slack
 
 
 @PYTHON_AND_OPENDP
@@ -316,7 +316,7 @@ def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
 
 
 def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_the_bound(folder: Path) -> None:
-    seen = []
+    sensitivities_seen = []
     for relation in ({"neighbours": REPLACE}, {}):
         choice = make_choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
         names = run(choice, Library.PYTHON)
@@ -326,8 +326,8 @@ def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_th
         names["pick"] = lambda scores, sensitivity, epsilon, made=made: made.append(sensitivity) or 0
         for q in (0.2, 0.5):
             exec(call.strip(), {**names, "q": q})
-        seen.append(made)
-    assert seen == [[2.5, 2.5], [2.5 * 0.8, 2.5 * 0.5]]
+        sensitivities_seen.append(made)
+    assert sensitivities_seen == [[2.5, 2.5], [2.5 * 0.8, 2.5 * 0.5]]
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -405,17 +405,17 @@ def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: 
         return run(choice, Library.PYTHON, public)["totals"]
 
     table = "a,x\nb,x\nb,y\nc,y\n,x\n"
-    before, moved = totals(table), []
-    for more in ("d,secret\n", "d,x\nd,y\nd,z\nd,secret\n", "d,\n", "d,x\n"):
-        after = totals(table + more)
-        assert list(after.index) == list(before.index) == ["x", "y", "z"]
-        moved.append(float(np.linalg.norm(after - before)))
-    assert moved[0] == moved[2] == 0.0
-    assert max(moved) <= 0.5
+    totals_before, distances = totals(table), []
+    for rows_added in ("d,secret\n", "d,x\nd,y\nd,z\nd,secret\n", "d,\n", "d,x\n"):
+        totals_after = totals(table + rows_added)
+        assert list(totals_after.index) == list(totals_before.index) == ["x", "y", "z"]
+        distances.append(float(np.linalg.norm(totals_after - totals_before)))
+    assert distances[0] == distances[2] == 0.0
+    assert max(distances) <= 0.5
     # Three users, sizes 2, 1 and 40, mu = 1/2: the scale is 3 / (3 x 0.25), so a task weighs 1 / sqrt(4 n). A user of
     # all three uses (1/2 + 1 + 1/40) / 4 = 0.38, more than the budget, and is scaled down to it.
-    assert moved[1] == pytest.approx(0.5)
-    assert moved[3] == pytest.approx(0.5 if full else 8.0**-0.5)
+    assert distances[1] == pytest.approx(0.5)
+    assert distances[3] == pytest.approx(0.5 if full else 8.0**-0.5)
     assert totals("").tolist() == [0.0, 0.0, 0.0]
 
 
@@ -438,8 +438,8 @@ def test_one_user_changes_no_line_of_a_program_of_task_weights(tmp_path: Path, f
     """The new user has every task, and a task of their own."""
     table = "user,task\n" + "".join(f"u{i},t{i % 7}\nu{i},t{i % 3}\n" for i in range(60))
     texts = []
-    for more in ("", "".join(f"new,t{i}\n" for i in range(7)) + "new,secret\n"):
-        (tmp_path / "events.csv").write_text(table + more)
+    for rows_added in ("", "".join(f"new,t{i}\n" for i in range(7)) + "new,secret\n"):
+        (tmp_path / "events.csv").write_text(table + rows_added)
         answer = ss.task_weights(
             tmp_path / "events.csv", user="user", group="task", epsilon=1, delta=1e-6, fit=fit
         )

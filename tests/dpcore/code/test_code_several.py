@@ -85,7 +85,7 @@ def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: Noise
     names = run_program(plan, Library.PYTHON)
     check_totals(plan, names["released"])
     assert VALUES["lower"] <= names["released"]["quantile 0.75"] <= VALUES["upper"]
-    spent = Fraction(0)
+    amount_spent = Fraction(0)
     for share in plan.releases:
         draw, _, loss = names["prepared"][share.name]
         amount = Fraction(share.num_parts) * Fraction(plan.total) / 2**20
@@ -95,9 +95,9 @@ def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: Noise
             at_sensitivity = math.sqrt(8.0 * at_sensitivity)  # of Gumbel noise it proves rho = epsilon^2 / 8
         assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), share.name
         assert loss <= amount
-        spent += Fraction(loss)
-    assert spent <= Fraction(plan.total)
-    assert float(spent) == pytest.approx(plan.total, rel=1e-8)
+        amount_spent += Fraction(loss)
+    assert amount_spent <= Fraction(plan.total)
+    assert float(amount_spent) == pytest.approx(plan.total, rel=1e-8)
 
 
 @NOISES
@@ -219,8 +219,8 @@ def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder:
         sentence for sentence in program.differences if "weighs those of median by user" in sentence
     )
     assert "Plain Python has the weights" in sentence
-    bounded = replace(by_user, choice=replace(by_user.choice, threshold=None, max_rows=7))
-    as_asked = write(replace(weighted, releases=(*weighted.releases[:-1], bounded)), Library.OPENDP)
+    bounded_by_rows = replace(by_user, choice=replace(by_user.choice, threshold=None, max_rows=7))
+    as_asked = write(replace(weighted, releases=(*weighted.releases[:-1], bounded_by_rows)), Library.OPENDP)
     assert program.text.partition("# What differs")[0] == as_asked.text.partition("# What differs")[0]
     assert VALUES["lower"] <= run_program(weighted, Library.OPENDP)["released"]["median"] <= VALUES["upper"]
 
@@ -309,7 +309,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         totals[user] += value
     of_line = {line.planned.line.label: line for line in lines}
     sensitivity = {"users": 1.0, "rows": of_line["rows"].bound, "sum": of_line["sum"].bound}
-    kept = {
+    expected_by_line = {
         "users": (len(sizes), 0.0),
         "rows": (
             sum(min(size, sensitivity["rows"]) for size in sizes.values()),
@@ -322,7 +322,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
             ),
         ),
     }
-    for name, (expected, cut) in kept.items():
+    for name, (expected, cut) in expected_by_line.items():
         scale = sensitivity[name] / of_line[name].amount
         assert of_line[name].error == pytest.approx(math.hypot(cut, math.sqrt(2.0) * scale), rel=1e-6)
         assert abs(released[name] - expected) <= scale * SURE + 1.0, name
@@ -343,14 +343,14 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         ("sums per group", math.fsum),
     ):
         line, value = of_line[name], released[name]
-        most = 1.0 if math.isnan(line.second_bound) else line.second_bound
-        scale = line.bound * most / line.amount
+        largest = 1.0 if math.isnan(line.second_bound) else line.second_bound
+        scale = line.bound * largest / line.amount
         assert line.bound == 2.0
         assert sorted(value) == ["a", "b", "c", "nobody"]
         squares = []
         for group in value:
             each = [amount(values) for (_, where), values in in_group.items() if where == group]
-            expected = math.fsum(max(-most, min(one, most)) for one in each)
+            expected = math.fsum(max(-largest, min(one, largest)) for one in each)
             assert abs(value[group] - expected) <= scale * SURE + 1.0, (name, group)
             squares.append((math.fsum(each) - expected) ** 2 + 2.0 * scale**2)
         # The page knows of the groups that somebody is in.

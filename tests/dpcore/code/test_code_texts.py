@@ -201,20 +201,20 @@ PIPELINEDP_SUMS = {
     ],
 )
 def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, object]) -> None:
-    given = keywords(write(CHOICE_BY_NAME[name], Library.PIPELINEDP).text, "AggregateParams")
-    bounds = {k: v for k, v in given.items() if k not in ("noise_kind", "metrics")}
+    arguments = keywords(write(CHOICE_BY_NAME[name], Library.PIPELINEDP).text, "AggregateParams")
+    bounds = {k: v for k, v in arguments.items() if k not in ("noise_kind", "metrics")}
     assert bounds == expected
-    assert METRICS.get(name, "") in str(given["metrics"])
+    assert METRICS.get(name, "") in str(arguments["metrics"])
     # Its own rule: one of the two ways, never both (AggregateParams.__post_init__).
-    assert ("max_contributions" in given) != ("max_partitions_contributed" in given)
-    assert ("max_partitions_contributed" in given) == ("max_contributions_per_partition" in given)
+    assert ("max_contributions" in arguments) != ("max_partitions_contributed" in arguments)
+    assert ("max_partitions_contributed" in arguments) == ("max_contributions_per_partition" in arguments)
 
 
 @pytest.mark.parametrize("name", list(CHOICE_BY_NAME))
 def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
     lines = [line.strip() for line in write(CHOICE_BY_NAME[name], Library.PIPELINEDP).text.splitlines()]
-    said = [line for line in lines if line.startswith("#") and "no max_contributions is needed" in line]
-    assert len(said) == any(line.startswith("max_sum_per_partition=") for line in lines)
+    comments = [line for line in lines if line.startswith("#") and "no max_contributions is needed" in line]
+    assert len(comments) == any(line.startswith("max_sum_per_partition=") for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -235,12 +235,12 @@ def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
     text = write(CHOICE_BY_NAME[name], Library.TUMULT).text
     assert AGGREGATES.get(name, "") in text
     tree = ast.parse(text)
-    made = [
+    calls_made = [
         ast.unparse(node)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("Max")
     ]
-    assert sorted(made) == sorted(calls)
+    assert sorted(calls_made) == sorted(calls)
     imported = {
         alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
     }
@@ -249,12 +249,12 @@ def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
 
 @pytest.mark.parametrize("library", list(Library))
 def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(library: Library) -> None:
-    said = "is read as text with commas"
+    comments = "is read as text with commas"
     for file in ("events.txt", "events.log"):
         text = " ".join(
             write(replace(CHOICE_BY_NAME["count"], file=file), library).text.replace("\n#", "").split()
         )
-        assert (said in text) == (library is not Library.BIGQUERY)
+        assert (comments in text) == (library is not Library.BIGQUERY)
     for file in (
         "events.csv",
         "EVENTS.TSV",
@@ -263,7 +263,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
         "events.jsonl",
         "events.csv.zst",
     ):
-        assert said not in write(replace(CHOICE_BY_NAME["count"], file=file), library).text
+        assert comments not in write(replace(CHOICE_BY_NAME["count"], file=file), library).text
 
 
 # --- numbers and labels -------------------------------------------------------------------------------------
@@ -314,9 +314,9 @@ def test_the_label_names_all_that_was_spent_and_the_total() -> None:
     both = label(disclosure=add, range_drawn=of_range)
     assert both.endswith("In all epsilon = 0.2 (bound) + 0.5 (range) + 1 (this release) = 1.7.")
     assert "The range comes from a DP release (epsilon = 0.5" in both
-    alone = label(disclosure=Disclosure.PUBLIC, range_drawn=of_range)
-    assert alone.startswith("The bound is a public input. The range comes from")
-    assert alone.endswith("In all epsilon = 0.5 (range) + 1 (this release) = 1.5.")
+    range_alone = label(disclosure=Disclosure.PUBLIC, range_drawn=of_range)
+    assert range_alone.startswith("The bound is a public input. The range comes from")
+    assert range_alone.endswith("In all epsilon = 0.5 (range) + 1 (this release) = 1.5.")
     # No total where a part protects something else, or nothing protects the bound.
     assert "In all" not in label(disclosure=exchange, range_drawn=of_range)
     assert "replacing one user only" in label(disclosure=exchange, range_drawn=of_range)
@@ -374,14 +374,14 @@ def with_names(choice: Choice, name: str) -> Choice:
 @pytest.mark.parametrize("library", [library for library in Library if library is not Library.BIGQUERY])
 def test_hostile_names_stay_literals_in_python(library: Library) -> None:
     for at, (name, choice) in enumerate(CHOICE_BY_NAME.items()):
-        plain = {
+        honest = {
             each: write(with_names(choice, each), library).text for each in ('an "honest" name', "honest")
         }
         for hostile in names_in_turn(at):
             text = write(with_names(choice, hostile), library).text
             if not text:
                 continue
-            same = plain['an "honest" name' if '"' in hostile else "honest"]
+            same = honest['an "honest" name' if '"' in hostile else "honest"]
             assert shape(text) == shape(same), (name, hostile)
             if library is not Library.OPENDP or hostile not in ("*", "^.*$"):
                 written = [str(c) for c in constants(text)]
@@ -393,14 +393,14 @@ def test_hostile_names_stay_literals_in_python(library: Library) -> None:
 
 @EACH
 def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
-    plain = write(with_names(CHOICE_BY_NAME[name], "honest"), Library.BIGQUERY).text
+    honest = write(with_names(CHOICE_BY_NAME[name], "honest"), Library.BIGQUERY).text
     for hostile in names_in_turn(list(CHOICE_BY_NAME).index(name)):
         text = write(with_names(CHOICE_BY_NAME[name], hostile), Library.BIGQUERY).text
         if not text:
             continue
         kinds = [token.token_type for token in sqlglot.tokenize(text, read="bigquery")]
-        assert kinds == [token.token_type for token in sqlglot.tokenize(plain, read="bigquery")], hostile
-        assert len(statements(text)) == len(statements(plain)), hostile
+        assert kinds == [token.token_type for token in sqlglot.tokenize(honest, read="bigquery")], hostile
+        assert len(statements(text)) == len(statements(honest)), hostile
         assert all(c.isprintable() or c == "\n" for c in text), hostile
         code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
         quoted = re.findall(r"`((?:[^`\\]|\\.)*)`", code)

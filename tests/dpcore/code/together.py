@@ -14,8 +14,8 @@ from tests.dpcore.code.choices import CHOICE_BY_NAME, VALUES, make_choice, run_p
 
 EPSILON = 1000.0
 DELTA = 1e-6
-LEAST = 1.0 / 32.0
-PARTS: dict[str, tuple[Choice, int]] = {
+SMALLEST_SHARE = 1.0 / 32.0
+RELEASES: dict[str, tuple[Choice, int]] = {
     "users": (make_choice(Quantity.COUNT, max_rows=1), 2**15 + 1),
     "rows": (CHOICE_BY_NAME["count"], 2**16),
     "sum": (CHOICE_BY_NAME["sum"], 2**17 + 3),
@@ -26,15 +26,15 @@ PARTS: dict[str, tuple[Choice, int]] = {
     "quantile 0.75": (make_choice(Quantity.QUANTILE, max_rows=7, quantiles=(0.75,), **VALUES), 2**16),
 }
 """Releases by name, each with its parts of 2^20, at least LEAST of them."""
-assert all(parts >= LEAST * 2**20 for _, parts in PARTS.values())
+assert all(num_parts >= SMALLEST_SHARE * 2**20 for _, num_parts in RELEASES.values())
 
 
 def several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fields: Any) -> Several:
     """All of them, with little noise; with other fields of a choice, all of them."""
-    remainder = 2**20 - sum(parts for _, parts in PARTS.values())
+    remainder = 2**20 - sum(num_parts for _, num_parts in RELEASES.values())
     plan = tuple(
-        ReleaseShare(name, replace(choice, **fields), parts + (remainder if name == "mean" else 0))
-        for name, (choice, parts) in PARTS.items()
+        ReleaseShare(name, replace(choice, **fields), num_parts + (remainder if name == "mean" else 0))
+        for name, (choice, num_parts) in RELEASES.items()
         if quantile or name != "quantile 0.75"
     )
     if noise is NoiseKind.LAPLACE:
@@ -48,16 +48,16 @@ def several(noise: NoiseKind = NoiseKind.LAPLACE, quantile: bool = False, **fiel
 def moves(share: ReleaseShare, noise: NoiseKind) -> float:
     """How far a user moves a release under its bound, in L1 or, with Gaussian noise, in L2; counted by hand."""
     choice = share.choice
-    most = max(-choice.min_total, choice.max_total or 0.0)
+    largest = max(-choice.min_total, choice.max_total or 0.0)
     groups = float(choice.max_groups or 1)
     each = {
         Quantity.COUNT: float(choice.max_rows or 0),
-        Quantity.SUM: most,
+        Quantity.SUM: largest,
         # Sums above the lower and below the upper end: a row adds the length of the range to both together.
         Quantity.MEAN: (choice.max_rows or 0) * ((choice.upper or 0.0) - (choice.lower or 0.0)),
         Quantity.GROUP_COUNTS: 1.0,
         Quantity.GROUP_ROWS: float(choice.max_rows or 0),
-        Quantity.GROUP_SUMS: most,
+        Quantity.GROUP_SUMS: largest,
         # What a user's rows add to |rows up to a candidate - q times all rows|: between -q and 1 - q each.
         Quantity.QUANTILE: 0.75 * float(choice.max_rows or choice.threshold or 0.0),
     }[choice.quantity]
@@ -72,11 +72,11 @@ def plan_of(nasty: files.Nasty) -> Several:
         "sum": (Quantity.SUM, {"max_total": files.MAX_TOTAL}),
         "users per group": (Quantity.GROUP_COUNTS, {"max_groups": 4}),
     }
-    parts = [
+    num_parts = [
         ReleaseShare(name, nasty.make_choice(kind, **bounds), 2**18)
         for name, (kind, bounds) in choice.items()
     ]
-    return Several(tuple(parts), files.EPSILON, files.EPSILON)
+    return Several(tuple(num_parts), files.EPSILON, files.EPSILON)
 
 
 def check_file(nasty: files.Nasty, library: Library, folder: Path) -> None:
@@ -88,7 +88,7 @@ def check_file(nasty: files.Nasty, library: Library, folder: Path) -> None:
     assert round(released["rows"]) == nasty.capped_rows(2)
     noise = 1.05 * 4.0 * files.MAX_TOTAL / files.EPSILON * files.SURE
     assert abs(released["sum"] - nasty.capped_sum()) <= noise
-    users = sorted(round(found) for found in released["users per group"].values())
+    users = sorted(round(noises) for noises in released["users per group"].values())
     assert users == nasty.users_of_groups()
 
 
@@ -117,6 +117,6 @@ def check_scale(library: Library, noise: NoiseKind, folder: Path) -> None:
         scale = moves(share, noise) / (amount if noise is NoiseKind.LAPLACE else math.sqrt(2.0 * amount))
         # The mean of |noise| is b, or sigma sqrt(2 / pi); of 400 draws its deviation is at most 5 % of that.
         expected = scale if noise is NoiseKind.LAPLACE else scale * math.sqrt(2.0 / math.pi)
-        found = [released[share.name][f"g{at}"] - 1.0 for at in range(QUIET_GROUPS)]
-        size = math.fsum(map(abs, found)) / QUIET_GROUPS
+        noises = [released[share.name][f"g{at}"] - 1.0 for at in range(QUIET_GROUPS)]
+        size = math.fsum(map(abs, noises)) / QUIET_GROUPS
         assert 0.7 * expected < size < 1.35 * expected, (library, share.name, size, expected)

@@ -135,23 +135,23 @@ def changed_values(draw: st.DrawFn) -> tuple[list[int], int, float, list[float],
     user, b = draw(st.integers(0, len(counts) - 1)), draw(EXPONENT)
     value = st.one_of(st.sampled_from([0.0, b]), st.floats(0, b))
     rows = np.repeat(np.arange(len(counts)), counts)
-    before = [draw(value) for _ in rows]
-    after = [draw(value) if r == user else old for r, old in zip(rows, before, strict=True)]
-    return counts, user, b, before, after
+    old_values = [draw(value) for _ in rows]
+    new_values = [draw(value) if r == user else old for r, old in zip(rows, old_values, strict=True)]
+    return counts, user, b, old_values, new_values
 
 
 @given(changed_values(), st.floats(0.5, 10))
 def test_one_users_values_move_the_weighted_mean_by_no_more_than_declared(
     case: tuple[list[int], int, float, list[float], list[float]], threshold: float
 ) -> None:
-    counts, _, b, before, after = case
+    counts, _, b, old_values, new_values = case
     p = problem(counts, 1.0, b, b * b / 4)
     h = min(threshold, float(max(counts)))
     row_weights = mean.user_weight(p, h, np.repeat(counts, counts))
-    moved = abs(np.dot(row_weights, after) - np.dot(row_weights, before))
+    distance = abs(np.dot(row_weights, new_values) - np.dot(row_weights, old_values))
     # The noise of eps = 1 has variance 2 (sensitivity)^2.
     declared = math.sqrt(float(mean.smooth_error(p, h).privacy_variance) / 2)
-    assert moved <= declared * (1 + 1e-12)
+    assert distance <= declared * (1 + 1e-12)
     heaviest = int(np.argmax(counts))
     worst = b * counts[heaviest] * float(mean.user_weight(p, h, counts[heaviest]))
     assert worst == pytest.approx(declared, rel=1e-12)  # and no smaller declaration would do
@@ -161,15 +161,15 @@ def test_one_users_values_move_the_weighted_mean_by_no_more_than_declared(
 def test_one_users_values_move_the_capped_mean_by_no_more_than_declared(
     case: tuple[list[int], int, float, list[float], list[float]], cap: int, seed: int
 ) -> None:
-    counts, _, b, before, after = case
+    counts, _, b, old_values, new_values = case
     p = problem(counts, 1.0, b, b * b / 4)
     rng = np.random.default_rng(seed)
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
-    kept = np.concatenate(
+    kept_rows = np.concatenate(
         [start + rng.permutation(count)[:cap] for start, count in zip(starts, counts, strict=True)]
     )
-    moved = abs(np.mean(np.array(after)[kept]) - np.mean(np.array(before)[kept]))
-    assert moved <= math.sqrt(float(mean.capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
+    distance = abs(np.mean(np.array(new_values)[kept_rows]) - np.mean(np.array(old_values)[kept_rows]))
+    assert distance <= math.sqrt(float(mean.capped_error(p, cap).privacy_variance) / 2) * (1 + 1e-12)
 
 
 # The mechanism itself
@@ -189,8 +189,8 @@ def squared_errors(
     values = rng.uniform(0, p.value_bound, (runs, int(counts.sum())))
     largest = np.add.reduceat(np.atleast_2d(row_weights), starts, axis=1).max(axis=1)
     noise = rng.laplace(0.0, 1.0, runs) * p.value_bound * largest / p.epsilon
-    released = np.sum(values * row_weights, axis=1) + noise
-    return np.asarray((released - p.value_bound / 2) ** 2)
+    releases = np.sum(values * row_weights, axis=1) + noise
+    return np.asarray((releases - p.value_bound / 2) ** 2)
 
 
 def random_rows_kept(
@@ -203,9 +203,9 @@ def random_rows_kept(
     for count in counts:
         order = np.argsort(rng.random((runs, count)), axis=1)
         blocks.append(order < cap)
-    kept = np.concatenate(blocks, axis=1)
-    assert np.all(kept.sum(axis=1) == kept[0].sum())
-    return np.asarray(kept / kept[0].sum())
+    kept_rows = np.concatenate(blocks, axis=1)
+    assert np.all(kept_rows.sum(axis=1) == kept_rows[0].sum())
+    return np.asarray(kept_rows / kept_rows[0].sum())
 
 
 @pytest.mark.parametrize(("epsilon", "b"), [(0.5, 1.0), (5.0, 20.0)])

@@ -63,9 +63,9 @@ def test_without_noise_the_ratio_is_the_weighted_mean(users, bound):
             weighted = sum(u[:bound].sum() for u in y)
         else:
             weighted = sum(min(bound, u.size) * u.mean() for u in y)
-        kept = sum(min(bound, u.size) for u in y)
+        kept_weight = sum(min(bound, u.size) for u in y)
         assert p == pytest.approx(weighted, abs=1e-9)
-        assert 5.0 * p / (p + n) == pytest.approx(weighted / kept, abs=1e-9)
+        assert 5.0 * p / (p + n) == pytest.approx(weighted / kept_weight, abs=1e-9)
 
 
 @pytest.mark.parametrize("release", list(Release))
@@ -75,7 +75,7 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
     b, eps = 5.0, 0.7
     mu = p * b
 
-    def released(z1, z2):
+    def release_mean(z1, z2):
         if release is Release.PAIR:
             return b * (mu + z1) / ((mu + z1) + (b - mu + z2))
         if release is Release.SPLIT:
@@ -89,8 +89,8 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
     }[release]
     step = 1e-5
     slopes = (
-        (released(step, 0.0) - released(-step, 0.0)) / (2.0 * step),
-        (released(0.0, step) - released(0.0, -step)) / (2.0 * step),
+        (release_mean(step, 0.0) - release_mean(-step, 0.0)) / (2.0 * step),
+        (release_mean(0.0, step) - release_mean(0.0, -step)) / (2.0 * step),
     )
     variance = sum(2.0 * (g * s) ** 2 for g, s in zip(slopes, scales, strict=True))
     factor = problem_of(epsilon=eps, value_mean=mu, release=release).privacy_factor
@@ -186,13 +186,13 @@ def test_refusals():
 def test_noise_share_is_the_spread_of_the_noisy_weights(release):
     problem = problem_of(release=release, value_variance=0.0)
     generator = np.random.default_rng(3)
-    h, kept = 10.0, float(SKEWED.kept_rows(10.0))
+    h, kept_weight = 10.0, float(SKEWED.kept_rows(10.0))
     if release is Release.PAIR:
         noise = generator.laplace(0.0, 5.0 * h, (2, 400_000)).sum(axis=0) / 5.0
     else:
         noise = generator.laplace(0.0, h / 0.5, 400_000)
     # A standard deviation of 400,000 Laplace draws is known to 0.2 %.
-    assert problem.noise_share(h) == pytest.approx(noise.std() / kept, rel=0.01)
+    assert problem.noise_share(h) == pytest.approx(noise.std() / kept_weight, rel=0.01)
 
 
 def test_parameters_make_the_problem_of_their_setting():

@@ -17,10 +17,10 @@ from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def table(seed: int, most: int = 9, largest: int = 5) -> Table:
+def table(seed: int, max_users: int = 9, largest: int = 5) -> Table:
     """Sizes, the user of each row, and values, ties among them in every other table."""
     generator = np.random.default_rng(seed)
-    sizes = generator.integers(1, largest + 1, generator.integers(2, most))
+    sizes = generator.integers(1, largest + 1, generator.integers(2, max_users))
     users = np.repeat(np.arange(sizes.size), sizes)
     normal = np.round(generator.normal(0.0, 10.0, users.size), generator.integers(0, 3))
     skewed = np.round(np.exp(generator.normal(2.0, 1.0, users.size) + 0.2 * np.log(sizes[users])), 1)
@@ -30,17 +30,17 @@ def table(seed: int, most: int = 9, largest: int = 5) -> Table:
 def by_hand(of: Table, epsilon: float, h: float) -> tuple[np.ndarray, float, float]:
     """Weights of rows, |D| and the noise of a range of width 1."""
     sizes, users, values = of
-    kept = np.minimum(h, sizes)
-    weights = (kept / sizes / kept.sum())[users]
+    kept_rows = np.minimum(h, sizes)
+    weights = (kept_rows / sizes / kept_rows.sum())[users]
     return (
         weights,
         abs(float(weights @ values - values.mean())),
-        math.sqrt(2.0) * float(kept.max() / kept.sum()) / epsilon,
+        math.sqrt(2.0) * float(kept_rows.max() / kept_rows.sum()) / epsilon,
     )
 
 
-@pytest.mark.parametrize("known", ["neither", "inside", "below"])
-def test_the_best_range_is_that_of_a_general_solver(known: str) -> None:
+@pytest.mark.parametrize("fixed_end", ["neither", "inside", "below"])
+def test_the_best_range_is_that_of_a_general_solver(fixed_end: str) -> None:
     import cvxpy as cp
 
     for seed in range(12):
@@ -54,17 +54,19 @@ def test_the_best_range_is_that_of_a_general_solver(known: str) -> None:
             "neither": None,
             "inside": float(np.quantile(values, 0.3)) - 1e-3,
             "below": values.min() - 3.0,
-        }[known]
+        }[fixed_end]
         if np.ptp(values) == 0.0:
             continue
         solution = value_range.best_range(ValueRangeProblem(Values(users, values), epsilon), h, fixed)
         weights, shift, noise = by_hand((sizes, users, values), epsilon, h)
         low, high, bias, width = (cp.Variable() for _ in range(4))
         cut = weights @ cp.pos(low - values) + weights @ cp.pos(values - high)
-        held = [low <= high, bias >= shift + cut, width >= noise * (high - low)]
+        constraints = [low <= high, bias >= shift + cut, width >= noise * (high - low)]
         if fixed is not None:
-            held.append(low == fixed)
-        smallest = cp.Problem(cp.Minimize(cp.norm(cp.hstack([bias, width]))), held).solve(solver=cp.CLARABEL)
+            constraints.append(low == fixed)
+        smallest = cp.Problem(cp.Minimize(cp.norm(cp.hstack([bias, width]))), constraints).solve(
+            solver=cp.CLARABEL
+        )
         assert solution.error == pytest.approx(smallest, rel=2e-6)
         assert solution.certificate.proves(1e-9)
         if fixed is not None:
@@ -112,8 +114,8 @@ def test_half_an_answer_has_no_proof() -> None:
     problem = ValueRangeProblem(Values(users, values), 3.0)
     solution = value_range.best_range(problem, 2.0)
     wider = WeightedRows(problem, 2.0).error_parts(solution.lower - 5.0, solution.upper + 5.0)
-    half = Certificate(float(wider.error), solution.certificate.lower_bound, "half")
-    assert not half.proves(0.01)
+    unproved = Certificate(float(wider.error), solution.certificate.lower_bound, "half")
+    assert not unproved.proves(0.01)
     with pytest.raises(CertificateError):
         Certificate(0.99 * solution.error, solution.certificate.lower_bound, "too good")
     assert sizes.size
@@ -138,12 +140,12 @@ def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
 
 def test_it_does_not_depend_on_unit_and_origin() -> None:
     sizes, users, values = table(6, most=40)
-    plain, moved = (
+    original, rescaled = (
         value_range.best_joint(ValueRangeProblem(Values(users, x), 1.0)) for x in (values, 1e3 * values - 5e5)
     )
-    assert moved.error == pytest.approx(1e3 * plain.error, rel=1e-6)
-    assert moved.upper == pytest.approx(1e3 * plain.upper - 5e5, rel=1e-6)
-    assert plain.threshold == pytest.approx(moved.threshold, rel=1e-6)
+    assert rescaled.error == pytest.approx(1e3 * original.error, rel=1e-6)
+    assert rescaled.upper == pytest.approx(1e3 * original.upper - 5e5, rel=1e-6)
+    assert original.threshold == pytest.approx(rescaled.threshold, rel=1e-6)
     assert sizes.size > 2
 
 
@@ -156,8 +158,8 @@ def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     assert solution.error <= over_upper.min() * (1 + 1e-9)
     assert solution.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).
-    at = WeightedRows(problem, solution.threshold)
-    weight = at.weight_above(solution.upper - problem.mean)
+    weighted_rows = WeightedRows(problem, solution.threshold)
+    weight = weighted_rows.weight_above(solution.upper - problem.mean)
     assert weight * (solution.clamping + solution.bounding) <= solution.noise**2 / (
         solution.upper - solution.lower
     ) * (1 + 1e-9)

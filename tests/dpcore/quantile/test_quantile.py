@@ -189,9 +189,11 @@ def test_one_draw_has_both_guarantees(q, kind, h):
         quantile.output(same, kind, h).log_probability, rel=1e-9, abs=1e-9
     )
     # A bound above everybody's rows still has to hold whoever comes.
-    more = quantile.output(by_users, WeightKind.SMOOTH, 50.0)
+    large_bound = quantile.output(by_users, WeightKind.SMOOTH, 50.0)
     weaker = same.with_epsilon(same.epsilon * 5.0 / 50.0)
-    assert more.probability == pytest.approx(quantile.output(weaker, WeightKind.SMOOTH, 50.0).probability)
+    assert large_bound.probability == pytest.approx(
+        quantile.output(weaker, WeightKind.SMOOTH, 50.0).probability
+    )
 
 
 def test_the_budget_can_be_used_up():
@@ -210,10 +212,10 @@ def test_ties_and_tails_by_hand():
     out = quantile.output(
         problem_of([[5.0, 5.0], [5.0]], 0.25, 2.0, uniform_base(0.0, 20.0)), WeightKind.SMOOTH, 1
     )
-    left, right = 0.25 * math.exp(-2.0 * 0.25), 0.75 * math.exp(-2.0 * 0.75)
-    assert float(out.cdf(5.0)) == pytest.approx(left / (left + right))
-    assert out.mean == pytest.approx((2.5 * left + 12.5 * right) / (left + right))
-    assert out.expected_rank_error == pytest.approx((0.25 * left + 0.75 * right) / (left + right))
+    left_odds, right = 0.25 * math.exp(-2.0 * 0.25), 0.75 * math.exp(-2.0 * 0.75)
+    assert float(out.cdf(5.0)) == pytest.approx(left_odds / (left_odds + right))
+    assert out.mean == pytest.approx((2.5 * left_odds + 12.5 * right) / (left_odds + right))
+    assert out.expected_rank_error == pytest.approx((0.25 * left_odds + 0.75 * right) / (left_odds + right))
     assert out.least_rank_error == 0.25
 
 
@@ -234,14 +236,14 @@ def test_without_a_bound_all_rows_weigh_the_same():
     assert smooth.weighted_rank == pytest.approx(smooth.share_below, abs=1e-15)
     assert cap.weighted_rank == pytest.approx(smooth.share_below, abs=1e-15)
     assert smooth.largest_user_weight == cap.largest_user_weight == pytest.approx(5.0 / 11.0)
-    above = quantile.output(problem, WeightKind.SMOOTH, 50.0)
-    assert above.largest_user_weight == smooth.largest_user_weight
-    assert above.log_tilt == pytest.approx(smooth.log_tilt)
+    above_all = quantile.output(problem, WeightKind.SMOOTH, 50.0)
+    assert above_all.largest_user_weight == smooth.largest_user_weight
+    assert above_all.log_tilt == pytest.approx(smooth.log_tilt)
 
 
 def test_a_cap_keeps_rows_without_looking_at_values():
     users = [list(range(10 * u, 10 * u + 8)) for u in range(40)]
-    kept = []
+    kept_rows = []
     for flip in (1.0, -1.0):
         problem = problem_of([[flip * v for v in u] for u in users], subsamples=1)
         ranks = [quantile.output(problem, WeightKind.CAP, h).weighted_rank for h in (2, 5)]
@@ -249,10 +251,10 @@ def test_a_cap_keeps_rows_without_looking_at_values():
         assert [s.size for s in steps] == [80, 200]
         assert set(steps[0]) <= set(steps[1])  # Nested.
         left_ends = quantile.output(problem, WeightKind.CAP, 2).edges[1:-1][steps[0]]
-        kept.append({abs(v) for v in left_ends})
-    assert kept[0] == kept[1]
+        kept_rows.append({abs(v) for v in left_ends})
+    assert kept_rows[0] == kept_rows[1]
     # At random, not always the first rows (which a file may have sorted by value).
-    assert {v % 10 for v in kept[0]} >= {0.0, 3.0, 6.0}
+    assert {v % 10 for v in kept_rows[0]} >= {0.0, 3.0, 6.0}
 
 
 def subsample_by_subsample(problem, users, h):
@@ -261,15 +263,15 @@ def subsample_by_subsample(problem, users, h):
     cuts = [-math.inf, *sorted({*rows, *map(float, problem.base.breaks)}), math.inf]
     masses = np.exp(problem.base.log_mass(np.array(cuts[:-1]), np.array(cuts[1:])))
     errors = []
-    for kept in itertools.product(*(itertools.combinations(u, min(h, len(u))) for u in users)):
-        flat = [v for partial_sample in kept for v in partial_sample]
-        w = max(len(partial_sample) for partial_sample in kept) / len(flat)
+    for kept_rows in itertools.product(*(itertools.combinations(u, min(h, len(u))) for u in users)):
+        flat = [v for partial_sample in kept_rows for v in partial_sample]
+        w = max(len(partial_sample) for partial_sample in kept_rows) / len(flat)
         total = error = 0.0
-        for left, mass in zip(cuts[:-1], masses, strict=True):
-            rank = sum(v <= left for v in flat) / len(flat)
+        for left_odds, mass in zip(cuts[:-1], masses, strict=True):
+            rank = sum(v <= left_odds for v in flat) / len(flat)
             density = float(mass) * math.exp(-problem.epsilon * abs(rank - problem.quantile) / (2.0 * w))
             total += density
-            error += density * abs(sum(v <= left for v in rows) / len(rows) - problem.quantile)
+            error += density * abs(sum(v <= left_odds for v in rows) / len(rows) - problem.quantile)
         errors.append(error / total)
     return np.array(errors)
 
@@ -279,17 +281,17 @@ def subsample_by_subsample(problem, users, h):
 def test_a_cap_is_averaged_over_subsamples(base, h):
     # All ways to draw: 5 * 1 * 2 * 3 = 30 at h = 1, 10 * 3 = 30 at h = 2, 10 at h = 3.
     problem = problem_of(base=base, q=0.4, subsamples=4000)
-    every = subsample_by_subsample(problem, USERS, h)
-    assert every.size == {1: 30, 2: 30, 3: 10}[h]
+    all_errors = subsample_by_subsample(problem, USERS, h)
+    assert all_errors.size == {1: 30, 2: 30, 3: 10}[h]
     out = quantile.output(problem, WeightKind.CAP, h)
     assert out.subsample_errors.shape == (4000,)
     # Each subsample gives one of them, and their average is within five standard errors of the expectation.
-    distance = np.abs(out.subsample_errors[:, None] - every)
+    distance = np.abs(out.subsample_errors[:, None] - all_errors)
     assert distance.min(axis=1).max() < 1e-13
-    assert np.unique(distance.argmin(axis=1)).size == np.unique(np.round(every, 12)).size
+    assert np.unique(distance.argmin(axis=1)).size == np.unique(np.round(all_errors, 12)).size
     error = quantile.standard_error(out.subsample_errors, WeightKind.CAP, h, problem.rows)
-    assert error == pytest.approx(every.std() / math.sqrt(4000), rel=0.1)
-    assert abs(out.expected_rank_error - every.mean()) <= 5.0 * error
+    assert error == pytest.approx(all_errors.std() / math.sqrt(4000), rel=0.1)
+    assert abs(out.expected_rank_error - all_errors.mean()) <= 5.0 * error
     assert float(out.probability @ np.abs(out.share_below - 0.4)) == pytest.approx(out.expected_rank_error)
 
 
@@ -351,13 +353,13 @@ def test_fewer_subsamples_are_drawn_where_there_are_many_rows_and_blocks_do_not_
         8,
     ]
     problem = problem_of(subsamples=9)
-    whole = quantile.output(problem, *CAP_2)
+    full_output = quantile.output(problem, *CAP_2)
     monkeypatch.setattr(quantile.rows, "_SUBSAMPLE_CELLS", 2 * 11)
     monkeypatch.setattr(quantile.rows, "_KEPT_CELLS", 1)
-    parts = quantile.output(problem_of(subsamples=9), *CAP_2)
-    assert parts.subsample_errors == pytest.approx(whole.subsample_errors)
-    assert parts.log_tilt == pytest.approx(whole.log_tilt)
-    assert parts.weighted_rank == pytest.approx(whole.weighted_rank)
+    in_blocks = quantile.output(problem_of(subsamples=9), *CAP_2)
+    assert in_blocks.subsample_errors == pytest.approx(full_output.subsample_errors)
+    assert in_blocks.log_tilt == pytest.approx(full_output.log_tilt)
+    assert in_blocks.weighted_rank == pytest.approx(full_output.weighted_rank)
 
 
 def test_nothing_underflows_at_epsilon_1000_with_a_million_values():
@@ -432,7 +434,7 @@ def test_sampled_answers_follow_the_exact_distribution_and_can_be_stopped():
     answers = iter([False, True])
     partial_sample = several.sample_answers(together, 100_000, should_stop=lambda: next(answers))
     assert 0 < partial_sample.shape[0] < 100_000
-    nothing = several.sample_answers(together, 10, should_stop=lambda: True)
-    assert nothing.shape == (0, 1)
+    empty = several.sample_answers(together, 10, should_stop=lambda: True)
+    assert empty.shape == (0, 1)
     with pytest.raises(InvalidInput, match="Size"):
         several.sample_answers(together, 0)

@@ -72,8 +72,8 @@ def test_many_caps_are_searched_on_a_grid():
 
 def test_stopping_early_gives_the_best_so_far():
     problem = skewed_problem()
-    asked = iter([False] * 3 + [True] * 9)
-    choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(asked))
+    answers = iter([False] * 3 + [True] * 9)
+    choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(answers))
     assert choice.search_errors.cancelled
     assert choice.bound == 58.0  # From the largest down: 60, 59, 58.
     assert math.isinf(choice.certificate.relative_gap)
@@ -137,18 +137,18 @@ def test_the_trade_off_form(population):
     assert bound.trade_off == pytest.approx(a)
     for kind in WeightKind:
         best = bound.best(kind)
-        every = []
+        all_values = []
         for h in range(2, 61):
             pairs = list(row_weights(kind, h))
             c = np.array([weight for _, weight in pairs])
             w = np.bincount([user for user, _ in pairs], weights=c).max()
-            every.append(w**2 + a * (c**2).sum())
+            all_values.append(w**2 + a * (c**2).sum())
             # Both main terms added are between the root of the summed squares and sqrt(2) times that.
             terms = float(bound.value(kind, h)) - 0.02 - (2.0 if population else 1.0) * c.max()
-            root = math.sqrt(every[-1]) * 2.0 / 0.8 * math.log(1.0 / 0.005)
+            root = math.sqrt(all_values[-1]) * 2.0 / 0.8 * math.log(1.0 / 0.005)
             assert root <= terms * (1.0 + 1e-12)
             assert terms <= math.sqrt(2.0) * root * (1.0 + 1e-12)
-        assert best.certificate.value <= min(every) * (1.0 + 1e-12)
+        assert best.certificate.value <= min(all_values) * (1.0 + 1e-12)
         assert best.certificate.proves(2e-6)
 
 
@@ -174,19 +174,19 @@ def test_refusals():
 
 
 def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
-    problem, asked = skewed_problem(), [0.2, 0.5, 0.9]
-    choice = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=asked)
+    problem, answers = skewed_problem(), [0.2, 0.5, 0.9]
+    choice = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=answers)
     # By hand: each quantile on its own at a third of epsilon.
-    alone = [
+    single_errors = [
         [
             quantile.output(
                 problem.on_search_subsamples().with_epsilon(1.0 / 3.0).with_quantile(q), WeightKind.CAP, h
             ).expected_rank_error
-            for q in asked
+            for q in answers
         ]
         for h in range(2, 61)
     ]
-    means = np.mean(alone, axis=1)
+    means = np.mean(single_errors, axis=1)
     assert choice.search_errors.rank_error == pytest.approx(means)
     assert choice.bound == 2 + int(np.argmin(means))
 
@@ -203,9 +203,9 @@ def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
         assert error == quantile.output(own_problem, WeightKind.SMOOTH, 6.0).expected_rank_error
     assert progress_shares[-1] == 1.0
     assert errors_found[2] > 10.0 * errors_found[0]
-    asked = iter([False, True])
+    answers = iter([False, True])
     stopped = optimal_bound.base_errors(
-        problem, bases, WeightKind.SMOOTH, 6.0, should_stop=lambda: next(asked)
+        problem, bases, WeightKind.SMOOTH, 6.0, should_stop=lambda: next(answers)
     )
     assert np.isnan(stopped).tolist() == [False, True, True]
 

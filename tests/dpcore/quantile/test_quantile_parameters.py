@@ -74,12 +74,12 @@ def test_all_problems_are_said_at_once():
 )
 def test_a_poorer_base_is_the_base_moved_and_stretched(fields):
     parameters = QuantileParameters(1.0, **fields)
-    plain, poorer = parameters.base_distribution(), parameters.base_distribution(3.0, 0.25)
+    base_given, poorer = parameters.base_distribution(), parameters.base_distribution(3.0, 0.25)
     # X -> middle + 3 (X - middle) + width / 4, from the definition, on points around the middle.
-    middle, width = (3.0, 8.0) if parameters.base is BaseKind.NORMAL else (2.0, 4.0)
+    center_of_mass, width = (3.0, 8.0) if parameters.base is BaseKind.NORMAL else (2.0, 4.0)
     x = np.linspace(-5.0, 9.0, 57) + 0.01  # off the edges
-    shifted = middle + 3.0 * (x - middle) + width / 4.0
-    assert poorer.log_density(shifted) == pytest.approx(plain.log_density(x) - math.log(3.0))
+    shifted = center_of_mass + 3.0 * (x - center_of_mass) + width / 4.0
+    assert poorer.log_density(shifted) == pytest.approx(base_given.log_density(x) - math.log(3.0))
 
 
 def test_missing_ends_are_zero_and_one():

@@ -40,9 +40,9 @@ def test_it_is_the_algorithm_written_out(method, step_size):
     ranks = draw_ranks(rows, 5, range(runs))
     rng, theta = np.random.default_rng([5, 3, 0]), np.zeros((runs, d))
     for t in range(1, m * m):
-        chosen = rng.integers(0, m, runs)
+        user_of_run = rng.integers(0, m, runs)
         noise = rng.standard_normal((runs, d))
-        for run, user in enumerate(chosen):
+        for run, user in enumerate(user_of_run):
             gradient = np.zeros(d)
             for i in np.flatnonzero(rows.users == user):
                 p = 1 / (1 + math.exp(float(rows.signs[i] * (rows.features[i] @ theta[run]))))

@@ -17,7 +17,8 @@ from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
 from dpcore.training import account, descent, optimum
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
 from dpcore.training.mechanism import Average, LossKind, Mechanism
-from dpcore.training.rows import ClassifierRows, Scaling, TrainingGenerator, hold_out, prepare_rows
+from dpcore.training.rows import ClassifierRows, Scaling, hold_out
+from tests.dpcore.training.tables import generate_rows, make_extreme_user, replace_last_user
 
 ADD, REPLACE, VALUES = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
 TRAINED = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM)
@@ -31,11 +32,6 @@ def some_rows(seed: int = 0, sizes: tuple[int, ...] = (1, 4, 2, 9, 1, 3), d: int
     features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1.0)
     signs = np.where(rng.random(users.size) < 1 / (1 + np.exp(-4 * features[:, 0])), 1.0, -1.0)
     return ClassifierRows(features, signs, users)
-
-
-def generated(num_users: int = 300, **changes) -> ClassifierRows:
-    sample = TrainingGenerator(num_users=num_users, **changes).generate()
-    return prepare_rows(sample.dataset.table, sample.scaling, 0.5)
 
 
 # --- losses -------------------------------------------------------------------------------------------------
@@ -87,14 +83,14 @@ def test_features_are_brought_to_norm_one_by_public_ranges():
 
 
 def test_a_user_is_held_out_with_all_rows():
-    rows = generated()
+    rows = generate_rows(300)
     train, test = hold_out(rows, 0.25, seed=3)
     assert (train.num_users, test.num_users) == (225, 75)
     assert sorted([*train.sizes, *test.sizes]) == sorted(rows.sizes)
     all_rows = {tuple(x) for x in rows.features}
-    seen = {tuple(x) for x in train.features}, {tuple(x) for x in test.features}
-    assert seen[0] | seen[1] == all_rows
-    assert not seen[0] & seen[1]
+    seen_rows = {tuple(x) for x in train.features}, {tuple(x) for x in test.features}
+    assert seen_rows[0] | seen_rows[1] == all_rows
+    assert not seen_rows[0] & seen_rows[1]
     repeated = hold_out(rows, 0.25, seed=3)[1]
     assert repeated.digest == test.digest
     assert hold_out(rows, 0.25, seed=4)[1].digest != test.digest
@@ -136,25 +132,20 @@ def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, metho
     keys = dict(enumerate(rng.integers(0, 10**6, len(sizes) + 1)))
     everybody = gradient_of(rows, mechanism, Cell(method, bound), keys)(theta)
     # The last user goes, or is replaced by one whose rows all point the same way with the other label.
-    last = len(sizes) - 1
-    rest = rows.select_users(np.arange(last))
+    last_user = len(sizes) - 1
+    other = None
     if relation is not ADD:
-        size = sizes[last] if relation is VALUES else data.draw(st.integers(1, 12))
-        direction = -theta[:, :1].T if np.any(theta) else np.ones((1, 3))
-        other = np.repeat(direction / np.linalg.norm(direction), size, axis=0)
-        rest = ClassifierRows(
-            np.concatenate((rest.features, other)),
-            np.concatenate((rest.signs, np.ones(size))),
-            np.concatenate((rest.users, np.full(size, last))),
-        )
-        keys[last] = keys[last + 1]
+        size = sizes[last_user] if relation is VALUES else data.draw(st.integers(1, 12))
+        other = make_extreme_user(size, theta[:, 0], 1.0)
+        keys[last_user] = keys[last_user + 1]
+    neighbour = replace_last_user(rows, other)
     distance = np.linalg.norm(
-        everybody - gradient_of(rest, mechanism, Cell(method, bound), keys)(theta), axis=0
+        everybody - gradient_of(neighbour, mechanism, Cell(method, bound), keys)(theta), axis=0
     )
     assert np.all(distance <= account.gradient_sensitivity(relation) * bound * clip * (1 + 1e-12))
     weight = abs(
         descent.compute_total_weight(rows, Cell(method, bound))
-        - descent.compute_total_weight(rest, Cell(method, bound))
+        - descent.compute_total_weight(neighbour, Cell(method, bound))
     )
     assert weight <= account.weight_sensitivity(relation, bound) * (1 + 1e-12) + 1e-12
 
@@ -184,13 +175,15 @@ def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
     ]
     averaged = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 1.0), {})(theta)
     assert averaged == pytest.approx(sum(by_user))
-    whole = rows.signed.T @ slopes
+    full_gradient = rows.signed.T @ slopes
     keys = dict.fromkeys(range(6), 0)
     for method in TRAINED:
         for bound in (9.0, 50.0):
-            assert gradient_of(rows, mechanism, Cell(method, bound), keys)(theta) == pytest.approx(whole)
-    below = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 0.25), {})(theta)
-    assert below == pytest.approx(0.25 * averaged)
+            assert gradient_of(rows, mechanism, Cell(method, bound), keys)(theta) == pytest.approx(
+                full_gradient
+            )
+    below_one = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 0.25), {})(theta)
+    assert below_one == pytest.approx(0.25 * averaged)
     assert descent.compute_total_weight(rows, Cell(Method.SMOOTH, 0.25)) == pytest.approx(0.25 * 6)
 
 
@@ -237,9 +230,9 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
     step, weight = noise_multipliers(Mechanism(epsilon, delta, relation, steps=steps, clip=clip), bound)
     squared_ratio = steps / step**2 + (weight and 1 / weight**2)
     with np.errstate(all="ignore"):
-        whole = get_epsilon_gaussian(1 / squared_ratio**0.5, delta)
-    assert whole <= epsilon
-    assert whole == pytest.approx(epsilon, rel=1e-6)
+        full_gradient = get_epsilon_gaussian(1 / squared_ratio**0.5, delta)
+    assert full_gradient <= epsilon
+    assert full_gradient == pytest.approx(epsilon, rel=1e-6)
     # An accountant that composes privacy losses by itself, which is given the steps one by one.
     if steps <= 30:
         with np.errstate(all="ignore"):
@@ -322,9 +315,9 @@ def test_a_step_has_its_share_of_the_users(method, no_noise):
     cell = Cell(method, 2.0)
     runs = range(2000)
     result = descent.train_cell(rows, mechanism, cell, 0, runs)
-    whole = descent.train_cell(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs)
+    full_gradient = descent.train_cell(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs)
     error = result.std(axis=1) / math.sqrt(2000)
-    assert np.all(np.abs(result.mean(axis=1) - whole.mean(axis=1)) < 5 * error)
+    assert np.all(np.abs(result.mean(axis=1) - full_gradient.mean(axis=1)) < 5 * error)
     assert np.all(result.std(axis=1) > 0.01)
     # Of five users each takes part by a draw of its own: all five in 0.4^5 of the runs, nobody in 0.6^5.
     nobody = np.mean(np.all(result == 0.0, axis=0))
@@ -343,7 +336,7 @@ def test_an_audit_finds_no_more_than_epsilon():
 
 
 def test_without_noise_descent_ends_at_the_optimum(no_noise):
-    rows = generated(80)
+    rows = generate_rows(80)
     for method, bound in ((Method.SMOOTH, 2.5), (Method.SMOOTH, 60.0)):
         mechanism = Mechanism(1.0, 1e-5, steps=1000, step_size=1.99, average=Average.LAST)
         theta = descent.train_cell(rows, mechanism, Cell(method, bound), 0, range(2))
@@ -387,9 +380,9 @@ def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
     rows = some_rows(3, (9, 14, 20), d=1)
     x = rows.features[:, 0]
     same = ClassifierRows(np.column_stack((x / 2, x / 2, np.zeros(43))), rows.signs, rows.users)
-    alone = optimum.fit_model(rows, loss, np.ones(43), 40.0)
+    single_feature = optimum.fit_model(rows, loss, np.ones(43), 40.0)
     result = optimum.fit_model(same, loss, np.ones(43), 80.0)
-    assert result.certificate.value == pytest.approx(alone.certificate.value, abs=1e-10)
+    assert result.certificate.value == pytest.approx(single_feature.certificate.value, abs=1e-10)
     assert result.certificate.proves(1e-7)
 
 
@@ -407,15 +400,15 @@ def test_the_best_constant_beats_all_others(loss):
     result = loss.evaluate(rows.signs * optimum.find_best_constant(rows, loss)).mean()
     assert result <= min(grid) + 1e-12
     assert result == pytest.approx(min(grid), abs=1e-5)
-    alone = ClassifierRows(rows.features[:3], np.ones(3), np.arange(3))
-    assert loss.evaluate(np.array([optimum.find_best_constant(alone, loss)]))[0] < 1e-8
+    single_feature = ClassifierRows(rows.features[:3], np.ones(3), np.arange(3))
+    assert loss.evaluate(np.array([optimum.find_best_constant(single_feature, loss)]))[0] < 1e-8
 
 
 # --- output perturbation ------------------------------------------------------------------------------------
 
 
 def test_output_perturbation_has_the_noise_that_it_declares():
-    rows = generated(60)
+    rows = generate_rows(60)
     mechanism = Mechanism(2.0, 1e-5, VALUES, radius=1e6)
     cell = Cell(Method.SMOOTH, 1.0)
     models = optimum.perturb_minimiser(rows, mechanism, cell, 0, range(400))

@@ -25,14 +25,14 @@ from dpcore.training.rows import (
     prepare_rows,
     score_constant,
 )
+from tests.dpcore.training.tables import generate_rows
 
 METHODS = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM, Method.OUTPUT)
 CELLS = tuple(Cell(method, bound) for method in METHODS for bound in (1.0, 4.0))
 
 
 def small(runs: int = 25, **changes) -> Experiment:
-    sample = TrainingGenerator(num_users=80, informative=2).generate()
-    train, test = hold_out(prepare_rows(sample.dataset.table, sample.scaling, 0.5), 0.25, 0)
+    train, test = hold_out(generate_rows(80, informative=2), 0.25, 0)
     return Experiment(train, test, Mechanism(1.0, 1e-5, **({"steps": 8} | changes)), CELLS, runs)
 
 
@@ -41,12 +41,12 @@ def small(runs: int = 25, **changes) -> Experiment:
 
 def test_stop_and_resume_lose_nothing():
     question = small()
-    whole = experiment.fill_table(question.make_empty_table())
-    assert whole.is_finished
-    for after in (0, 3, 40, 90):
+    full = experiment.fill_table(question.make_empty_table())
+    assert full.is_finished
+    for num_checks in (0, 3, 40, 90):
         close_call = 0
 
-        def stop(limit: int = after) -> bool:
+        def stop(limit: int = num_checks) -> bool:
             nonlocal close_call
             close_call += 1
             return close_call > limit
@@ -56,7 +56,7 @@ def test_stop_and_resume_lose_nothing():
         is_finished_score = np.isfinite(table.scores)
         resumed = experiment.fill_table(table)
         assert np.array_equal(resumed.scores[is_finished_score], table.scores[is_finished_score])
-        assert resumed.scores == pytest.approx(whole.scores, rel=1e-9)
+        assert resumed.scores == pytest.approx(full.scores, rel=1e-9)
 
 
 def test_every_run_stands_for_itself():
@@ -67,8 +67,8 @@ def test_every_run_stands_for_itself():
         experiment.fill_table(longer.make_empty_table()),
     )
     assert other.scores[:, :12] == pytest.approx(one.scores, rel=1e-9)
-    alone = descent.train_cell(question.train, question.mechanism, CELLS[2], 0, range(7, 8))
-    result = compute_scores(question.test, LossKind.LOGISTIC, alone)[0]
+    single_run = descent.train_cell(question.train, question.mechanism, CELLS[2], 0, range(7, 8))
+    result = compute_scores(question.test, LossKind.LOGISTIC, single_run)[0]
     assert one.scores[2, 7, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)
     assert np.unique(one.scores[0, :, 1, 0, 0]).size == 12
 
@@ -165,8 +165,7 @@ def test_the_generated_optimum_is_that_of_the_population():
 
 
 def on_splits(runs: int = 12, splits: int = 4, mechanism: Mechanism | None = None) -> Experiment:
-    sample = TrainingGenerator(num_users=120, informative=2).generate()
-    rows = prepare_rows(sample.dataset.table, sample.scaling, 0.5)
+    rows = generate_rows(120, informative=2)
     first, *further = (hold_out(rows, 0.25, seed) for seed in range(splits))
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.CAP, 2.0))
     mechanism = mechanism or training_mechanism.apply_rule(Mechanism(2.0, 1e-6))
@@ -177,20 +176,22 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     question = on_splits()
     table = experiment.fill_table(question.make_empty_table())
     train, test = question.splits[2]
-    alone = descent.train_cell(train, question.mechanism, question.cells[2], 0, range(6, 7))
-    result = compute_scores(test, LossKind.LOGISTIC, alone)[0]
+    single_run = descent.train_cell(train, question.mechanism, question.cells[2], 0, range(6, 7))
+    result = compute_scores(test, LossKind.LOGISTIC, single_run)[0]
     assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)  # 6 = 2 modulo 4
     values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[0]
     by_split = [values[split::4] for split in range(4)]
-    within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
+    variance_within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
     summary = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert summary.mean[0] == pytest.approx(values.mean())
-    assert summary.spread[0] == pytest.approx(math.sqrt(within))
-    assert summary.half_width[0] == pytest.approx(2.306004 * math.sqrt(within / 12), rel=1e-6)  # t of 8
-    between = np.std([one.mean() for one in by_split], ddof=1)
+    assert summary.spread[0] == pytest.approx(math.sqrt(variance_within))
+    assert summary.half_width[0] == pytest.approx(
+        2.306004 * math.sqrt(variance_within / 12), rel=1e-6
+    )  # t of 8
+    spread_between = np.std([one.mean() for one in by_split], ddof=1)
     # Three degrees of freedom, and 30 users held out for 90 trained on.
     assert summary.users_half_width[0] == pytest.approx(
-        3.182446 * between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
+        3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
     )
     one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
     assert (one.mean, one.runs, one.degrees) == (2.0, 2, 1)
@@ -204,9 +205,9 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
 
     def together(rows, mechanism, of, *args, **options):
         trained.append(list(of))
-        return whole(rows, mechanism, of, *args, **options)
+        return full(rows, mechanism, of, *args, **options)
 
-    whole = descent.train_cells
+    full = descent.train_cells
     monkeypatch.setattr(descent, "train_cells", together)
     table = experiment.fill_table(question.make_empty_table())
     # On each of two splits: the bound that follows, weights and caps at three clips each, and clipped sums.
@@ -215,21 +216,21 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         if cell.method is Method.OUTPUT:
             continue
         for split, (train, test) in enumerate(question.splits):
-            alone = descent.train_cell(train, mechanism, cell, 0, range(split, 4, 2))
-            for held, side in enumerate((train, test)):
-                result = compute_scores(side, LossKind.LOGISTIC, alone)
-                assert table.scores[at, split::2, held] == pytest.approx(result, rel=1e-9)
+            single_run = descent.train_cell(train, mechanism, cell, 0, range(split, 4, 2))
+            for held_out, side in enumerate((train, test)):
+                result = compute_scores(side, LossKind.LOGISTIC, single_run)
+                assert table.scores[at, split::2, held_out] == pytest.approx(result, rel=1e-9)
     # Where one bound fills a core's cache, as of many rows, each is trained by itself.
-    alone = []
+    single_run = []
 
     def one(rows, mechanism, of, *args, **options):
-        alone.append(len(of))
+        single_run.append(len(of))
         return np.zeros((rows.num_features, 2))
 
     monkeypatch.setattr(descent, "train_cells", one)
     monkeypatch.setattr(experiment, "BLOCK", 3 * question.train.num_rows)
     experiment.fill_table(question.make_empty_table())
-    assert alone == [1] * 2 * 20
+    assert single_run == [1] * 2 * 20
 
 
 def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error():
@@ -264,8 +265,8 @@ def test_more_runs_decide_where_a_table_does_not():
     # New splits, eight for two: in each cut of four parts every user is held out once.
     assert len(close_call.splits) == 8
     for cut in (close_call.splits[:4], close_call.splits[4:]):
-        held = np.concatenate([test.features for _, test in cut])
-        assert sorted(held.tolist()) == sorted(
+        held_out = np.concatenate([test.features for _, test in cut])
+        assert sorted(held_out.tolist()) == sorted(
             np.concatenate([side.features for side in question.splits[0]]).tolist()
         )
     assert all((train.num_users, test.num_users) == (90, 30) for train, test in close_call.splits)
@@ -321,30 +322,30 @@ def test_the_descent_without_noise_splits_the_excess():
 
 def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch):
     question = on_splits()
-    every = experiment.compute_references(question)
+    all_references = experiment.compute_references(question)
     monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
     once = experiment.compute_references(question)
     for name in ("no_privacy", "guessing"):
-        assert getattr(once, name) == pytest.approx(getattr(every, name))
+        assert getattr(once, name) == pytest.approx(getattr(all_references, name))
     for name in ("without_noise", "without_noise_and_clipping"):
-        ours, theirs = getattr(once, name), getattr(every, name)
+        ours, theirs = getattr(once, name), getattr(all_references, name)
         assert ours[0] == pytest.approx(theirs[0])
-        assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - every.no_privacy[0])
+        assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - all_references.no_privacy[0])
 
 
 def test_a_first_look_has_the_noise_of_everybody():
-    sample = TrainingGenerator(num_users=9_000, informative=2).generate()
-    rows = prepare_rows(sample.dataset.table, sample.scaling, 0.5)
+    rows = generate_rows(9_000, informative=2)
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.SMOOTH, 60.0))
-    whole = Experiment(
+    full = Experiment(
         *hold_out(rows, 0.25, 0), training_mechanism.apply_rule(Mechanism(0.1, 1e-6)), cells, 24
     )
-    look = experiment.make_first_look(whole)
-    assert look.train.num_rows < 0.3 * whole.train.num_rows
-    assert [cell.bound for cell in look.cells] == [0.25, 1.0]
+    first_look = experiment.make_first_look(full)
+    assert first_look.train.num_rows < 0.3 * full.train.num_rows
+    assert [cell.bound for cell in first_look.cells] == [0.25, 1.0]
     # Its models vary as those of all users do: the spread of each coordinate over 24 runs, to a third.
     spreads = [
-        descent.train_cell(of.train, of.mechanism, cells[1], 0, range(24)).std(axis=1) for of in (whole, look)
+        descent.train_cell(of.train, of.mechanism, cells[1], 0, range(24)).std(axis=1)
+        for of in (full, first_look)
     ]
     assert spreads[1] == pytest.approx(spreads[0], rel=0.33)
     assert experiment.make_first_look(small()) is None
@@ -367,7 +368,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
 def test_the_excess_formula_against_runs(average, relation):
     # The squared loss is a quadratic; a clip so large that it never acts makes the formula exact, the noise that the
     # clip calls for with it. 2,000 runs; the mean excess within 5 of its standard errors.
-    rows = prepare_rows(*_table(60), 0.5)
+    rows = generate_rows(60, informative=2)
     mechanism = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
     bound = 2.0
     weights = np.minimum(bound, rows.sizes)[rows.users] / rows.sizes[rows.users]
@@ -382,14 +383,9 @@ def test_the_excess_formula_against_runs(average, relation):
         references = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
         theta = _with_known_sum(rows, references, bound, weights, 2000)
     losses = c @ (1 - rows.signed @ theta) ** 2 / 2
-    least = c @ (1 - rows.signed @ optimum) ** 2 / 2
-    result = losses - least
+    optimal_loss = c @ (1 - rows.signed @ optimum) ** 2 / 2
+    result = losses - optimal_loss
     assert abs(result.mean() - predicted) < 5 * result.std() / math.sqrt(result.size)
-
-
-def _table(num_users: int):
-    sample = TrainingGenerator(num_users=num_users, informative=2).generate()
-    return sample.dataset.table, sample.scaling
 
 
 def _with_known_sum(rows, mechanism, bound, weights, runs):
