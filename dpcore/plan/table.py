@@ -248,7 +248,7 @@ def _make_group_curve(
     largest = float(np.abs(problem.amounts).max())
     if largest > 0.0:
         check_magnitude(line_statistic.value, largest)
-    if problem.is_integer:
+    if statistic.is_integer:
         amounts, has_all_amounts = list_caps(int(largest), MAX_AMOUNTS)
     elif largest > 0.0:
         positive = np.abs(problem.amounts)[problem.amounts != 0.0]
