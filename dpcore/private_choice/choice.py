@@ -41,7 +41,7 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.private_choice import scores
-from dpcore.private_choice.scores import RankedSum, SizeQuantile, checked_users, scaled
+from dpcore.private_choice.scores import RankedSum, SizeQuantile, add_prior, checked_users, scaled
 from dpcore.private_choice.table_scores import Condition, best_error
 
 WHOLE_UP_TO = 50
@@ -199,11 +199,7 @@ class ChoiceProblem:
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
         """Return the scores without noise: -d_j plus the prior in steps; the prior is public and moves nothing."""
-        # So many steps of score are worth a factor of e in probability. Both cuts below keep scores within 64 bits:
-        # the first changes public weights alone, and under the second no score moves by more than before.
-        per_unit = 2.0 * self.sensitivity / self.epsilon
-        offsets = (max(round(per_unit * float(w)), -(2**61)) for w in self.log_prior)
-        return [max(o - int(d), -(2**62)) for o, d in zip(offsets, self.distances(histogram), strict=True)]
+        return add_prior(self.distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
 
 
 def distances_over(

@@ -25,7 +25,7 @@ from pages.shared.session import session
 DOING = "Simulating private copies"
 
 forecasts = cached(max_entries=16)(choice.forecast)
-range_costs = cached(max_entries=16)(release_bounds.compare_ways)
+range_costs = cached(max_entries=16)(release_bounds.compare_range_costs)
 
 
 @cached(max_entries=16)

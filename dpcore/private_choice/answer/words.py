@@ -16,7 +16,7 @@ from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
-from dpcore.private_choice.release_bounds import RangeWays
+from dpcore.private_choice.release_bounds import RangeCosts
 from dpcore.private_choice.table_scores import REACH
 
 Selection = PrivateChoice | PrivatePair | PrivateRange
@@ -102,20 +102,20 @@ def range_costs(problem: RangeProblem) -> str:
     return f"{together}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
 
-def tabulate_ways(costs: RangeWays) -> str:
+def tabulate_ways(costs: RangeCosts) -> str:
     """Say what ways to a range cost on public samples of so many users, a table in Markdown."""
 
     def times(ratio: float) -> str:
         return f"{wording.number(ratio, 2)} times" if ratio < 1e4 else "over 10,000 times"
 
-    rows = (
-        ("**This draw**", costs.draw),
-        (f"Two DP quantiles, around 99{wording.PERCENT} of the rows", costs.quantiles),
-        ("Noisy counts in bins of doubling width", costs.bins),
-        ("From what you know, without any ε: twice as wide as the best", costs.twice),
-        ("Ten times as wide", costs.ten_times),
+    names = (
+        "**This draw**",
+        f"Two DP quantiles, around 99{wording.PERCENT} of the rows",
+        "Noisy counts in bins of doubling width",
+        "From what you know, without any ε: twice as wide as the best",
+        "Ten times as wide",
     )
-    table = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in rows)
+    table = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in zip(names, costs, strict=True))
     return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{table}"
 
 
