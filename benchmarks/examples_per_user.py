@@ -158,7 +158,9 @@ def options_for(kind: Kind, epsilon: float, delta: float) -> tuple[Option, ...]:
     """
     data = digits(kind)
     dimension = CLASSES * data.features.shape[1]
-    asked = ExamplesParameters(epsilon, delta, BATCH, STEPS, dimension=dimension, alike=data.alike)
+    asked = ExamplesParameters(
+        epsilon, delta, BATCH, STEPS, dimension=dimension, gradient_similarity=data.alike
+    )
     found = [
         evaluate_option(data.histogram, asked, way, bound)
         for way in (Sampling.EXAMPLES, Sampling.USERS)
@@ -191,7 +193,9 @@ def train(kind: Kind, epsilon: float, delta: float, seeds: int = SEEDS) -> Train
 def option_without_noise(data: Digits) -> Option:
     """All digits may be drawn, and nothing is added."""
     dimension = CLASSES * data.features.shape[1]
-    asked = ExamplesParameters(1.0, batch=BATCH, steps=STEPS, dimension=dimension, alike=data.alike)
+    asked = ExamplesParameters(
+        1.0, batch_size=BATCH, steps=STEPS, dimension=dimension, gradient_similarity=data.alike
+    )
     found = evaluate_option(data.histogram, asked, Sampling.EXAMPLES, BOUNDS[-1], 0.0)
     assert found is not None
     return found

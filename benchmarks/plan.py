@@ -83,7 +83,7 @@ class Table:
         return PlanParameters(
             epsilon,
             lines=self.lines,
-            noise=noise,
+            mechanism=noise,
             delta=delta,
             lower=self.lower,
             upper=self.upper,

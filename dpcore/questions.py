@@ -18,6 +18,7 @@ import inspect
 import re
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -176,6 +177,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
     question = QUESTIONS[name]
     build_answer, parameters_type, data_type = _answer_types(question)
+    settings = _rename_former_settings(name, settings)
     columns = {key: settings[key] for key in question.columns if key in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
@@ -217,6 +219,29 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     assert call is not None
     purpose = (inspect.getdoc(build_answer) or "").partition("\n")[0]
     return Reply(answer, (name, call[1]), f"dpcore.{question.package}.answer", purpose, data_set, subject)
+
+
+def former_names_of(name: str) -> dict[str, str]:
+    """Return today's name of each setting of a call by its former name, for the settings that were renamed."""
+    from dpcore.common.parameters import list_former_names
+
+    _, parameters_type, _ = _answer_types(QUESTIONS[name])
+    return list_former_names(parameters_type)
+
+
+def _rename_former_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings under today's names, with a `DeprecationWarning` for each former one."""
+    former_names, renamed = former_names_of(name), dict(settings)
+    for former in sorted(set(former_names) & set(settings)):
+        current = former_names[former]
+        if current in settings:
+            raise refuse(
+                f"{former} is the former name of {current}; both were given", remedy=f"Leave out {former}"
+            )
+        message = f"{former} of {name} is now called {current}; the former name will go with the next version"
+        warnings.warn(message, DeprecationWarning, stacklevel=4)
+        renamed[current] = renamed.pop(former)
+    return renamed
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:

@@ -262,13 +262,15 @@ class Reply:
             InvalidInput: As `draw`.
         """
         from dpcore.private_choice.answer import selection
+        from dpcore.private_choice.parameters import PrivateParameters
 
         data = self.data
         if data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
-        own_epsilon = epsilon if epsilon is not None else getattr(self.parameters, "epsilon_choice", None)
+        if epsilon is None and isinstance(self.parameters, PrivateParameters):
+            epsilon = self.parameters.selection_epsilon
         settings = selection.SelectionSettings(
-            **public if own_epsilon is None else {"epsilon": own_epsilon, **public}
+            **public if epsilon is None else {"epsilon": epsilon, **public}
         )
         request = selection.build_request(self.answer, data, settings)
         if request is None:

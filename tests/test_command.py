@@ -156,11 +156,11 @@ def test_a_file_of_settings_asks_the_same_and_options_overrule_it(run, tmp_path)
     assert run("plan", file, EVENTS, "--report", file)[0] == 2
     assert file.read_text(encoding="utf-8") == before
     file.write_text(
-        'usr = "user_id"\nepsilon = "one"\nlines = "rows; rows"\nnoise = "loud"\n', encoding="utf-8"
+        'usr = "user_id"\nepsilon = "one"\nlines = "rows; rows"\nmechanism = "loud"\n', encoding="utf-8"
     )
     code, out, err = run("plan", file, EVENTS)
     assert (code, out) == (2, "")
-    for part in ("'usr'", "Noise must be one of", "--user …"):
+    for part in ("'usr'", "Mechanism must be one of", "--user …"):
         assert part in err
 
 

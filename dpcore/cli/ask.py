@@ -52,7 +52,8 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         NotWrittenError: The report could not be written.
     """
     parser = _build_parser(command, name)
-    options, unknown = parser.parse_known_args(_join_negative_numbers(arguments))
+    arguments = _rename_former_options(name, _join_negative_numbers(arguments))
+    options, unknown = parser.parse_known_args(arguments)
     settings = vars(options)
     paths, report = settings.pop("data"), settings.pop("report")
     as_json, library = settings.pop("json"), settings.pop("code")
@@ -196,6 +197,18 @@ def _join_negative_numbers(arguments: list[str]) -> list[str]:
             words[-1] += f"={word}"
         else:
             words.append(word)
+    return words
+
+
+def _rename_former_options(name: str, arguments: list[str]) -> list[str]:
+    """Return the arguments with today's names of options; a line on standard error says which were renamed."""
+    former_names = {_flag(former): _flag(key) for former, key in questions.former_names_of(name).items()}
+    words = []
+    for word in arguments:
+        option, equals, value = word.partition("=")
+        if option in former_names:
+            print(f"{option} is now called {former_names[option]}.", file=sys.stderr)
+        words.append(former_names.get(option, option) + equals + value)
     return words
 
 

@@ -119,6 +119,7 @@ class Field:
         only_with: (other field, values): the field applies only while the other has one of these values. A field
             that is None by default must be None otherwise.
         enabled_with: The same, for a field that can only be read otherwise.
+        former_name: Name of the field in the version before; links, session files and calls may still have it.
     """
 
     label: str = ""
@@ -146,6 +147,7 @@ class Field:
     place: Place = Place.MORE
     only_with: tuple[str, Collection[Any]] | None = None
     enabled_with: tuple[str, Collection[Any]] | None = None
+    former_name: str = ""
 
     @property
     def subject(self) -> str:
@@ -387,6 +389,12 @@ def list_unused(
         return values[name] if applies(declared[name].only_with, choice) else get_default(name)
 
     return [name for name in values if not applies(declared[name].only_with, choice)]
+
+
+def list_former_names(parameters_type: Any) -> dict[str, str]:
+    """Return today's name of each field by its former name, for the fields that were renamed."""
+    declared = declared_fields(parameters_type)
+    return {field.former_name: name for name, field in declared.items() if field.former_name}
 
 
 def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:

@@ -113,11 +113,12 @@ class OwnersParameters(Parameters):
     privacy_constant: float = public.number(
         1.0, "Constant of 1/ε", CONSTANT_RANGE, width=130, help=CONSTANT_HELP
     )
-    own_cap: int | None = of_data.number(
+    own_bound: int | None = of_data.number(
         None,
         "Your own cap",
         (1, MAX_RECORDS),
         name="your own cap",
+        former_name="own_cap",
         renewed=True,
         placeholder="optional",
         width=130,

@@ -109,11 +109,11 @@ def evaluate_option(
         bound: G, at least 1.
         multiplier: The noise multiplier where it is known; by default the quick bound.
     """
-    similarity = parameters.alike
+    similarity = parameters.gradient_similarity
     kept_examples, num_users = float(histogram.kept_rows(float(bound))), float(histogram.num_users)
-    if parameters.batch > kept_examples:
+    if parameters.batch_size > kept_examples:
         return None
-    rate = min(_round_digits(parameters.batch / kept_examples, DIGITS_OF_RATE), 1.0)
+    rate = min(_round_digits(parameters.batch_size / kept_examples, DIGITS_OF_RATE), 1.0)
     sigma = multiplier
     is_by_user = sampling is Sampling.USERS
     if sigma is None:
@@ -131,7 +131,7 @@ def evaluate_option(
             norm / math.sqrt(num_users),
         )
     else:
-        norm, divisor = 1.0, parameters.batch
+        norm, divisor = 1.0, parameters.batch_size
         drawing_error = math.sqrt((1.0 - rate) / (divisor * parameters.steps))
         data_error = math.sqrt(
             (1.0 - similarity) / kept_examples + similarity * square_sum / kept_examples**2
@@ -174,7 +174,7 @@ def replace_similarity(
     """Evaluate the same option at another similarity ``r``; its noise multiplier does not depend on that."""
     changed_option = evaluate_option(
         histogram,
-        replace(parameters, alike=similarity),
+        replace(parameters, gradient_similarity=similarity),
         original.sampling,
         original.bound,
         original.multiplier,
@@ -218,9 +218,9 @@ def solve_options(histogram: ContributionHistogram, parameters: ExamplesParamete
     Raises:
         InvalidInput: B is more than all examples; or no noise keeps ε.
     """
-    if parameters.batch > histogram.num_rows:
+    if parameters.batch_size > histogram.num_rows:
         raise refuse(
-            f"the expected batch B = {parameters.batch:,.6g} is more than all {histogram.num_rows:,} examples",
+            f"the expected batch B = {parameters.batch_size:,.6g} is more than all {histogram.num_rows:,} examples",
             "",
             "Take a smaller B: at most all examples can be in a step",
         )
@@ -234,14 +234,14 @@ def solve_options(histogram: ContributionHistogram, parameters: ExamplesParamete
         for sampling in (Sampling.EXAMPLES, Sampling.USERS)
     }
     possible_bounds = {candidate.bound for candidate in options_by_sampling[Sampling.EXAMPLES]}
-    if parameters.way is Sampling.BOTH:
+    if parameters.sampling is Sampling.BOTH:
         # At G = 1 both ways are one mechanism, which is called drawing examples.
         candidates = [
             *options_by_sampling[Sampling.EXAMPLES],
             *(candidate for candidate in options_by_sampling[Sampling.USERS] if candidate.bound > 1),
         ]
     else:
-        candidates = [*options_by_sampling[parameters.way]]
+        candidates = [*options_by_sampling[parameters.sampling]]
     best = min(candidates, key=lambda candidate: candidate.error)
     return Options(
         options_by_sampling, tuple(bound for bound in bounds if bound not in possible_bounds), best

@@ -45,26 +45,34 @@ class ExamplesParameters(Parameters):
 
     delta: float = public.number(1e-6, "δ", DELTA_RANGE, name="δ", width=100, place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
-    batch: float = public.number(
-        128.0, "Batch B", (1.0, 1e12), name="the expected batch B", is_integer=True, width=100, place=LINE
+    batch_size: float = public.number(
+        128.0,
+        "Batch B",
+        (1.0, 1e12),
+        name="the expected batch B",
+        former_name="batch",
+        is_integer=True,
+        width=100,
+        place=LINE,
     )
     """How many examples a step is expected to see. A public constant: it is not computed from the data."""
     steps: int = public.number(
         100, "Steps T", (1, MAX_STEPS), name="the number of steps T", width=90, place=LINE
     )
-    way: Sampling = public.choice(Sampling.BOTH, "Drawn in a step")
+    sampling: Sampling = public.choice(Sampling.BOTH, "Drawn in a step", former_name="way")
     """Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a user's
     gradients clipped."""
     dimension: int = public.number(
         1000, "Parameters d", (1, MAX_DIMENSION), name="the number of parameters d"
     )
     """How many numbers are trained. The more there are, the more noise decides."""
-    alike: float = public.number(
+    gradient_similarity: float = public.number(
         0.1,
         "How alike a user's examples are, r",
         (0.0, 1.0),
         name="how alike a user's examples are, r,",
         step=0.1,
+        former_name="alike",
     )
     """The share of an example's squared gradient that all examples of its user have in common: 0 diverse, 1 alike.
     Guess it, or take it from public data: never read it off private data."""

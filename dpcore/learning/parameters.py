@@ -103,7 +103,9 @@ class LearningParameters(Parameters):
     """The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better."""
     failure_probability: float = public.number(0.05, "Failure probability δ", (1e-12, 0.999))
     """The limit holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy."""
-    own_cap: int | None = own_bound("rows per user", limits=(1, MAX_SIZE), placeholder="rows")
+    own_bound: int | None = own_bound(
+        "rows per user", former_name="own_cap", limits=(1, MAX_SIZE), placeholder="rows"
+    )
     """Optional: a bound that you use today, in rows per user."""
     # Public by what it is: the sentence beside it says so, and a guess will do.
     public_rows: int | None = public.number(
@@ -149,7 +151,7 @@ class LearningParameters(Parameters):
     @property
     def about_population(self) -> LearningParameters:
         """Return the same without what does not change the figures on a population."""
-        return self.without("own_cap", "public_rows", "draws")
+        return self.without("own_bound", "public_rows", "draws")
 
     def problem(self, histogram: ContributionHistogram) -> BiasProblem:
         """Return the question on given data."""

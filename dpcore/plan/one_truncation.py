@@ -236,7 +236,7 @@ def _compute_alpha_beta(
     dataset: Dataset, parameters: PlanParameters, line: PlannedLine, caps: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the squared error without noise and the noise variance at v = 1 of a line under every common bound."""
-    statistic, variance = line.line.statistic, parameters.noise.unit_variance
+    statistic, variance = line.line.statistic, parameters.mechanism.unit_variance
     if statistic is LineStatistic.USERS:
         return np.zeros(caps.shape), np.full(caps.shape, variance)
     if statistic is LineStatistic.ROWS:
@@ -253,7 +253,7 @@ def _compute_alpha_beta(
         )
         return (expected - line.value) ** 2 + sampling_variance, variance * (largest_value * caps) ** 2
     if statistic is LineStatistic.MEAN:
-        return split_mean_error(build_mean_problem(dataset, parameters)[0], caps, parameters.noise)
+        return split_mean_error(build_mean_problem(dataset, parameters)[0], caps, parameters.mechanism)
     # A user has at most h rows in all groups: in L1 they move h, and in L2 at most h, where all are in one group.
     return _errors_of_sampled_groups(dataset, caps), variance * caps**2
 

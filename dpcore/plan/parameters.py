@@ -49,7 +49,7 @@ class PlanParameters(Parameters):
     call take the defaults of `choose_defaults`.
     """
 
-    delta: float | None = gaussian_delta(None, "noise", place=LINE)
+    delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
     # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
     lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_TEXT, place=LINE)
@@ -67,7 +67,7 @@ class PlanParameters(Parameters):
     objective: Objective = public.choice(Objective.SUM, "Best plan")
     """Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. Least
     largest: error over wanted error; every number needs a wanted error of its own."""
-    noise: NoiseKind = noise_kind("Mechanism")
+    mechanism: NoiseKind = noise_kind("Mechanism", former_name="noise")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both."""
     program: Program = public.choice(Program.PYTHON, "Noise as drawn by", as_list=True, width=180)
     """Errors are those of the noise that its program draws: libraries split the budget of a mean in halves."""
@@ -81,7 +81,7 @@ class PlanParameters(Parameters):
     user_share: float = declared_in(MeanParameters, "user_share")
 
     def _check_together(self, problems: Problems) -> None:
-        if self.noise is NoiseKind.GAUSSIAN and self.delta is not None:
+        if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
         asked = self._check_lines(problems)
         ranged = [line.label for line in asked if line.statistic.needs_range]
@@ -125,7 +125,7 @@ class PlanParameters(Parameters):
                 f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known here",
                 remedy="Take OpenDP or plain Python, or leave the quantile out",
             )
-        if self.program is Program.PIPELINEDP and self.noise is NoiseKind.GAUSSIAN:
+        if self.program is Program.PIPELINEDP and self.mechanism is NoiseKind.GAUSSIAN:
             problems.add(
                 "PipelineDP divides epsilon and delta among Gaussian releases, which takes about twice the noise",
                 remedy="Take Laplace noise, or another program",
@@ -169,7 +169,7 @@ class PlanParameters(Parameters):
     @property
     def budget(self) -> Budget:
         """Return the budget that is divided."""
-        return Budget(self.epsilon, self.noise, self.delta)
+        return Budget(self.epsilon, self.mechanism, self.delta)
 
     @property
     def statistics(self) -> frozenset[LineStatistic]:

@@ -112,7 +112,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         raise refuse(f"{line.label} needs a column of values, and these data have none")
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups, and these data have none")
-    variance = parameters.noise.unit_variance
+    variance = parameters.mechanism.unit_variance
     has_all_bounds = True
     assumptions: tuple[str, ...] = ()
     quantile_problem: QuantileProblem | None = None
@@ -191,7 +191,7 @@ def _make_mean_curve(dataset: Dataset, parameters: PlanParameters) -> tuple[Curv
     """Make the curve of a mean with private counts under integer caps, its value, and its assumptions."""
     problem, value = build_mean_problem(dataset, parameters)
     caps, has_all_bounds = list_caps(dataset.histogram.max_size, MAX_CAPS)
-    alpha, beta = split_mean_error(problem, caps, parameters.noise)
+    alpha, beta = split_mean_error(problem, caps, parameters.mechanism)
     return BoundCurve(alpha, beta, caps, has_all_bounds=has_all_bounds), value, assumed_of_users(problem)
 
 
@@ -220,7 +220,7 @@ def build_mean_problem(
     # Libraries give half of the line's budget to the sum around the middle and half to the number of rows. With Laplace
     # noise that doubles the variance of the pair. With Gaussian noise it does not: half of rho each is sqrt(2) sigma on
     # half of the range, (B h / 2)^2 2 sigma^2 (1 + (2 p - 1)^2) = (B h sigma)^2 (p^2 + (1 - p)^2), which is the pair's.
-    has_split_budget = parameters.program is not Program.PYTHON and parameters.noise is NoiseKind.LAPLACE
+    has_split_budget = parameters.program is not Program.PYTHON and parameters.mechanism is NoiseKind.LAPLACE
     release = private_counts.Release.CENTRED_SPLIT if has_split_budget else private_counts.Release.PAIR
     value = read_values.clamped.mean if problem.table is None else read_values.clamped.unclamped_mean
     return replace(problem, release=release), value
@@ -242,7 +242,7 @@ def _make_group_curve(
         and dataset.pairs.sums.min() < 0.0
     ):
         statistic = Statistic.SIGNED_SUM
-    group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, parameters.noise, parameters.delta)
+    group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, parameters.mechanism, parameters.delta)
     problem = PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), group_parameters)
     facet = SortedPairs.from_problem(problem)
     largest = float(np.abs(problem.amounts).max())
@@ -298,7 +298,7 @@ def _make_quantile_curve(
     errors = np.array(
         [errors_over_epsilon(problem, WeightKind.SMOOTH, float(bound), epsilons) for bound in bounds]
     )
-    epsilons_as_v = convert_rank_epsilon(epsilons, parameters.noise)
+    epsilons_as_v = convert_rank_epsilon(epsilons, parameters.mechanism)
     order = np.argsort(epsilons_as_v)
     return RankCurve(epsilons_as_v[order], errors[:, order], bounds), problem
 
@@ -341,7 +341,7 @@ def compute_rank_error(
 
     If rows are many and weigh by user it is exact to 1 %: see `dpcore.quantile.rows.ThinRows`.
     """
-    epsilon, weight_kind = convert_rank_v(v, parameters.noise), choose_rank_weights(parameters)
+    epsilon, weight_kind = convert_rank_v(v, parameters.mechanism), choose_rank_weights(parameters)
     if weight_kind is WeightKind.SMOOTH and planned_line.quantile_problem is not None:
         return float(
             errors_over_epsilon(planned_line.quantile_problem, weight_kind, bound, np.array([epsilon]))[0]

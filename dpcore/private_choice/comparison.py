@@ -165,7 +165,7 @@ def copy_cost(
 ) -> ChoiceCost:
     """Return the simulated cost of choosing on a private copy, at the parameters' budget or another."""
     condition = parameters.condition
-    budget = parameters.epsilon_choice if epsilon_choice is None else epsilon_choice
+    budget = parameters.selection_epsilon if epsilon_choice is None else epsilon_choice
     bounds = simulate_bounds(truth, condition.best_bound, parameters.copy_at(budget), runs)
     finite = bounds[np.isfinite(bounds)]
     regrets = choice.bound_regrets(condition, truth, np.maximum(finite, 1e-12))
@@ -252,9 +252,9 @@ def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Lea
     larger = (ContributionHistogram.from_table(np.append(histogram.sizes, np.int64(s)), users) for s in rows)
     with_user = np.array([condition.best_bound(table) for table in larger])
     without = condition.best_bound(histogram)
-    if np.all(with_user == without) and parameters.wanted is not Wanted.SUM:
+    if np.all(with_user == without) and parameters.purpose is not Wanted.SUM:
         return leak(histogram, PrivateParameters(parameters.epsilon, Wanted.SUM, largest=parameters.largest))
-    return Leak(rows, with_user, without, parameters.wanted)
+    return Leak(rows, with_user, without, parameters.purpose)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,12 +280,12 @@ class PrivateSolution:
     @property
     def is_rank_error(self) -> bool:
         """Return True if costs are rank errors, not relative errors."""
-        return self.parameters.wanted is Wanted.QUANTILE
+        return self.parameters.purpose is Wanted.QUANTILE
 
 
 def without_budget(parameters: PrivateParameters) -> PrivateParameters:
     """Return the question with the budget of the choice set to one value: what curves over that budget depend on."""
-    return replace(parameters, epsilon_choice=PrivateParameters(1.0).epsilon_choice)
+    return replace(parameters, selection_epsilon=PrivateParameters(1.0).selection_epsilon)
 
 
 def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret) -> PrivateSolution:
@@ -306,12 +306,12 @@ def solve(data: Dataset, parameters: PrivateParameters) -> PrivateSolution:
     return replace(compute(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
 
 
-NOT_COMPARED = ("noise", "delta")
+NOT_COMPARED = ("mechanism", "delta")
 
 
 def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
     """Get the number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
-    if parameters.wanted is Wanted.QUANTILE:
+    if parameters.purpose is Wanted.QUANTILE:
         return (
             "A quantile of the rows per user is the same at every ε of a release. What its choice costs over the ε of "
             "the choice is the main figure."
@@ -335,7 +335,7 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
         compute_error,
         histogram.sizes,
         histogram.users,
-        is_integer=parameters.wanted is not Wanted.SMOOTH,
+        is_integer=parameters.purpose is not Wanted.SMOOTH,
         caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
         "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
         "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "

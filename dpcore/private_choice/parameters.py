@@ -81,7 +81,7 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
 
 
 OF_MEAN = (Wanted.SMOOTH, Wanted.CAP)
-FOR_MEAN, FOR_SUM = ("wanted", OF_MEAN), ("wanted", (Wanted.SUM,))
+FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (Wanted.SUM,))
 COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
 
@@ -89,18 +89,25 @@ COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 class PrivateParameters(Parameters):
     """The question of the page, all of it public."""
 
-    wanted: Wanted = public.choice(
+    purpose: Wanted = public.choice(
         Wanted.SMOOTH,
         "What the bound is for",
         name="the number to choose",
         as_list=True,
         width=194,
         place=LINE,
+        former_name="wanted",
     )
     """The private choice aims at what is best for this question. A private copy serves all of them. The pair of bounds
     per group has a tab below, and *Per group* a button."""
-    epsilon_choice: float = public.number(
-        0.1, "ε of the choice", EPSILON_RANGE, name="ε of the choice", width=118, place=LINE
+    selection_epsilon: float = public.number(
+        0.1,
+        "ε of the choice",
+        EPSILON_RANGE,
+        name="ε of the choice",
+        width=118,
+        place=LINE,
+        former_name="epsilon_choice",
     )
     """Comes on top of the privacy budget beside it, which is that of the release that will use the bound."""
     largest: int = public.number(
@@ -155,11 +162,12 @@ class PrivateParameters(Parameters):
         only_with=FOR_SUM,
     )
     """Empty for a count with Laplace noise. With Gaussian noise another bound is best, by its δ."""
-    share: float = public.number(
+    quantile: float = public.number(
         0.95,
         "Quantile, as a share",
         name="the quantile of rows per user",
-        only_with=("wanted", (Wanted.QUANTILE,)),
+        former_name="share",
+        only_with=("purpose", (Wanted.QUANTILE,)),
     )
     """0.95: the smallest number that at least 95 % of the users do not exceed."""
     guess: float | None = of_data.number(
@@ -172,8 +180,13 @@ class PrivateParameters(Parameters):
     )
     """Optional, for the direct choice: what you expect from other data or from experience. It steers the draw where
     the data say little, as for a sum. It must not come from these data."""
-    factor: float | None = public.number(
-        None, "Right within a factor of", FACTOR_RANGE, name="the factor of the guess", initial=2.0
+    guess_factor: float | None = public.number(
+        None,
+        "Right within a factor of",
+        FACTOR_RANGE,
+        name="the factor of the guess",
+        initial=2.0,
+        former_name="factor",
     )
     """The answer lies within this factor of the guess with a chance of about two in three."""
     relation: Relation = public.choice(
@@ -181,8 +194,12 @@ class PrivateParameters(Parameters):
     )
     """Under both, who has how many rows is private. Replace: the number of users is public, and a copy needs twice the
     noise."""
-    noise: CopyNoise = public.choice(
-        CopyNoise.LAPLACE, "Noise of the private copy", COPY_NOISES, name="noise of a private copy"
+    mechanism: CopyNoise = public.choice(
+        CopyNoise.LAPLACE,
+        "Noise of the private copy",
+        COPY_NOISES,
+        name="noise of a private copy",
+        former_name="noise",
     )
     """Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP."""
     delta: float | None = public.number(
@@ -192,17 +209,17 @@ class PrivateParameters(Parameters):
         name="δ of a private copy",
         initial=DEFAULT_DELTA,
         width=110,
-        only_with=("noise", (CopyNoise.GAUSSIAN,)),
+        only_with=("mechanism", (CopyNoise.GAUSSIAN,)),
     )
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
 
     def _check_together(self, problems: Problems) -> None:
-        problems.inside(0.0, 1.0, **{"the quantile of rows per user": self.share})
-        if (self.guess is None) != (self.factor is None):
+        problems.inside(0.0, 1.0, **{"the quantile of rows per user": self.quantile})
+        if (self.guess is None) != (self.guess_factor is None):
             problems.add("a guess goes with a factor that says how good it is")
-        if self.wanted in OF_MEAN and self.variance_share == 0.0:
+        if self.purpose in OF_MEAN and self.variance_share == 0.0:
             problems.positive(**{"the variance of a value": self.variance_share})
-        if self.wanted in OF_MEAN and not problems.entries:
+        if self.purpose in OF_MEAN and not problems.entries:
             with problems.collecting():
                 CapMean(self.trade_off)
 
@@ -225,11 +242,11 @@ class PrivateParameters(Parameters):
     @property
     def condition(self) -> Condition:
         """Return the condition that the best number fulfils."""
-        if self.wanted is Wanted.SUM:
+        if self.purpose is Wanted.SUM:
             return RankedSum(self.price, self.margin)
-        if self.wanted is Wanted.QUANTILE:
-            return SizeQuantile(self.share)
-        smooth = self.wanted is Wanted.SMOOTH
+        if self.purpose is Wanted.QUANTILE:
+            return SizeQuantile(self.quantile)
+        smooth = self.purpose is Wanted.SMOOTH
         if self.user_share:
             return (TableSmooth if smooth else TableCap)(self.trade_off, self.user_share)
         return (SmoothMean if smooth else CapMean)(self.trade_off)
@@ -238,9 +255,9 @@ class PrivateParameters(Parameters):
     def setting(self) -> ReleaseSetting | None:
         """Return the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
         relation, rho = self.relation.neighbours, self.user_share
-        if self.wanted is Wanted.QUANTILE:
+        if self.purpose is Wanted.QUANTILE:
             return None
-        if self.wanted in OF_MEAN:
+        if self.purpose in OF_MEAN:
             values: dict[str, Any] = {
                 "variance_share": self.variance_share,
                 "is_table_mean": rho > 0.0,
@@ -282,22 +299,24 @@ class PrivateParameters(Parameters):
     def choice(self) -> ChoiceProblem:
         """Return the direct choice."""
         prior: Prior | SmallFirst | None = None
-        if self.guess is not None and self.factor is not None:
-            prior = Prior(self.guess, self.factor)
-        elif self.wanted is not Wanted.QUANTILE:
+        if self.guess is not None and self.guess_factor is not None:
+            prior = Prior(self.guess, self.guess_factor)
+        elif self.purpose is not Wanted.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
-            of_users = self.user_share and self.wanted in OF_MEAN
+            of_users = self.user_share and self.purpose in OF_MEAN
             prior = SmallFirst(TABLE_POWER) if of_users else SmallFirst()
         largest, neighbours = int(self.largest), self.relation.neighbours
-        return ChoiceProblem(self.condition, self.epsilon_choice, largest, neighbours, prior)
+        return ChoiceProblem(self.condition, self.selection_epsilon, largest, neighbours, prior)
 
     @property
     def copy(self) -> PrivateCopyParameters:
         """Return the private copy."""
-        return self.copy_at(self.epsilon_choice)
+        return self.copy_at(self.selection_epsilon)
 
     def copy_at(self, epsilon_choice: float) -> PrivateCopyParameters:
         """Return the private copy with another budget."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)
-        return PrivateCopyParameters(epsilon_choice, bins, self.noise, self.delta, self.relation.neighbours)
+        return PrivateCopyParameters(
+            epsilon_choice, bins, self.mechanism, self.delta, self.relation.neighbours
+        )

@@ -104,7 +104,7 @@ class SelectionRequest:
     def from_parameters(cls, parameters: PrivateParameters) -> SelectionRequest:
         """Return the direct choice of *Choose privately*."""
         release = parameters.epsilon, parameters.release_delta, parameters.setting
-        return cls(parameters.wanted, parameters.choice, *release)
+        return cls(parameters.purpose, parameters.choice, *release)
 
     @classmethod
     def of_pair(cls, problem: PrivatePairProblem) -> SelectionRequest:

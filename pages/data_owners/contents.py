@@ -41,7 +41,7 @@ def read_inputs(slots: layout.PageSlots) -> OwnersParameters | None:
                 fields.draw(QUESTION, "records_per_user")
             fields.draw(QUESTION, "delta")
             if "owners" in unused:
-                fields.draw(QUESTION, "own_cap")
+                fields.draw(QUESTION, "own_bound")
         fields.draw_row(QUESTION, "personal", "personal_diameter", "shared_diameter")
         fields.draw_row(QUESTION, "lipschitz", "alone_constant", "sampling_constant", "privacy_constant")
         fields.draw_row(QUESTION, "x_axis", "y_axis")
@@ -160,10 +160,18 @@ def content(answer: Answer, source: Source, trained: TrainingCard | None = None)
         return f"data = {disclosure}  # The settings hold the owners; this is what kind of numbers they are."
 
     solution, parameters, summary = answer.solution, answer.parameters, None
-    hidden_fields = {*TRAINING_FIELDS, "owners", "records", "own_cap", "records_per_user", "x_axis", "y_axis"}
+    hidden_fields = {
+        *TRAINING_FIELDS,
+        "owners",
+        "records",
+        "own_bound",
+        "records_per_user",
+        "x_axis",
+        "y_axis",
+    }
     field_names = [name for name in QUESTION.fields if name not in hidden_fields]
     if solution.is_of_data:
-        field_names.append("own_cap")
+        field_names.append("own_bound")
     else:
         field_names, summary = ["owners", "records", *field_names], answer_answer.summarise_owners(solution)
         source = replace(source, disclosure=answer.disclosure, write_cell=write_disclosure)

@@ -106,7 +106,9 @@ def selection_settings() -> SelectionSettings:
         value = st.session_state.get(QUESTION.key(name))
         return QUESTION.first(name) if value is None else float(value)
 
-    epsilon, largest, margin = (read_field(name) or 0.0 for name in ("epsilon_choice", "largest", "margin"))
+    epsilon, largest, margin = (
+        read_field(name) or 0.0 for name in ("selection_epsilon", "largest", "margin")
+    )
     return SelectionSettings(
         epsilon, int(largest), margin, read_field("pair_unit"), read_field("pair_largest")
     )
@@ -246,7 +248,7 @@ def _buttons(parameters: PrivateParameters, data: Dataset) -> None:
     fields.button(label, "private_release", "content_copy", draw_copy, parameters, is_main=True, help=COPY_IS)
     if copy_text != choice_text:
         st.markdown(f":small[{copy_text}]")
-    help_text = describe_choice(parameters.wanted)
+    help_text = describe_choice(parameters.purpose)
     label = "Choose one number privately"
     fields.button(label, "private_choose", "casino", choose, request, is_main=True, help=help_text)
     text = choice_text.replace("Spends", "Either spends", 1) if copy_text == choice_text else choice_text

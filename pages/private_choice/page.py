@@ -65,7 +65,7 @@ def read_inputs(areas: layout.PageSlots) -> PageParameters | None:
     follow_mean()
     without_guess = st.session_state[QUESTION.key("guess")] is None
     if without_guess:
-        fields.refill(QUESTION, "factor")
+        fields.refill(QUESTION, "guess_factor")
 
     def name_the_sum(unused: Collection[str]) -> bool:
         if "margin" not in unused:
@@ -76,11 +76,11 @@ def read_inputs(areas: layout.PageSlots) -> PageParameters | None:
     return inputs.read_inputs(
         QUESTION,
         areas,
-        hidden=lambda name: name == "factor" and without_guess,
+        hidden=lambda name: name == "guess_factor" and without_guess,
         # ε of the choice stands beside that of the release.
         widgets={
-            "wanted": lambda: fields.draw_all(QUESTION, "epsilon_choice", "wanted"),
-            "epsilon_choice": lambda: None,
+            "purpose": lambda: fields.draw_all(QUESTION, "selection_epsilon", "purpose"),
+            "selection_epsilon": lambda: None,
         },
         ask_first=name_the_sum,
     )
@@ -113,7 +113,7 @@ def show_costs(parameters: PrivateParameters, areas: layout.PageSlots) -> None:
     copies, run = work.copies_over_epsilon(data, parameters)
     solution = replace(exact, copies=copies)
     answer = build_answer(data, parameters, solution)
-    smooth = parameters.wanted is Wanted.SMOOTH
+    smooth = parameters.purpose is Wanted.SMOOTH
     difference = elsewhere.differing(data, answer.setting, solution.best, smooth)
     if difference := difference or difference_from_total(parameters, solution.best):
         areas.bottom.caption(difference)
@@ -133,7 +133,7 @@ def show_costs(parameters: PrivateParameters, areas: layout.PageSlots) -> None:
 
 def difference_from_total(parameters: PrivateParameters, number: float) -> str:
     """Return one sentence on why *Sum and count* finds another bound for the same count; empty if it does not."""
-    if parameters.wanted is not Wanted.SUM:
+    if parameters.purpose is not Wanted.SUM:
         return ""
     fields.start(TOTAL, uses_shared_data=False)
     measure = st.session_state[TOTAL.key("measure")]

@@ -102,7 +102,7 @@ QUESTION = Question(
     icon=":material/shield_lock:",
     url_path="choose-privately",
     group="Privacy",
-    step="{wanted}",
+    step="{purpose}",
     lead="A bound chosen on private data tells something about them. **What does it cost to choose it with an ε of its "
     "own?**",
     sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
@@ -113,5 +113,5 @@ QUESTION = Question(
     )
     | FieldOrigin.DATA.each("curves_job", "users_job", "refused"),
     draws=True,
-    range_on=lambda parameters: "Mean" if parameters.wanted in OF_MEAN else "",
+    range_on=lambda parameters: "Mean" if parameters.purpose in OF_MEAN else "",
 )

@@ -39,7 +39,7 @@ PROGRESS_HEIGHT = 44
 
 def behind(answer: Answer) -> None:
     """Draw what the two ways are, what either costs, and what is assumed."""
-    choice_text = actions.describe_choice(answer.parameters.wanted)
+    choice_text = actions.describe_choice(answer.parameters.purpose)
     st.markdown(f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {choice_text}")
     cards.behind(answer)
 

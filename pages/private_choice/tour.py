@@ -23,9 +23,9 @@ def direct(data: Dataset, parameters: PrivateParameters) -> ChoiceCost:
 def answer(data: Dataset, parameters: PrivateParameters) -> str:
     """Return the costs of the private choice and of that for a sum at the same epsilon."""
     current = direct(data, parameters)
-    of_sum = replace(parameters, wanted=Wanted.SUM)
+    of_sum = replace(parameters, purpose=Wanted.SUM)
     heaviest = of_sum.condition.best_bound(data.histogram)
-    epsilon, sum_cost = wording.entered(parameters.epsilon_choice), direct(data, of_sum).median
+    epsilon, sum_cost = wording.entered(parameters.selection_epsilon), direct(data, of_sum).median
     return (
         f"With ε = {epsilon} of its own, {cost(current.median)} more error in the median and "
         f"{cost(current.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is "
@@ -33,11 +33,11 @@ def answer(data: Dataset, parameters: PrivateParameters) -> str:
     )
 
 
-_BEGIN = PageParameters(1.0, wanted=Wanted.SMOOTH, epsilon_choice=0.01)
+_BEGIN = PageParameters(1.0, purpose=Wanted.SMOOTH, selection_epsilon=0.01)
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,
-    field="epsilon_choice",
+    field="selection_epsilon",
     goal=0.1,
     is_enough=lambda epsilon: epsilon >= 0.05,
     question="Every bound so far was read off the data, so it tells about them. What does a private choice cost?",

@@ -23,7 +23,7 @@ CELLS = {
 ENDS = {"lower": 0, "upper": 10}
 FAST = {
     "mean_bound": ENDS,
-    "examples_bound": {"batch": 4, "steps": 2, "dimension": 2},
+    "examples_bound": {"batch_size": 4, "steps": 2, "dimension": 2},
     "quantile_bound": ENDS,
     "plan_bounds": {"lines": "users; rows"},
     "training_bound": {"runs": 2, "splits": 1, "pace": "entered", "steps": 2, "ranges": {"value": [0, 10]}},

@@ -57,12 +57,12 @@ CHOICE = PrivateParameters(
     Wanted.SUM,
     0.5,
     relation=Relation.REPLACE,
-    noise=CopyNoise.GAUSSIAN,
+    mechanism=CopyNoise.GAUSSIAN,
     delta=1e-9,
     largest=500,
     margin=3.0,
     guess=40.0,
-    factor=2.0,
+    guess_factor=2.0,
 )
 TRAINING = TrainingParameters(
     1.0,
@@ -493,9 +493,9 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         ss.sum_bound(events, **one),
         ss.group_bounds(events, own_groups=2, own_amount=5.0, **one),
         ss.quantile_bound(events, quantiles="0.5, 0.9", lower=0.0, upper=100.0, **one),
-        ss.learning_bound(events, own_cap=3, **one),
+        ss.learning_bound(events, own_bound=3, **one),
         ss.weights_gain(events, **one),
-        ss.private_bound(events, wanted="sum", **one),
+        ss.private_bound(events, purpose="sum", **one),
         ss.training_bound(num_users=30, source="generated", runs=2, splits=1, **one),
         (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
     ]

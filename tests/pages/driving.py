@@ -48,7 +48,7 @@ PLENTY = 5.0
 
 def release_copy(at: AppTest, epsilon: float = PLENTY) -> AppTest:
     """On Choose privately: draw a private copy, which becomes the data in use."""
-    fine(at.number_input(key="private_choice.epsilon_choice").set_value(epsilon).run())
+    fine(at.number_input(key="private_choice.selection_epsilon").set_value(epsilon).run())
     fine(at.button(key="private_release").click().run())
     assert data(at).release is not None, "no user is left in the copy"
     return at

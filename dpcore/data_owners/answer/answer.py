@@ -230,10 +230,10 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         )
     if (
         solution.own_bound is not None
-        and solution.parameters.own_cap is not None
+        and solution.parameters.own_bound is not None
         and solution.cap is not None
     ):
-        name = f"Your bound on records, {wording.counted(solution.parameters.own_cap, 'record')}"
+        name = f"Your bound on records, {wording.counted(solution.parameters.own_bound, 'record')}"
         change = wording.change(solution.own_bound, solution.cap.bound)
         sentences[name] = standard.compare_own_bound("bound", wording.number(solution.own_bound), change)
     return sentences

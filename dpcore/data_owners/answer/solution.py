@@ -125,8 +125,8 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
             raise refuse("the owners are to be those of data, and there are none")
         if parameters.whole_owner:
             cap = regimes.find_best_cap(dataset.histogram, collaboration)
-            if parameters.own_cap is not None:
-                largest_cap = min(parameters.own_cap, dataset.histogram.max_size)
+            if parameters.own_bound is not None:
+                largest_cap = min(parameters.own_bound, dataset.histogram.max_size)
                 own_bound = float(
                     regimes.compute_joint_bounds(dataset.histogram, float(largest_cap), collaboration)
                 )
@@ -155,7 +155,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     )
 
 
-NOT_COMPARED = ("own_cap", *TRAINING_FIELDS)
+NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
 SETTING_NAMES = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
 
 

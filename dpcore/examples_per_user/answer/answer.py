@@ -94,9 +94,9 @@ class OwnersNoise:
 
 def compute_noise(selection: RecordSelection, parameters: ExamplesParameters) -> OwnersNoise | None:
     """Compute the noise for these records; None if B is more than all of them."""
-    if parameters.batch > selection.count:
+    if parameters.batch_size > selection.count:
         return None
-    rate = min(float(f"{parameters.batch / selection.count:.3g}"), 1.0)
+    rate = min(float(f"{parameters.batch_size / selection.count:.3g}"), 1.0)
     zeroed_multiplier, replaced_multiplier = (
         bound_multiplier(
             selection.bound,

@@ -57,8 +57,8 @@ class ExamplesSolution:
         """Return the ways of sampling that the question compares."""
         return (
             (Sampling.EXAMPLES, Sampling.USERS)
-            if self.parameters.way is Sampling.BOTH
-            else (self.parameters.way,)
+            if self.parameters.sampling is Sampling.BOTH
+            else (self.parameters.sampling,)
         )
 
     @property
@@ -292,9 +292,9 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         "heavy users differ from light ones, these are two models."
     )
     sentences["How alike a user's examples are"] = (
-        f"r = {wording.entered(parameters.alike)} is your entry, never computed from the data. At r = 1 a user's mean "
-        "gradient is as long as one gradient; at r = 0 it is shorter, so less noise is enough. The noise multiplier "
-        "does not depend on r."
+        f"r = {wording.entered(parameters.gradient_similarity)} is your entry, never computed from the data. At r = 1 "
+        "a user's mean gradient is as long as one gradient; at r = 0 it is shorter, so less noise is enough. The noise "
+        "multiplier does not depend on r."
     )
     return sentences
 
@@ -343,8 +343,9 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
         public_sentences=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
         rule="The bound minimises a heuristic estimate of the error for "
-        f"{wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch)} examples expected "
-        f"per step and a share {wording.entered(parameters.alike)} of a gradient common to a user's examples.",
+        f"{wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
+        f"expected per step and a share {wording.entered(parameters.gradient_similarity)} of a gradient common to a "
+        "user's examples.",
     )
 
 

@@ -255,7 +255,7 @@ def build_answer(
         numbers=list_numbers(solved),
         assumptions=learning.ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=list_facts(solved, parameters.own_cap),
+        facts=list_facts(solved, parameters.own_bound),
         proofs=(("Bound", solved.choice.certificate, solved.choice.stop_reason),),
         code=build_forms(
             parameters.epsilon, fields_of_data(data), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
@@ -264,8 +264,8 @@ def build_answer(
         parameters=parameters,
         solution=solved,
         plots={
-            "learning-bound": lambda: plots.plot_bound(solved, data, parameters.own_cap),
-            "learning-terms": lambda: plots.plot_terms(solved, data, parameters.own_cap),
+            "learning-bound": lambda: plots.plot_bound(solved, data, parameters.own_bound),
+            "learning-terms": lambda: plots.plot_terms(solved, data, parameters.own_bound),
         },
         make_methods=lambda: write_methods(solved, data, parameters),
         files={

@@ -80,7 +80,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None
         caps,
         curves["bound"],
         own_cap or best.max_contributions,
-        "own_cap",
+        "own_bound",
         is_integer=True,
         parts=parts,
         is_sum=True,

@@ -86,11 +86,11 @@ def compare_noises(dataset: Dataset, parameters: PlanParameters, solution: PlanS
     """
     if parameters.program is Program.PIPELINEDP:
         return _compare_in_pipelinedp(dataset, parameters, solution)
-    is_gaussian = parameters.noise is NoiseKind.GAUSSIAN
+    is_gaussian = parameters.mechanism is NoiseKind.GAUSSIAN
     delta = parameters.delta if parameters.delta is not None else DEFAULT_DELTA
     other_parameters = replace(
         parameters,
-        noise=NoiseKind.LAPLACE if is_gaussian else NoiseKind.GAUSSIAN,
+        mechanism=NoiseKind.LAPLACE if is_gaussian else NoiseKind.GAUSSIAN,
         delta=None if is_gaussian else delta,
     )
     try:
@@ -141,7 +141,7 @@ def _plan_other_lines(
         plan_lines(dataset, replace(other_parameters, lines=other_text)) if other_text else ()
     )
     return tuple(
-        _rescale_quantile_line(line, other_parameters.noise)
+        _rescale_quantile_line(line, other_parameters.mechanism)
         if line in quantile_lines
         else next(planned_lines)
         for line in lines
@@ -170,7 +170,9 @@ def _compare_in_pipelinedp(
     dataset: Dataset, parameters: PlanParameters, solution: PlanSolution
 ) -> NoiseComparison:
     """Compare in PipelineDP, where a Gaussian release gets a share of epsilon and delta, and a mean half of both."""
-    with_gaussian = replace(parameters, noise=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA, program=Program.PYTHON)
+    with_gaussian = replace(
+        parameters, mechanism=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA, program=Program.PYTHON
+    )
     squares, weights = [], []
     for line, gaussian_line in zip(solution.lines, plan_lines(dataset, with_gaussian), strict=True):
         num_halves = 2.0 if gaussian_line.line.statistic is LineStatistic.MEAN else 1.0

@@ -364,7 +364,9 @@ RULES = {
 def write_methods(solution: PlanSolution, dataset: Dataset, parameters: PlanParameters) -> Methods:
     """Describe the plan, line by line."""
     names = ", ".join(line.line.label for line in solution.planned)
-    noise_text = "Laplace noise [@dwork2006]" if parameters.noise is NoiseKind.LAPLACE else "Gaussian noise"
+    noise_text = (
+        "Laplace noise [@dwork2006]" if parameters.mechanism is NoiseKind.LAPLACE else "Gaussian noise"
+    )
     shares_text = "; ".join(
         f"{line.planned.line.label} got {wording.percent(line.share)} of the budget"
         + (

@@ -30,8 +30,8 @@ def methods(
         selections: Numbers drawn so far from the data behind it, oldest first.
         ledger: What all draws on these cost.
     """
-    p, name = solution.parameters, NUMBER_NAMES[solution.parameters.wanted]
-    latest = next((choice for number, choice in reversed(selections) if number is p.wanted), None)
+    p, name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
+    latest = next((choice for number, choice in reversed(selections) if number is p.purpose), None)
     if latest is not None:
         return _describe_draw(name, latest, _rule(p), ledger or Ledger())
     if solution.data.release is None:
@@ -69,8 +69,8 @@ def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger
 
 
 def _rule(p: PrivateParameters) -> str:
-    if p.user_share and p.wanted in OF_MEAN:
-        weights = "plain smooth weights" if p.wanted is Wanted.SMOOTH else "a bound on rows"
+    if p.user_share and p.purpose in OF_MEAN:
+        weights = "plain smooth weights" if p.purpose is Wanted.SMOOTH else "a bound on rows"
         return (
             f"minimises the expected squared error of a release under {weights} about the mean of the rows at hand, "
             f"where a share of {wording.entered(p.user_share)} of the variance lies between users."
@@ -81,7 +81,7 @@ def _rule(p: PrivateParameters) -> str:
         Wanted.CAP: f"{of_mean} [@epasto2020, section 3].",
         Wanted.SUM: "minimises the bias of a released sum plus the mean size of its noise [@amin2019, section 3].",
         Wanted.QUANTILE: "is the quantile of rows per user that was asked for.",
-    }[p.wanted]
+    }[p.purpose]
 
 
 def build_answer(

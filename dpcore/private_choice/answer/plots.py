@@ -33,10 +33,10 @@ def over_epsilon(solution: PrivateSolution) -> Plot:
         solution,
         "private-cost-epsilon",
         ("Cost over ε of the choice", "the larger the budget of the choice"),
-        ("epsilon_choice", Axis("ε of the choice", "", (EPSILONS[0], EPSILONS[-1]))),
+        ("selection_epsilon", Axis("ε of the choice", "", (EPSILONS[0], EPSILONS[-1]))),
         (curve.epsilons, curve.median[0], curve.percentile_95[0]),
         copies.over_epsilon,
-        (solution.parameters.epsilon_choice, "ε as chosen"),
+        (solution.parameters.selection_epsilon, "ε as chosen"),
         copies.earlier,
     )
 

@@ -113,7 +113,7 @@ class SelectionSettings:
         InvalidInput: All problems at once.
     """
 
-    epsilon: float = PrivateParameters(1.0).epsilon_choice
+    epsilon: float = PrivateParameters(1.0).selection_epsilon
     largest: int = DEFAULT_LARGEST
     margin: float = 0.0
     unit: float | None = None
@@ -148,7 +148,7 @@ def build_request(
     question, release = card.parameters, card.setting
     epsilon, largest = settings.epsilon, settings.largest
     if isinstance(question, PrivateParameters):
-        return SelectionRequest.from_parameters(replace(question, epsilon_choice=epsilon))
+        return SelectionRequest.from_parameters(replace(question, selection_epsilon=epsilon))
     if isinstance(question, PerGroupParameters):
         return build_pair_request(question, settings)
     if release is None:
@@ -171,7 +171,7 @@ def build_request(
         request = release_bounds.of_total(release, question.highest_total, epsilon, settings.margin)
     else:
         parameters = PrivateParameters.of_release(
-            release, epsilon_choice=epsilon, largest=largest, margin=settings.margin
+            release, selection_epsilon=epsilon, largest=largest, margin=settings.margin
         )
         request = None if parameters is None else SelectionRequest.from_parameters(parameters)
     return _explain_refusal(release) if request is None else request

@@ -25,9 +25,9 @@ Selection = PrivateChoice | PrivatePair | PrivateRange
 
 def error_name(parameters: PrivateParameters) -> str:
     """Say what is counted, within a sentence; only for independent rows it is a standard error."""
-    if parameters.wanted is Wanted.SUM:
+    if parameters.purpose is Wanted.SUM:
         return "bias plus mean noise of the sum"
-    if parameters.wanted is Wanted.QUANTILE:
+    if parameters.purpose is Wanted.QUANTILE:
         return "rank error"
     return "error of this table's mean" if parameters.user_share else "standard error of the mean"
 
@@ -133,7 +133,7 @@ def assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[
 
 
 def _of_users(parameters: PrivateParameters) -> tuple[str, ...]:
-    if parameters.wanted not in OF_MEAN:
+    if parameters.purpose not in OF_MEAN:
         return ()
     if not parameters.user_share:
         return ("Rows are independent draws with one variance, also those of one user",)
@@ -195,7 +195,7 @@ def is_direct(solution: PrivateSolution) -> bool:
 def headline(solution: PrivateSolution) -> str:
     """Say which way to take; on a release, the number itself."""
     if solution.data.release is not None:
-        name = NUMBER_NAMES[solution.parameters.wanted]
+        name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {name}; it may be published."
     # One line, before copies are simulated and after: what the answer goes by stands in the detail.
     return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
@@ -250,23 +250,23 @@ def numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 def facts(solution: PrivateSolution) -> dict[str, str]:
     """Say what stands behind the answer."""
     p = solution.parameters
-    total = format_rounded_up(p.epsilon + p.epsilon_choice)
+    total = format_rounded_up(p.epsilon + p.selection_epsilon)
     delta = f", with δ = {format_rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     if p.release_delta is not None:
         delta += f", with δ = {format_rounded_up(p.release_delta)} for the release"
     # As `dpcore.common.privacy` counts it; the libraries that the code is for know no other release.
     twice = ""
     if p.relation is Relation.REPLACE:
-        doubled = format_rounded_up(2.0 * p.epsilon + p.epsilon_choice)
+        doubled = format_rounded_up(2.0 * p.epsilon + p.selection_epsilon)
         twice = f" One for neighbours that add or remove one user counts up to twice: ε = {doubled}."
     name, verb = ("In the clear", "would be") if solution.data.release is None else ("On the release", "is")
     return {
-        name: f"the {NUMBER_NAMES[p.wanted]} {verb} {wording.number(solution.best)}.",
+        name: f"the {NUMBER_NAMES[p.purpose]} {verb} {wording.number(solution.best)}.",
         **_warn_maximum(solution),
         "Nine draws in ten": _ranges(solution),
         "In all": (
-            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {format_rounded_up(p.epsilon_choice)} for the "
-            f"choice: ε = {total}{delta}, where the release too is made for neighbours that "
+            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {format_rounded_up(p.selection_epsilon)} for "
+            f"the choice: ε = {total}{delta}, where the release too is made for neighbours that "
             f"{p.relation.neighbours.short}.{twice}"
         ),
         **_what_helps(solution),
@@ -306,7 +306,7 @@ def _what_helps(solution: PrivateSolution) -> dict[str, str]:
     if solution.direct.median <= 0.05 or solution.is_rank_error:
         return {}
     help_text = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-    if p.wanted is not Wanted.SUM:
+    if p.purpose is not Wanted.SUM:
         return {"What helps": f"{help_text}; more users."}
     scale = "1/ε =" if p.release_delta is None else "about"
     return {
@@ -320,7 +320,7 @@ def _what_helps(solution: PrivateSolution) -> dict[str, str]:
 def leak_sentence(solution: PrivateSolution, effect: Leak, is_release: bool) -> str:
     """Say what one more user does to the number; ``is_release``: the data in use are a DP release."""
     asked_name, name, rows = (
-        NUMBER_NAMES[solution.parameters.wanted],
+        NUMBER_NAMES[solution.parameters.purpose],
         NUMBER_NAMES[effect.number],
         wording.counted(solution.parameters.largest, "row"),
     )
@@ -332,7 +332,7 @@ def leak_sentence(solution: PrivateSolution, effect: Leak, is_release: bool) -> 
         sentence = (
             f"one more user with at most {rows}, the public maximum, does not move the {name} {warning}"
         )
-    elif effect.number is not solution.parameters.wanted:
+    elif effect.number is not solution.parameters.purpose:
         sentence = f"one more user does not move the {asked_name} {warning}. For a sum: {sentence}"
     return (
         f"Were the release the data themselves: {sentence}."

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpcore.common.checks import VALUE_BOUND_RANGE
-from dpcore.common.parameters import EPSILON, Field, Parameters, Place, declared_fields
+from dpcore.common.parameters import EPSILON, Field, Parameters, Place, declared_fields, list_former_names
 from dpcore.common.parameters import FieldOrigin as FieldOrigin
 from dpcore.dataset import Dataset
 
@@ -120,7 +120,7 @@ class Question:
         range_on: Returns the title of the page on which the range of a value is entered, given the parameters; empty if
             none is needed. None if the page has these fields itself.
         formerly: Fields of earlier links and session files that are gone: the new name of each, or the values of later
-            fields that it stood for, by name.
+            fields that it stood for, by name. A field that has only another name says so in its declaration.
     """
 
     name: str
@@ -207,7 +207,8 @@ class Question:
             wrap: Returns a value as such a link or file has it.
         """
         renamed = dict(values)
-        for name, successor in self.formerly.items():
+        former_names = {} if self.parameters is None else list_former_names(self.parameters)
+        for name, successor in {**self.formerly, **former_names}.items():
             if name not in values:
                 continue
             if isinstance(successor, str):

@@ -26,7 +26,7 @@ ANSWER = Answer(
     (Number("Bound", "7 rows", value=7), Number("Error", "0.5", value=0.5), Number("Range", "[1, 2]")),
     ("Counts are public",),
     Disclosure.PRIVATE,
-    parameters=LearningParameters(0.3, own_cap=9),
+    parameters=LearningParameters(0.3, own_bound=9),
 )
 
 

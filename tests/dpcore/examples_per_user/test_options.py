@@ -17,7 +17,7 @@ HISTOGRAM = ContributionHistogram.from_counts(COUNTS)
 
 
 def asked(**settings: object) -> ExamplesParameters:
-    return ExamplesParameters(**{"epsilon": 2.0, "batch": 6.0, "steps": 20, "dimension": 40, **settings})  # type: ignore[arg-type]
+    return ExamplesParameters(**{"epsilon": 2.0, "batch_size": 6.0, "steps": 20, "dimension": 40, **settings})  # type: ignore[arg-type]
 
 
 def known(way: Sampling, bound: int, sigma: float, **settings: object) -> Option:
@@ -28,13 +28,13 @@ def known(way: Sampling, bound: int, sigma: float, **settings: object) -> Option
 
 def test_sums_over_the_histogram_are_those_over_users() -> None:
     kept = np.minimum(COUNTS, 3)
-    found = known(Sampling.EXAMPLES, 3, 1.5, alike=0.3)
+    found = known(Sampling.EXAMPLES, 3, 1.5, gradient_similarity=0.3)
     assert found.kept_examples == kept.sum() == 17
     assert found.kept_share == pytest.approx(17 / 39)
     assert found.rate == 0.353  # 6/17 to three digits, as it stands in a program
     assert found.data_error**2 == pytest.approx(0.7 / 17 + 0.3 * (kept**2).sum() / 17**2)
     assert found.noise == pytest.approx(1.5 / 6.0)
-    users = known(Sampling.USERS, 3, 1.5, alike=0.3)
+    users = known(Sampling.USERS, 3, 1.5, gradient_similarity=0.3)
     assert users.divisor == pytest.approx(0.353 * 8)
     assert users.norm**2 == pytest.approx(0.3 + 0.7 * (1.0 / kept).mean())
     assert users.noise == pytest.approx(1.5 * users.norm / users.divisor)
@@ -44,7 +44,7 @@ def test_sums_over_the_histogram_are_those_over_users() -> None:
 def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
     """Gradients of norm 1 on average, T noisy means of drawn batches, averaged: 4,000 of them, simulated."""
     rng, runs, sigma, r, dimension = np.random.default_rng(5), 4000, 0.8, 0.4, 40
-    of = known(way, 3, sigma, alike=r, steps=4)
+    of = known(way, 3, sigma, gradient_similarity=r, steps=4)
     kept = np.minimum(COUNTS, 3)
     user = np.repeat(np.arange(kept.size), kept)
     squared = np.empty(runs)
@@ -66,11 +66,11 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
 
 
 def test_bounds_that_keep_less_than_a_batch_are_said_and_not_offered() -> None:
-    found = solve_options(HISTOGRAM, asked(batch=16.0))
+    found = solve_options(HISTOGRAM, asked(batch_size=16.0))
     assert found.too_small == (1, 2)
     assert all(one.bound >= 3 for of in found.options_by_sampling.values() for one in of)
     with pytest.raises(InvalidInput, match="more than all 39 examples"):
-        solve_options(HISTOGRAM, asked(batch=40.0))
+        solve_options(HISTOGRAM, asked(batch_size=40.0))
 
 
 def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
@@ -93,7 +93,7 @@ def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
 
 
 def test_one_user_and_a_full_batch() -> None:
-    found = solve_options(ContributionHistogram([7], [1]), asked(batch=7.0))
+    found = solve_options(ContributionHistogram([7], [1]), asked(batch_size=7.0))
     assert [one.bound for one in found.options_by_sampling[Sampling.USERS]] == [7]
     assert found.best.rate == 1.0
     assert not found.best.at_most
@@ -101,7 +101,7 @@ def test_one_user_and_a_full_batch() -> None:
 
 def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
     for way in (Sampling.EXAMPLES, Sampling.USERS):
-        found = solve_options(HISTOGRAM, asked(way=way))
+        found = solve_options(HISTOGRAM, asked(sampling=way))
         assert found.best.sampling is way
         assert found.best.error == min(one.error for one in found.options_by_sampling[way])
         low, high = found.find_near_optimal()
@@ -130,5 +130,7 @@ def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        ExamplesParameters(0.0, delta=1.0, batch=0.5, steps=0, dimension=0, alike=1.5, own_bound=0)
+        ExamplesParameters(
+            0.0, delta=1.0, batch_size=0.5, steps=0, dimension=0, gradient_similarity=1.5, own_bound=0
+        )
     assert len(refused.value.problems) == 7

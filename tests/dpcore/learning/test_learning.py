@@ -31,7 +31,7 @@ ALL_SET = LearningParameters(
     privacy_constant=3.5,
     privacy_power=1.5,
     finite_sample_constant=0.5,
-    own_cap=12,
+    own_bound=12,
     alpha=0.75,
     population_rows=5000,
     draws=30,
@@ -77,11 +77,11 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
 
 
 def test_what_does_not_matter_is_left_out() -> None:
-    other = dataclasses.replace(ALL_SET, own_cap=None, alpha=2.0, public_rows=None)
+    other = dataclasses.replace(ALL_SET, own_bound=None, alpha=2.0, public_rows=None)
     assert other.about_data == ALL_SET.about_data
     assert other.about_population != ALL_SET.about_population
     assert (
-        dataclasses.replace(ALL_SET, own_cap=3, draws=7, public_rows=9).about_population
+        dataclasses.replace(ALL_SET, own_bound=3, draws=7, public_rows=9).about_population
         == ALL_SET.about_population
     )
     assert dataclasses.replace(ALL_SET, vc_dimension=8).about_data != ALL_SET.about_data
@@ -98,7 +98,7 @@ def test_what_does_not_matter_is_left_out() -> None:
         ({"privacy_form": PrivacyForm.OWN}, "The power of F is missing. Enter a number"),
         ({"privacy_power": 2.0}, 'The power of F goes only with "Power" as the privacy term F'),
         ({"finite_sample_constant": float("nan")}, "The finite-sample constant must"),
-        ({"own_cap": 0}, "Your own bound must be a whole number"),
+        ({"own_bound": 0}, "Your own bound must be a whole number"),
         ({"alpha": 0.01}, "The α of the population must lie between 0.05 and 10"),
         ({"population_rows": 10**8}, "The number of rows n must be a whole number between 10 and 10,000,000"),
         ({"draws": 0}, "The number of samples must be a whole number between 1 and 1,000"),
@@ -113,7 +113,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(changed: dict[str, object], s
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        LearningParameters(epsilon=-1.0, loss_variance=2.0, own_cap=-1)
+        LearningParameters(epsilon=-1.0, loss_variance=2.0, own_bound=-1)
     assert len(refused.value.problems) == 3
 
 
@@ -131,7 +131,7 @@ def test_the_choice_as_a_file() -> None:
     assert answer["label"] == document["data"]["label"] == label
     assert document["question"]["label"] == "public input"
     assert document["question"]["bias"] == "corollary_1"
-    assert "own_cap" not in document["question"]
+    assert "own_bound" not in document["question"]
     assert answer["caps_within_5_percent"] == list(within)
     assert answer["promises_something"] == (best.total < 1)
 

@@ -35,7 +35,7 @@ ALL = "users; rows; sum; mean; quantile 0.75; users per group; rows per group; s
 
 def asked(text, data=SHOP, noise=LAPLACE, **given):
     delta = None if noise is LAPLACE else 1e-6
-    usual = {"epsilon": 1.0, "lines": text, "lower": 0.0, "upper": 100.0, "noise": noise, "delta": delta}
+    usual = {"epsilon": 1.0, "lines": text, "lower": 0.0, "upper": 100.0, "mechanism": noise, "delta": delta}
     parameters = PlanParameters(**{**usual, **given})
     return parameters, table.plan_lines(data, parameters)
 

@@ -24,7 +24,7 @@ EASY = (
 
 def asked(lines, noise=NoiseKind.LAPLACE, **more):
     delta = None if noise is NoiseKind.LAPLACE else DEFAULT_DELTA
-    return PlanParameters(1.0, lines=lines, noise=noise, delta=delta, lower=0.0, upper=100.0, **more)
+    return PlanParameters(1.0, lines=lines, mechanism=noise, delta=delta, lower=0.0, upper=100.0, **more)
 
 
 @pytest.mark.parametrize("objective", [Objective.SUM, Objective.REACH])

@@ -42,7 +42,7 @@ def asked(text=TEXT, noise=LAPLACE, data=None, **given):
     )
     held = to_dataset(frame, user="u", value="v", group="g") if data is None else data
     delta = None if noise is LAPLACE else 1e-6
-    usual = {"epsilon": 1.0, "lines": text, "lower": -1.0, "upper": 10.0, "noise": noise, "delta": delta}
+    usual = {"epsilon": 1.0, "lines": text, "lower": -1.0, "upper": 10.0, "mechanism": noise, "delta": delta}
     parameters = PlanParameters(**{**usual, **given})
     return held, parameters, table.plan_lines(held, parameters)
 

@@ -30,12 +30,12 @@ def answer(lines=FIVE, data=SHOP, **given):
 @pytest.mark.parametrize(("noise", "delta"), [(NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)])
 def test_the_least_epsilon_is_enough_for_all_and_less_is_not(noise, delta):
     lines = FIVE.replace("rows per group within 50%", "quantile 0.9 within 3%")
-    found = answer(lines, objective=Objective.REACH, noise=noise, delta=delta).solution
+    found = answer(lines, objective=Objective.REACH, mechanism=noise, delta=delta).solution
     assert found.num_reached == 5
     assert sum(line.num_parts for line in found.lines) <= 2**20
     # With a budget smaller by 1 % some line misses its own, however it is divided: the largest ratio says so.
     less = answer(
-        lines, epsilon=found.budget.epsilon * 0.97, objective=Objective.LARGEST, noise=noise, delta=delta
+        lines, epsilon=found.budget.epsilon * 0.97, objective=Objective.LARGEST, mechanism=noise, delta=delta
     )
     assert less.solution.num_reached < 5
 
@@ -51,7 +51,7 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
 
 def test_the_curves_pass_through_the_plan():
     hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
-    far = [answer(**hard), answer(**hard, noise=NoiseKind.GAUSSIAN, delta=1e-6)]
+    far = [answer(**hard), answer(**hard, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)]
     for said in (*far, answer(epsilon=0.005), answer()):
         plot, at = said.plots["plan-errors"](), said.solution.budget.epsilon
         epsilons = plot.columns["epsilon"]

@@ -130,7 +130,7 @@ def mean_curve(number, noise):
     data = to_dataset(frame, user="u", value="v", disclosure="public")
     delta = None if noise is LAPLACE else 1e-6
     asked = PlanParameters(
-        1.0, lines="mean", lower=0.0, upper=10.0, noise=noise, delta=delta, **choose_defaults(data)
+        1.0, lines="mean", lower=0.0, upper=10.0, mechanism=noise, delta=delta, **choose_defaults(data)
     )
     (line,) = table.plan_lines(data, asked)
     return line.curve, line.value

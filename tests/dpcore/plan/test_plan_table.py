@@ -213,7 +213,7 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
     assert min(theirs) > ours
     for program, text in ((Program.TUMULT, "median"), (Program.PIPELINEDP, "rows")):
         with pytest.raises(InvalidInput, match=program.value):
-            planned(text, program=program, noise=NoiseKind.GAUSSIAN, delta=1e-6)
+            planned(text, program=program, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
 
 
 def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():

@@ -149,7 +149,7 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
         law = weights * np.exp(-epsilon / 2.0 * distances)
         return float((law / law.sum()) @ (errors / least - 1.0))
 
-    asked = PrivateParameters(1.0, Wanted.SUM, epsilon_choice=0.5)
+    asked = PrivateParameters(1.0, Wanted.SUM, selection_epsilon=0.5)
     assert asked.choice.prior == SmallFirst()
     found = float(choice.regret(asked.choice, histogram).mean[0, 0])
     assert found == pytest.approx(extra(grid**-1.5, 0.5), rel=1e-5)
@@ -157,13 +157,13 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
     alike = extra(np.ones(grid.size), 0.5)
     if alike > 1.0:
         assert found < 0.5 * alike
-    assert dataclasses.replace(asked, guess=50.0, factor=2.0).choice.prior == Prior(50.0, 2.0)
-    assert dataclasses.replace(asked, wanted=Wanted.QUANTILE).choice.prior is None
+    assert dataclasses.replace(asked, guess=50.0, guess_factor=2.0).choice.prior == Prior(50.0, 2.0)
+    assert dataclasses.replace(asked, purpose=Wanted.QUANTILE).choice.prior is None
 
 
 def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
     """A scale is a table in which every user is there so many times; the largest cost over the samples counts."""
-    asked = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.5)
+    asked = PrivateParameters(1.0, Wanted.CAP, selection_epsilon=0.5)
     users = [samples.load(key).histogram.num_users for key in choice.SAMPLES]
     costs = []
     for key, own in zip(choice.SAMPLES, users, strict=True):

@@ -354,7 +354,7 @@ def test_without_noise_only_binning_is_regretted():
 
 def test_empty_copies_have_no_bound_and_infinite_costs():
     histogram = ContributionHistogram([1, 2], [2, 1])
-    parameters = PrivateParameters(1.0, epsilon_choice=0.001)
+    parameters = PrivateParameters(1.0, selection_epsilon=0.001)
     bounds = comparison.simulate_bounds(histogram, parameters.condition.best_bound, parameters.copy, 40)
     found = comparison.copy_cost(parameters, histogram, runs=40)
     assert found.empty_share == np.mean(np.isnan(bounds)) > 0.5

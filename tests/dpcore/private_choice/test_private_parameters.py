@@ -45,7 +45,8 @@ def test_bounds_in_the_clear_are_those_of_the_other_pages():
     for share in (0.1, 0.5, 0.9, 0.99):
         expected = np.quantile(counts, share, method="inverted_cdf")
         assert (
-            PrivateParameters(1.0, Wanted.QUANTILE, share=share).condition.best_bound(HISTOGRAM) == expected
+            PrivateParameters(1.0, Wanted.QUANTILE, quantile=share).condition.best_bound(HISTOGRAM)
+            == expected
         )
 
 
@@ -59,7 +60,7 @@ def test_scaled_users_keep_their_tails():
 
 
 def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
-    parameters = PrivateParameters(1.0, epsilon_choice=0.1)
+    parameters = PrivateParameters(1.0, selection_epsilon=0.1)
     asked = parameters.choice
     found = comparison.direct_cost(asked, HISTOGRAM)
     draw = mechanisms.make_selection(asked.scores(HISTOGRAM), 2.0 * asked.sensitivity / asked.epsilon)
@@ -69,7 +70,7 @@ def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
 
 
 def test_rank_errors_of_copies_are_counted_as_they_are():
-    parameters = PrivateParameters(1.0, Wanted.QUANTILE, epsilon_choice=1.0, share=0.5)
+    parameters = PrivateParameters(1.0, Wanted.QUANTILE, selection_epsilon=1.0, quantile=0.5)
     found = comparison.copy_cost(parameters, HISTOGRAM, runs=40)
     assert 0.0 <= found.median <= found.percentile_95 < 0.5
     assert found.empty_share == 0.0
@@ -122,10 +123,10 @@ def test_all_problems_at_once():
         PrivateParameters(
             0.0,
             Wanted.SUM,
-            epsilon_choice=-1.0,
-            noise=CopyNoise.GAUSSIAN,
+            selection_epsilon=-1.0,
+            mechanism=CopyNoise.GAUSSIAN,
             largest=0,
-            share=1.0,
+            quantile=1.0,
             guess=0.0,
             margin=-1.0,
         )

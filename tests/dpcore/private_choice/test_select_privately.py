@@ -52,8 +52,8 @@ KINDS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"unit": 1, "highest_amount": 50},
     ),
     "choice": ("private_bound", {}, {}),
-    "cap": ("private_bound", {"wanted": "cap", "user_share": 0}, {}),
-    "replaced": ("private_bound", {"wanted": "cap", "user_share": 0, "neighbours": "replace"}, {}),
+    "cap": ("private_bound", {"purpose": "cap", "user_share": 0}, {}),
+    "replaced": ("private_bound", {"purpose": "cap", "user_share": 0, "neighbours": "replace"}, {}),
 }
 
 

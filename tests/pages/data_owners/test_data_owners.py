@@ -131,7 +131,7 @@ def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
-    found = found_of(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_cap=100)
+    found = found_of(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_bound=100)
     assert found.cap is not None
     every = regimes.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
     assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)

@@ -70,11 +70,11 @@ def test_the_page_shows_what_the_core_finds_and_the_exact_noise_when_it_comes(an
 
 def test_bad_input_gets_sentences(answer: Answer) -> None:
     at = open_app(PAGE)
-    fine(at.number_input(key="examples_per_user.batch").set_value(1e7).run())
+    fine(at.number_input(key="examples_per_user.batch_size").set_value(1e7).run())
     assert "is more than all" in errors(at)
-    fine(at.number_input(key="examples_per_user.batch").set_value(0.0).run())
+    fine(at.number_input(key="examples_per_user.batch_size").set_value(0.0).run())
     assert "The expected batch B must lie between" in errors(at)
-    fine(at.number_input(key="examples_per_user.batch").set_value(64.0).run())
+    fine(at.number_input(key="examples_per_user.batch_size").set_value(64.0).run())
     fine(at.number_input(key="examples_per_user.steps").set_value(2.5).run())
     assert "must be a whole number" in errors(at)
 
@@ -100,7 +100,7 @@ def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
 
 
 def test_what_must_not_be_believed_is_on_the_card() -> None:
-    said = quickly(users([1, 50], [900, 4]), replace(ASKED, delta=0.01, batch=950.0))
+    said = quickly(users([1, 50], [900, 4]), replace(ASKED, delta=0.01, batch_size=950.0))
     assert "is too small" in said.detail
     assert "δ is above 1 over the number of users" in said.detail
     assert any("Not covered: shuffled data" in one for one in said.assumptions)
@@ -111,7 +111,7 @@ def test_what_must_not_be_believed_is_on_the_card() -> None:
 
 
 def test_a_bound_of_ones_own_that_keeps_too_few_is_said() -> None:
-    said = quickly(users([1, 50], [900, 4]), replace(ASKED, batch=950.0, own_bound=1))
+    said = quickly(users([1, 50], [900, 4]), replace(ASKED, batch_size=950.0, own_bound=1))
     assert "is too small" in said.facts["Your bound, 1 example"]
     best = quickly(SAMPLE, ASKED).solution.best
     same = quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
@@ -237,10 +237,10 @@ def test_several_owners_are_those_of_the_data_or_invented_and_the_proof_is_shown
 
 def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> None:
     kept = select_most(generate_ownership(400, 90), 3)
-    of = owners_told.compute_noise(kept, replace(ASKED, batch=32.0))
+    of = owners_told.compute_noise(kept, replace(ASKED, batch_size=32.0))
     assert of is not None
     assert of.replaced_multiplier > of.zeroed_multiplier
-    assert owners_told.compute_noise(kept, replace(ASKED, batch=1e6)) is None
+    assert owners_told.compute_noise(kept, replace(ASKED, batch_size=1e6)) is None
     rows = owners_told.tabulate_owners(kept)
     assert sum(rows["Kept"]) == kept.count  # type: ignore[arg-type]
     said = owners_told.build_numbers(kept, of)

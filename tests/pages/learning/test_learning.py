@@ -253,9 +253,9 @@ def test_private_data_say_what_a_cap_leaks():
 
 
 @pytest.mark.parametrize("cap", [9, 50])
-def test_an_own_cap_is_compared_and_marked(cap):
+def test_an_own_bound_is_compared_and_marked(cap):
     shop = samples.load("shop-events")
-    parameters = LearningParameters(0.1, own_cap=cap)
+    parameters = LearningParameters(0.1, own_bound=cap)
     view, one = answered(parameters, shop)
     at_cap = optimal_cap.error_parts(view.problem, cap / shop.histogram.num_rows)
     assert (
@@ -267,13 +267,13 @@ def test_an_own_cap_is_compared_and_marked(cap):
     assert (marked.x[0], marked.y[0]) == (cap, pytest.approx(float(at_cap.total)))
 
 
-def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
+def test_an_own_bound_moves_only_its_marker(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
     monkeypatch.setattr(optimal_cap, "best_cap", None)
-    fine(at.number_input(key="learning.own_cap").set_value(9).run())
+    fine(at.number_input(key="learning.own_bound").set_value(9).run())
     assert trace(chart(at, "learning_bound"), "Your own bound")[0] == [9]
-    assert "own_cap=9" in link_of(at)
-    fine(at.number_input(key="learning.own_cap").set_value(None).run())
+    assert "own_bound=9" in link_of(at)
+    fine(at.number_input(key="learning.own_bound").set_value(None).run())
     assert "Your own bound" not in [t["name"] for t in chart(at, "learning_bound")["data"]]
 
 
@@ -281,7 +281,7 @@ def test_an_own_cap_moves_only_its_marker(at, monkeypatch):
 
 
 def test_all_bounds_are_drawn_and_listed():
-    parameters = LearningParameters(1.0, loss_variance=0.02, own_cap=2)
+    parameters = LearningParameters(1.0, loss_variance=0.02, own_bound=2)
     view, one = answered(parameters, COMMITS)
     problem, figure = view.problem, drawn_as(one.plots["learning-terms"]())
     drawn = {one.name: one for one in figure.data}
@@ -319,11 +319,11 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
         assert list(columns["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
         assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
         assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
-    on_tab(enter(at, own_cap=2000), "Who loses rows")
+    on_tab(enter(at, own_bound=2000), "Who loses rows")
     fine(at.segmented_control(key="learning.whose_cap").set_value(True).run())
     (table,) = [frame.value for frame in at.dataframe]
     assert table["users"].sum() == (counts > 2000).sum()
-    enter(at, own_cap=10**6)
+    enter(at, own_bound=10**6)
     assert "this bound leaves nothing out" in shown_texts(at)
 
 
@@ -451,7 +451,7 @@ def test_a_link_opens_the_same_question_again():
     at = open_app(
         PAGE, link="1", data="shop-events", epsilon="0.7", bias="chi_squared", loss_variance="0.0123",
         vc_dimension="4", failure_probability="0.02", privacy_form="own", privacy_constant="2",
-        privacy_power="1.5", finite_sample_constant="0.25", own_cap="33", alpha="0.9", population_rows="5000",
+        privacy_power="1.5", finite_sample_constant="0.25", own_bound="33", alpha="0.9", population_rows="5000",
         draws="12",
     )  # fmt: skip
     assert not errors(at)
@@ -467,7 +467,7 @@ def test_a_link_opens_the_same_question_again():
         privacy_constant=2.0,
         privacy_power=1.5,
         finite_sample_constant=0.25,
-        own_cap=33,
+        own_bound=33,
         alpha=0.9,
         population_rows=5000,
         draws=12,
@@ -484,7 +484,7 @@ def test_a_hostile_link_gives_sentences_and_the_page_goes_on():
         "privacy_power": ("2", "power of f goes only with"),
         "alpha": ("nan", "α of the population must lie between"),
         "population_rows": ("1" + "0" * 30, "number of rows n must be a whole number"),
-        "own_cap": ("-4", "own bound must be a whole number"),
+        "own_bound": ("-4", "own bound must be a whole number"),
         "tau": ("5", "tau is not a parameter of this page"),
     }
     at = open_app(
@@ -538,7 +538,7 @@ def test_figures_are_small_named_and_fixed(name, term):
     layouts = []
     for epsilon in (0.01, 30.0):
         parameters = LearningParameters(epsilon, bias=term)
-        _, one = answered(replace(parameters, own_cap=3), replace(SAMPLE, histogram=HISTOGRAMS[name]))
+        _, one = answered(replace(parameters, own_bound=3), replace(SAMPLE, histogram=HISTOGRAMS[name]))
         figures = [drawn_as(plot()) for plot in one.plots.values()]
         for figure in figures:
             for drawn in figure.data:

@@ -75,7 +75,7 @@ def test_learning():
     at = page("Learning under a bound")
     at.session_state["learning.tabs"] = "Who loses rows"
     at.run()
-    at.number_input(key="learning.own_cap").set_value(7.0).run()
+    at.number_input(key="learning.own_bound").set_value(7.0).run()
     number = above(7).split(" (")[0]
     at.segmented_control(key="learning.whose_cap").set_value(True).run()
     assert f"**{number}** have more than 7 rows" in shown_texts(at)

@@ -39,7 +39,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     assert "enter how many groups are on your public list" in shown_texts(at)
     assert not [one for one in at.button if one.key == "per_group_card_draw"]
     at.session_state["per_group.num_groups"] = 60.0
-    at.session_state["private_choice.epsilon_choice"] = 0.5
+    at.session_state["private_choice.selection_epsilon"] = 0.5
     fine(at.run())
     # 0.5 times 60 groups over 1: 30, and nothing of the data is in it.
     assert f"usually errs within about {wording.percent(0.05, 1)} of the best pair by the sum" in shown_texts(

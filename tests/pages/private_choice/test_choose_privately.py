@@ -116,7 +116,7 @@ def test_the_exact_curve_is_that_of_the_law():
 
 
 def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
-    parameters = PrivateParameters(1.0, epsilon_choice=0.03)
+    parameters = PrivateParameters(1.0, selection_epsilon=0.03)
     alike = comparison.without_budget(parameters)
     assert alike == PrivateParameters(1.0)
     one, other = (comparison.direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
@@ -124,7 +124,7 @@ def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
     # At a budget of the curve it is the cost that the card states.
     at = int(np.argmin(np.abs(one.epsilons - 0.03)))
     stated = comparison.direct_cost(
-        PrivateParameters(1.0, epsilon_choice=float(one.epsilons[at])).choice, SAMPLE.histogram
+        PrivateParameters(1.0, selection_epsilon=float(one.epsilons[at])).choice, SAMPLE.histogram
     )
     assert stated.median == pytest.approx(one.median[0, at], rel=1e-12)
 
@@ -184,7 +184,7 @@ def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
     with monkeypatch.context() as held:
         work_waits_for_stop(held)
         # The budget of the choice moves a line only: no copy is simulated again for the curve.
-        fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.3).run())
+        fine(at.number_input(key="private_choice.selection_epsilon").set_value(0.3).run())
         figure = chart(at, "private_cost_epsilon")
         assert trace(figure, "Private copy, median")[1] == pytest.approx(before[1])
         assert not [t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]
@@ -300,7 +300,7 @@ def test_two_draws_add_up_and_it_is_said_before():
     assert "Either spends ε = 0.1 more" in shown_texts(at).replace("**", "")
     assert "ε = 1.1 in all" in shown_texts(at)
     assert "With what was spent before" not in shown_texts(at)
-    fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.5).run())
+    fine(at.number_input(key="private_choice.selection_epsilon").set_value(0.5).run())
     assert "With what was spent before in this window, ε = 0.6 in 2 releases" in shown_texts(at).replace(
         "**", ""
     )
@@ -348,7 +348,7 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
 
 def test_a_copy_without_users_says_so_and_is_spent():
     at = on_private_data(ContributionHistogram([3], [1]))
-    fine(at.number_input(key="private_choice.epsilon_choice").set_value(0.001).run())
+    fine(at.number_input(key="private_choice.selection_epsilon").set_value(0.001).run())
     for _ in range(20):  # Noise of scale 1,000 on one user: now and then some users are left.
         fine(at.button(key="private_release").click().run())
         if data(at).disclosure is Disclosure.PRIVATE:
@@ -363,26 +363,29 @@ def test_every_question_under_either_relation():
     at = opened(link="1", data="requests-commits", epsilon="1")
     for wanted in Wanted:
         for relation in Relation:
-            at.session_state["private_choice.wanted"] = wanted
+            at.session_state["private_choice.purpose"] = wanted
             at.session_state["private_choice.relation"] = relation
             fine(at.run())
             assert not errors(at)
             assert NUMBER_NAMES[wanted] in shown_texts(at)
             fine(at.button(key="private_choose").click().run())
             assert relation.neighbours.short in shown_texts(at)
-            assert f"wanted={wanted.value}" in link_of(at)
+            assert f"purpose={wanted.value}" in link_of(at)
 
 
 def test_a_sum_says_why_it_is_dear_and_what_helps():
-    at = opened(link="1", data="online-retail-invoices", epsilon="1", wanted="sum")
+    at = opened(link="1", data="online-retail-invoices", epsilon="1", purpose="sum")
     assert "Why so much" in shown_texts(at)
     fine(at.number_input(key="private_choice.guess").set_value(250.0).run())
-    fine(at.number_input(key="private_choice.factor").set_value(1.1).run())
+    fine(at.number_input(key="private_choice.guess_factor").set_value(1.1).run())
     assert "guess=250" in link_of(at)
     # A sharp and right guess: what is drawn is what was guessed.
     assert (
         view_of(
-            samples.load("online-retail-invoices").histogram, wanted=Wanted.SUM, guess=250.0, factor=1.1
+            samples.load("online-retail-invoices").histogram,
+            purpose=Wanted.SUM,
+            guess=250.0,
+            guess_factor=1.1,
         ).direct.median
         < 0.5
     )
@@ -391,7 +394,7 @@ def test_a_sum_says_why_it_is_dear_and_what_helps():
 def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
     at = opened()
     for key, name in [
-        ("private_choice.epsilon_choice", "ε of the choice is empty"),
+        ("private_choice.selection_epsilon", "ε of the choice is empty"),
         ("private_choice.largest", "the public maximum of rows per user is empty"),
         ("private_choice.variance_share", "the variance of a value is empty"),
         (keys.EPSILON, "ε is empty"),
@@ -411,7 +414,7 @@ def test_an_empty_field_gives_a_sentence_and_nothing_can_be_released():
         ({"epsilon_choice": "1e9"}, "ε of the choice must lie between"),
         ({"largest": "0"}, "The public maximum of rows per user must be a whole number"),
         ({"largest": "9" * 60}, "The public maximum of rows per user must be a whole number"),
-        ({"wanted": "everything"}, "Wanted cannot be read"),
+        ({"wanted": "everything"}, "Purpose cannot be read"),
         ({"delta": "0.1"}, 'δ of a private copy goes only with "Gaussian"'),
         ({"variance_share": "0.5"}, "The variance of a value must lie between"),
         ({"guess": "5"}, "A guess goes with a factor"),
@@ -453,7 +456,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
 
 
 def test_the_file_of_a_choice_holds_nothing_private():
-    parameters = PrivateParameters(1.0, Wanted.CAP, epsilon_choice=0.3)
+    parameters = PrivateParameters(1.0, Wanted.CAP, selection_epsilon=0.3)
     drawn = choice.choose(parameters.choice, SAMPLE.histogram)
     document = json.loads(selection.write_json(drawn, Wanted.CAP))
     assert document["answer"]["value"] == drawn.value
@@ -533,7 +536,7 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
-    view = view_of(wanted=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
+    view = view_of(purpose=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
     text = words.leak_sentence(
         view, comparison.leak(SAMPLE.histogram, view.parameters), is_release=False
     ).lower()

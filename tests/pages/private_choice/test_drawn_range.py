@@ -61,7 +61,7 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     assert at.number_input(key="mean.upper").value == drawn.upper
     assert strip(at)["Range"].endswith(", drawn, ε = 0.5")
     # Then the bound, on the same account.
-    at.session_state["private_choice.epsilon_choice"] = 0.2
+    at.session_state["private_choice.selection_epsilon"] = 0.2
     fine(at.run())
     fine(at.button(key="mean_card_draw").click().run())
     shown = shown_texts(at)
@@ -128,7 +128,7 @@ def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> Non
 
 def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     at = with_data(new_app("Choose privately"), SECRET)
-    at.session_state["private_choice.wanted"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = Wanted.CAP
     at.session_state["private_choice.tabs"] = "A value range"
     filled(at)
     fine(at.run())

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from dpcore.common.checks import Problems
+from dpcore.common.parameters import list_former_names
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue
 from dpcore.common.text_fields import list_field_types
@@ -92,7 +93,11 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
         "",
     ),
     "Data owners": ("owners=64&records=100&unit=record", {"unit": "record", "train_runs": 1}, ""),
-    "Examples per user": ("delta=1e-06&batch=128&steps=100&way=both", {"way": "both", "batch": 128}, ""),
+    "Examples per user": (
+        "delta=1e-06&batch=128&steps=100&way=both",
+        {"sampling": "both", "batch_size": 128},
+        "",
+    ),
     "What weights gain": (
         "noise=worst&g=10&light_users=50&heavy_size=10&light_size=1",
         {"variance_source": "worst"},
@@ -118,7 +123,7 @@ def plain(value: Any) -> Any:
 
 def as_json(spec: Question, name: str, text: str) -> Any:
     """What a session file of then held: numbers as numbers."""
-    now = spec.formerly.get(name, name)
+    now = (list_former_names(spec.parameters) | spec.formerly).get(name, name)
     hint = list_field_types(spec.parameters).get(now, str) if isinstance(now, str) else str
     if text in ("yes", "no"):
         return text == "yes"

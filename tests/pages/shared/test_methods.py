@@ -123,7 +123,7 @@ def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.add(one.facts)
-    return private_methods(found, [(asked.wanted, one) for one in drawn], ledger)
+    return private_methods(found, [(asked.purpose, one) for one in drawn], ledger)
 
 
 def read(found: Methods) -> Iterator[str]:

@@ -216,7 +216,7 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
             counts=mean.Counts.PRIVATE,
         )
         chosen = PrivateParameters(epsilon, Wanted.CAP, variance_share=share)
-        smooth = dataclasses.replace(chosen, wanted=Wanted.SMOOTH)
+        smooth = dataclasses.replace(chosen, purpose=Wanted.SMOOTH)
         for counts in mean.Counts:
             problem = dataclasses.replace(asked, counts=counts).problem(histogram)
             cap = mean.best_cap(problem).max_contributions
@@ -248,7 +248,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     )
     differ = mean.best_cap(asked.problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(at)
-    at.session_state["private_choice.wanted"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = Wanted.CAP
     go(at, "Choose privately")
     assert f"would be {differ}" in shown_texts(at)
     assert "*Mean* finds" not in shown_texts(at)
@@ -294,7 +294,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     fine(at.run())
     assert "*Mean* finds" not in shown_texts(at)
 
-    at.session_state["private_choice.wanted"] = Wanted.SUM
+    at.session_state["private_choice.purpose"] = Wanted.SUM
     amounts = Amounts.from_histogram(SHOP.histogram)
     by = {
         measure: total.best_bound(
@@ -355,7 +355,7 @@ def test_the_range_beside_a_demonstration_is_about_that_alone():
     assert at.number_input(key="quantile.high").value == 100.0
     # Nor does the strip say of an answer on invented data that it is one on those in use.
     steps = strip(at)
-    assert (steps["Data"], steps["Private?"]) == ("invented!", "invented data")
+    assert (steps["Data"], steps["Private?"]) == ("invented!", "invented")
     assert steps["Code"] == "of invented data"
     fine(at.number_input(key="quantile.high").set_value(60.0).run())
     go(at, "Mean")
@@ -376,7 +376,7 @@ def test_a_range_of_private_values_is_forgotten_with_them():
 
 def test_a_variance_of_public_data_is_followed():
     at = with_data(open_app("Mean"), SHOP)
-    at.session_state["private_choice.wanted"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = Wanted.CAP
     fine(at.run())
     go(at, "Choose privately")
     assert "the error on the values of this very table, here σ² and ρ are all that is known" in shown_texts(
@@ -476,7 +476,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     (cost,) = said
     assert "The draw aims at the least bias plus mean noise." in cost
     # A cost of several hundred per cent is said as a multiple of the least error, with what does better.
-    extra = [one.extra for one in forecast(PrivateParameters(1.0, wanted=Wanted.SUM).choice)]
+    extra = [one.extra for one in forecast(PrivateParameters(1.0, purpose=Wanted.SUM).choice)]
     assert max(extra) > 1.0
     assert all(f"{wording.number(1.0 + more, 2)} times" in cost for more in extra)
     fine(at.button(key="total_card_draw").click().run())
@@ -485,7 +485,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
 
 def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     at = with_data(open_app("Choose privately"), SECRET)
-    at.session_state["private_choice.wanted"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = Wanted.CAP
     fine(at.run())
     steps = strip(at)
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean", "missing!", "not drawn")
@@ -503,7 +503,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     # What it costs to draw is computed from the private data: never under the label of the release.
     assert "against choosing in the clear" not in shown_texts(at).split(choices[-1][1].facts.label)[0]
     # For a count nothing is asked of values.
-    at.session_state["private_choice.wanted"] = Wanted.SUM
+    at.session_state["private_choice.purpose"] = Wanted.SUM
     steps = strip(fine(at.run()))
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("count of rows", "not needed", "not drawn")
 

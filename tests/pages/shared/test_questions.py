@@ -97,7 +97,7 @@ WHOLE = {
     "runs": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.runs", True),
     "seed": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.seed", True),
     "VC dimension": ("Learning under a bound", "", "", "learning.vc_dimension", False),
-    "learning's own cap": ("Learning under a bound", "", "", "learning.own_cap", True),
+    "learning's own cap": ("Learning under a bound", "", "", "learning.own_bound", True),
     "samples": ("Learning under a bound", "learning.tabs", "Figure 3", "learning.draws", True),
     "users": ("Many tasks", "", "", "multitask.num_users", False),
     "own sampling": ("Many tasks", "", "", "multitask.max_tasks", True),

@@ -69,7 +69,7 @@ TABLE = Dataset(
 DESIGN = Design("rating", "who", (Feature("age"),), positive='a "good" one')
 ACCOUNT = "ab" * 32
 NUMBER = PrivateParameters(
-    1.0, Wanted.SUM, epsilon_choice=0.25, relation=Relation.REPLACE, guess=20.0, factor=3.0
+    1.0, Wanted.SUM, selection_epsilon=0.25, relation=Relation.REPLACE, guess=20.0, guess_factor=3.0
 )
 CHOSEN = PrivateChoice(17.0, ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, MECHANISM), NUMBER.choice)
 DRAWN = {SECRET.histogram.digest: ((Wanted.SUM, CHOSEN),)}
@@ -433,7 +433,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
         problem = parameters.choice
         facts = ReleaseFacts(problem.epsilon * (1.0 - at / 8.0), 0.0, problem.neighbours, MECHANISM)
         value = float(problem.candidates[int(at * (problem.candidates.size - 1))])
-        drawn.append((parameters.wanted, PrivateChoice(value, facts, problem)))
+        drawn.append((parameters.purpose, PrivateChoice(value, facts, problem)))
         ledger = ledger.add(facts)
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
     held = {"private_choice": {"0" * 64: tuple(drawn)}}
