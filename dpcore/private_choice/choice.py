@@ -41,7 +41,7 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.private_choice import scores
-from dpcore.private_choice.scores import RankedSum, SizeQuantile, add_prior, checked_users, scaled
+from dpcore.private_choice.scores import RankedSum, SizeQuantile, add_prior, check_users, scaled
 from dpcore.private_choice.table_scores import Condition, best_error
 
 WHOLE_UP_TO = 50
@@ -194,7 +194,7 @@ class ChoiceProblem:
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
         """Return d_j in steps of 1 / `scores.RESOLUTION` user; computed from private data."""
-        checked_users(histogram)
+        check_users(histogram)
         return np.asarray(distances_over(self, histogram, np.array([self.epsilon]))[0, 0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
@@ -233,7 +233,7 @@ def probabilities(
         Probabilities, float64, of the shape of ``epsilons`` (() for None) with the candidates as last axis.
     """
     eps = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
-    checked_users(histogram)
+    check_users(histogram)
     far = distances_over(problem, histogram, eps.ravel())[0]
     return softmax(logits(problem, far, eps.ravel())).reshape(*eps.shape, -1)
 
@@ -312,7 +312,7 @@ SAMPLES = ("shop-events", "online-retail-lines", "requests-commits")
 """Public samples whose users differ as people's do: a few have most of the rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChoiceRegret:
     """Regret over the draws of the mechanism, as a share (0.01 is one per cent).
 
@@ -367,7 +367,7 @@ def regret(
             problems.between(*EPSILON_RANGE, epsilon=float(value))
         for value in factors:
             problems.between(*SCALE_RANGE, scale=float(value))
-    checked_users(histogram, float(factors.max()))
+    check_users(histogram, float(factors.max()))
     far = distances_over(problem, histogram, eps, [float(k) for k in factors])
     rows = []
     for steps, k in zip(far, factors.tolist(), strict=True):

@@ -76,7 +76,7 @@ def in_steps(value: float | Fraction) -> int:
     return min(round(Fraction(value) * RESOLUTION), FAR)
 
 
-def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
+def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
     """Refuse more users (taken ``scale`` times) than steps can add up.
 
     Raises:

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
-import numpy as np
 import pytest
 
 from dpcore.common.checks import Problems
@@ -142,7 +141,7 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     at.session_state["private_choice.range_bound"] = 5  # One that is public stands in its place.
     assert "Users with 5 rows or more, about" in [one.label for one in fine(at.run()).number_input]
     problem = replace(drawn.problem, max_contributions=7)
-    assert "of at least 7 rows, the bound that is public or was drawn," in words.range_costs(problem)
+    assert "of at least 7 rows, the bound that is public or was drawn," in words.describe_range_cost(problem)
     assert release_bounds.compare_range_costs(problem, 5000.0)[0] > 1.0
 
 
@@ -190,11 +189,11 @@ def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
 
 def test_words_for_every_relation_and_number_of_users() -> None:
     asked = RangeProblem(1.0, 0.5, 1.0, 1000.0, centre=0.0, users=5000.0)
-    assert "typically" in words.range_costs(asked)
-    assert "cost twice" in words.range_costs(replace(asked, neighbours=Neighbours.REPLACE_USER))
+    assert "typically" in words.describe_range_cost(asked)
+    assert "cost twice" in words.describe_range_cost(replace(asked, neighbours=Neighbours.REPLACE_USER))
     few = replace(asked, users=20.0)
-    assert "Not recommended" in words.range_costs(few)
-    assert "typically" in words.range_costs(replace(asked, users=few.users_needed))
+    assert "Not recommended" in words.describe_range_cost(few)
+    assert "typically" in words.describe_range_cost(replace(asked, users=few.users_needed))
     assert few.power == 1.5 < asked.power <= 2.5
 
 
