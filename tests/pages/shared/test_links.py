@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import itertools
 import math
 import typing
@@ -166,17 +165,6 @@ def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsi
         spec,
     )
     assert found == (origin, {keys.EPSILON: epsilon}, [])
-
-
-@pytest.mark.parametrize("kind", generators.GENERATORS)
-def test_a_generator_is_named_by_its_parameters(kind):
-    generator = {
-        "zipf": generators.ZipfSizes(1.5, 100, 50, 3),
-        "participation": generators.PowerLawParticipation(1.0, 500, 3),
-        "lognormal": generators.LogNormalSizes(1.0, 0.5, 100, 3),
-        "two-groups": generators.TwoGroups(5, 1, 2, 9),
-    }[kind]
-    assert session.Origin(kind, to_fields(generator)).load() == generators.dataset(generator)
 
 
 # --- hostile links, pure ------------------------------------------------------------------------------------
@@ -552,19 +540,6 @@ def assert_link_tells_nothing(link, title, computed):
             **fields_of_link(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)),
             **expected,
         }
-
-
-def test_to_fields_writes_enums_by_their_value():
-    assert all(isinstance(source, enum.Enum) for source in mean.VarianceSource)
-    parameters = mean.MeanParameters(epsilon=1.0, variance_source=mean.VarianceSource.FROM_VALUES)
-    assert (
-        query(
-            links.write_link(
-                ADDRESS, "mean", session.Origin("upload"), links.list_parameter_fields(parameters)
-            )
-        )["variance_source"]
-        == "values"
-    )
 
 
 def test_a_link_leaves_out_what_does_not_go_with_its_choices():
