@@ -47,7 +47,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "start": {"bound": 3},
     "data_owners": {"source": OwnersSource.DATA, "unit": Unit.OWNER, "shared": 20},
     "factorisation": {"num_users": 300, "num_items": 200, "ratings_per_user": 20.0},
-    "private_choice": {"wanted": Wanted.CAP},
+    "private_choice": {"purpose": Wanted.CAP},
 }
 
 
@@ -115,7 +115,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
     for name, changes, words in (
         ("quantile", {"weighting": Weighting.NONE}, "there is no bound"),
-        ("private_choice", {"wanted": Wanted.QUANTILE}, "the same at every ε"),
+        ("private_choice", {"purpose": Wanted.QUANTILE}, "the same at every ε"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
         ("per_group", {}, "needs a group"),
     ):
@@ -166,7 +166,7 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
 
 def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
     for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
-        found = compare_bounds("private_choice", wanted=wanted)
+        found = compare_bounds("private_choice", purpose=wanted)
         for epsilon in (0.05, 2.0):
             asked = PrivateParameters(epsilon, wanted)
             bound, error = found.compute_best(epsilon)
