@@ -424,7 +424,7 @@ def errors_by_groups(
     Raises:
         InvalidInput: L-infinity is out of its range.
     """
-    return parts_by_groups(problem, max_amount, facet)[0]
+    return np.asarray(parts_by_groups(problem, max_amount, facet)[0])
 
 
 def parts_by_groups(
@@ -439,4 +439,4 @@ def parts_by_groups(
     passes = Passes(problem.parameters, problem.weights, facet or SortedPairs.from_problem(problem))
     passes.error_parts = parts = np.zeros((2, passes.most_groups))
     errors, _ = passes.bounds(float(max_amount), float(max_amount), 1, passes.most_groups)
-    return np.array([errors, *parts])
+    return np.vstack((errors, parts))

@@ -70,7 +70,8 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     )
     budget = "The budget is for all groups together; every further release needs its own"
     bounds = [
-        "Each user keeps at most L0 of their groups, drawn at random, and adds at most the other bound to each"
+        "Each user keeps at most so many of their groups as the first bound says, drawn at random, and in each at most "
+        "the second"
     ]
     errors = (
         "The errors are those on these very data, averaged over the noise and the random choice of groups"
@@ -80,13 +81,16 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
             "Groups are selected by how many users keep them in their sample; a group that is not released counts as "
             "0, so that its error is its size"
         )
-        budget = "Selection and noise each have their share of ε and δ; the budget is for all groups together"
+        budget = (
+            "Selection and noise have shares of ε and δ, which add up; the budget is for all groups together"
+        )
         bounds[0] += (
             ", the same for selection and sum; where users are scaled, only the selection has a sample"
         )
     if parameters.statistic is Statistic.MEAN:
         bounds = [
-            "Each user keeps at most L0 of their groups, and in each at most so many rows, all drawn at random",
+            "Each user keeps at most so many of their groups as the first bound says, and in each at most so many rows "
+            "as the second says, all drawn at random",
             "For every group the rows' distances from both ends of the range are added up, and released as one vector "
             "with the whole of ε and δ; from both follows the mean, clamped to the range",
         ]
@@ -277,8 +281,8 @@ def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
         is_above_groups = pairs.groups_per_user > pair.max_groups
         is_above_amount = np.abs(solution.problem.amounts) > pair.max_amount
         facts["Who is affected"] = (
-            f"{_count_share(is_above_groups, 'user')} in more groups than the bound; "
-            f"{_count_share(is_above_amount, 'pair')} of user and group with more than the bound in each."
+            f"above the bound on groups: {_count_share(is_above_groups, 'user')}; above the bound in each: "
+            f"{_count_share(is_above_amount, 'pair')} of user and group."
         )
     if solution.cap is not None and solution.radial is not None:
         level, scaling, best = (
@@ -348,7 +352,7 @@ def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
         return "no pair: it draws one for counts and for sums of amounts of at least 0, on a public list of groups."
     text = (
         "the pair, with one ε for both numbers, for the least sum of all groups' mean absolute errors. The root mean "
-        "square may be half as large again, most where one group holds nearly everything."
+        "square may be up to half as large again, most where one group holds nearly everything."
     )
     contributions = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
     is_known = parameters.num_groups is not None or data.is_private
