@@ -139,7 +139,7 @@ def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
 
 
 def test_it_does_not_depend_on_unit_and_origin() -> None:
-    sizes, users, values = table(6, most=40)
+    sizes, users, values = table(6, max_users=40)
     original, rescaled = (
         value_range.best_joint(ValueRangeProblem(Values(users, x), 1.0)) for x in (values, 1e3 * values - 5e5)
     )
