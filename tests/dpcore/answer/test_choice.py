@@ -31,7 +31,6 @@ ANSWER = Answer(
 
 
 def read_document(answer: Answer) -> Any:
-    assert answer.choice is not None
     return json.loads(answer.choice())
 
 

@@ -219,7 +219,6 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
         answer = start_answer.build_answer(data, StartParameters(1.0, bound))
         plot = answer.plots["start-tradeoff"]()
         figure_handle = plot.handle
-        assert figure_handle.dots is not None
         bounds = np.asarray(plot.columns["bound"])
         position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
         short, noise = (float(np.asarray(plot.columns[name])[position]) for name in ("bias", "mean_noise"))

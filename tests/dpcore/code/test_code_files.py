@@ -43,9 +43,7 @@ def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
     if names := nasty.layout.files[0].names:
         assert source.columns == tuple(f"column {at}" for at in range(1, len(names) + 1))
         source = source.with_names(names)
-    dataset = count(source, roles, Disclosure.PRIVATE).dataset
-    assert dataset is not None
-    return dataset
+    return count(source, roles, Disclosure.PRIVATE).dataset
 
 
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])

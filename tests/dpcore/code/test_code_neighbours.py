@@ -122,7 +122,6 @@ def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(
     """A sum with 1e90 in it loses the smaller amounts: the cap must not be computed from their difference."""
     choice = replace(PRIVATE["sums per group, capped, Gaussian"], epsilon=5.0)
     bound = choice.max_norm
-    assert bound is not None
     (empty_folder / "shop_events.csv").write_text(HEADER + f"new,p0,{0.5 * bound}\nnew,p1,1e90\n")
     names = results(choice, library)
     pairs = names["pairs"]
@@ -145,7 +144,6 @@ def test_the_text_of_a_program_does_not_depend_on_one_user_s_marks(
     for rows in (WHOLE.replace(",", separator), f"{WHOLE}new,p1,".replace(",", separator) + f"{cell}\n"):
         (empty_folder / "shop_events.csv").write_text(HEADER.replace(",", separator) + rows)
         data = count(open_files([empty_folder / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
-        assert data.layout is not None
         choice = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
         plan = Several((ReleaseShare("sum", choice, 2**20),), 1.0, 1.0)
         texts.append([write(one, library).text for one in (choice, plan) for library in LIBRARIES])
@@ -287,7 +285,6 @@ def rule_of(bounds_by: str) -> Rule:
 @pytest.mark.parametrize("bounds_by", ["followed", "sums", "cap", "weights"])
 def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, empty_folder: Path) -> None:
     classifier = PRIVATE["classifier"]
-    assert classifier.training is not None
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ""):
         (empty_folder / "shop_events.csv").write_text(HEADER + rows)
@@ -303,7 +300,6 @@ def test_no_user_s_cells_change_what_is_public_of_a_classifier(
 ) -> None:
     """Everybody's number of rows is public, or that everybody has one: no cell drops a row."""
     classifier = PRIVATE["classifier"]
-    assert classifier.training is not None
     training = replace(classifier.training, rule=None if rule is None else rule_of(rule), weight_noise=0.0)
     choice = replace(classifier, training=training, neighbours=neighbours)
     for cells in ("p1,7", "p1,", "p1,NA", "p1,seven", ",7", "p1,7,8,9"):

@@ -63,7 +63,6 @@ def vectors(choice: Choice) -> np.ndarray:
     laplace = choice.noise is NoiseKind.LAPLACE
     parameters = PerGroupParameters(1.0, STATISTICS[choice.quantity], choice.noise, None if laplace else 1e-6)
     problem = PerGroupProblem(PAIRS, parameters)
-    assert choice.max_norm is not None
     rule = VectorRule.RADIAL if choice.scaled else VectorRule.CAP
     return problem.per_group(keep_amounts(problem, rule, choice.max_norm))[codes_by_name()]
 
@@ -86,7 +85,6 @@ VECTORS = {
 def test_bounded_vectors_are_those_of_the_core(folder: Path, name: str, library: Library) -> None:
     choice = VECTORS[name]
     numbers, truth = in_order(run_program(choice, library)), vectors(choice)
-    assert choice.max_norm is not None
     # Laplace: scale T / 1000. Gaussian: rho near 880 by zCDP, deviation T / sqrt(2 rho) below T / 30.
     noise = choice.max_norm * (SURE / EPSILON if choice.noise is NoiseKind.LAPLACE else 6.5 / 30.0)
     assert numbers == pytest.approx(truth, abs=noise)
@@ -122,7 +120,6 @@ def test_rows_and_sums_under_a_pair_keep_what_the_pair_allows(
     folder: Path, choice: Choice, library: Library
 ) -> None:
     by_user = [np.flatnonzero(PAIRS.user_codes == u) for u in np.unique(PAIRS.user_codes)]
-    assert PAIRS.sums is not None
     rows = choice.quantity is Quantity.GROUP_ROWS
     amounts = np.minimum(PAIRS.rows, 3.0) if rows else np.minimum(PAIRS.sums, 60.0)
     numbers = in_order(run_program(choice, library))

@@ -485,7 +485,6 @@ def classifier_rows() -> ClassifierRows:
 def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without noise it is the page's descent without noise; with it, it differs from run to run.
     choice = CHOICE_BY_NAME["classifier"]
-    assert choice.training is not None
     quiet = replace(choice, training=replace(choice.training, gradient_noise=0.0, weight_noise=0.0))
     got = run(quiet, Library.PYTHON)["theta"]
     rows = classifier_rows()
@@ -512,9 +511,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
     # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
     mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-5))
     training = CHOICE_BY_NAME["classifier"].training
-    assert training is not None
     by_rule = code_of_training._set_noise(training, mechanism, cell)
-    assert by_rule.rule is not None
     quiet = replace(
         by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, number_noise=0.0)
     )

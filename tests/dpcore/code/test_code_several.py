@@ -249,7 +249,6 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(library: Library, em
     (empty_folder / "few.csv").write_text("\n".join(["who,where,what", *rows, ""]))
     roles = Roles(TableKind.EVENTS, user="who", value="what", task="where")
     data = count(open_files([empty_folder / "few.csv"]), roles, Disclosure.PUBLIC).dataset
-    assert data is not None
     parameters = PlanParameters(
         1000.0,
         lines="rows; sum; users per group; rows per group; sums per group",
@@ -258,7 +257,6 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(library: Library, em
     lines = allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.2] * 5)
     assert [line.bound for line in lines] == pytest.approx([3.0, 6.0, 1.0, 1.0, 1.0], rel=0.01)
     plan = make_program(data, parameters, lines)
-    assert plan is not None
     released = run_program(plan, library)["released"]
     assert released["rows"] == pytest.approx(180.0, abs=3 / 200 * SURE)
     assert released["sum"] == pytest.approx(360.0, abs=7 / 200 * SURE)
@@ -289,7 +287,6 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     (empty_folder / "ill.csv").write_text("\n".join(["who,where,what", *program, ",a,7", " ,,", ""]))
     roles = Roles(TableKind.EVENTS, user="who", value="what", task="where")
     data = count(open_files([empty_folder / "ill.csv"]), roles, Disclosure.PRIVATE).dataset
-    assert data is not None
     what = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
     parameters = PlanParameters(
         1000.0, lines=what, lower=-50.0, upper=50.0, program=Program[library.name], **choose_defaults(data)
@@ -298,7 +295,6 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         data, parameters, table.plan_lines(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
     )
     plan = make_program(data, parameters, lines)
-    assert plan is not None
     # The public list names a group in which nobody is.
     text = write(plan, library).text.replace("str] = []", 'str] = ["a", "b", "c", "nobody"]')
     names: dict[str, Any] = {}
@@ -364,14 +360,12 @@ def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
     roles = Roles(TableKind.EVENTS, user="who", value="what")
     (empty_folder / "few.csv").write_text("who,what\na,1\nb,2\n")
     data = count(open_files([empty_folder / "few.csv"]), roles, Disclosure.PUBLIC).dataset
-    assert data is not None
     parameters = PlanParameters(
         900.0, lines="rows; sum; mean within 1", lower=0.0, upper=9.0, program=Program[library.name]
     )
     plan = make_program(
         data, parameters, allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.3] * 3)
     )
-    assert plan is not None
     (empty_folder / "few.csv").write_text("who,what\na,1\nb,\n")
     with pytest.raises(InvalidInput, match="the cell is blank"):
         count(open_files([empty_folder / "few.csv"]), roles, Disclosure.PUBLIC)

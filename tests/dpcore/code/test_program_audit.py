@@ -221,7 +221,6 @@ def _beyond_the_budget(choice: Choice, library: Library, base: audit.Run, observ
     if not is_rho:
         return "" if lost <= epsilon else f"the draws lose epsilon = {lost}"
     delta = audit.delta_of(lost, epsilon)
-    assert choice.delta is not None
     return "" if delta <= choice.delta * (1 + 1e-6) else f"the draws lose delta = {delta} at {epsilon}"
 
 

@@ -26,7 +26,6 @@ def test_columns_in_any_order_make_the_same_table() -> None:
 
 def test_pairs_of_several_rows_have_their_mean_rating() -> None:
     pairs = build_pairs([0, 0, 1], [1, 1, 0], 2, "movie", np.array([4.0, 5.0, 2.0]), "stars")
-    assert pairs is not None
     ratings = Ratings.from_pairs(pairs)
     assert ratings.values.tolist() == [4.5, 2.0]
     assert Ratings.from_pairs(Pairs(np.array([0, 1]), np.array([0, 0]), 1)) is None

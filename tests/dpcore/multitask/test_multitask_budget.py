@@ -43,8 +43,6 @@ def test_the_papers_budget_is_sufficient_and_smaller(target: problem.PrivacyTarg
         assert budgets.sufficient_budget is None
         assert budgets.weight_gain is None
         return
-    assert budgets.sufficient_budget is not None
-    assert budgets.weight_gain is not None
     # RDP to DP (Mironov 2017, proposition 3) at the best order: beta + 2 sqrt(beta log(1 / delta)).
     assert (
         budgets.sufficient_budget + 2.0 * math.sqrt(budgets.sufficient_budget * log_inverse) <= target.epsilon
