@@ -62,7 +62,7 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
     """
     if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.is_private:
         return None
-    if parameters.noise is not NoiseKind.LAPLACE:
+    if parameters.mechanism is not NoiseKind.LAPLACE:
         return None
     return (num_groups * float(parameters.norm_sensitivity(1.0)) - 1.0) / parameters.epsilon
 
@@ -127,7 +127,7 @@ class _Vectors:
                 "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
         self.problem = problem
-        self.is_squared = problem.parameters.noise is NoiseKind.GAUSSIAN
+        self.is_squared = problem.parameters.mechanism is NoiseKind.GAUSSIAN
         self.groups_per_user = problem.pairs.groups_per_user
         self.user_starts = problem.pairs.user_starts
         # The noise's standard deviation per unit of T.

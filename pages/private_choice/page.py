@@ -136,11 +136,11 @@ def difference_from_total(parameters: PrivateParameters, number: float) -> str:
     if parameters.purpose is not Wanted.SUM:
         return ""
     fields.start(TOTAL, uses_shared_data=False)
-    measure = st.session_state[TOTAL.key("measure")]
+    measure = st.session_state[TOTAL.key("objective")]
     noise, own_noise = setting.read_value(TOTAL, "mechanism"), parameters.release_noise
     delta = setting.read_value(TOTAL, "delta") if noise is NoiseKind.GAUSSIAN else None
     try:
-        total = TotalParameters(parameters.epsilon, mechanism=noise, delta=delta, measure=measure)
+        total = TotalParameters(parameters.epsilon, mechanism=noise, delta=delta, objective=measure)
     except InvalidInput:
         return ""
     bound = runner.compute(Cached(solve, (data, total))).bound

@@ -158,7 +158,7 @@ def per_group_parameters() -> PerGroupParameters:
     """
     fields.start(PER_GROUP, uses_shared_data=False)
     state, key = st.session_state, PER_GROUP.key
-    statistic, noise = state[key("statistic")], state[key("noise")]
+    statistic, noise = state[key("statistic")], state[key("mechanism")]
     is_mean = statistic is Statistic.MEAN
     return PerGroupParameters(
         state[keys.EPSILON],

@@ -119,7 +119,7 @@ def _build_handle(
         bounds,
         error,
         own_cap or solution.cap.max_contributions,
-        "own_cap",
+        "own_bound",
         is_integer=True,
         parts=error_parts,
         users=(sample_users(histogram.sizes, histogram.users, "rows"),),

@@ -181,7 +181,7 @@ def _solve_split_release(problem: mean.MeanProblem, bounds: FloatArray) -> Split
     )
 
 
-NOT_COMPARED = ("own_cap",)
+NOT_COMPARED = ("own_bound",)
 
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:

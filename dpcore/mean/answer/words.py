@@ -222,7 +222,7 @@ def facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) 
     lost_rows = histogram.num_rows - float(histogram.kept_rows(bound))
     rows_of_affected = histogram.num_rows - float(histogram.pieces(bound).rows_at_or_below)
     other_caps = {"half": max(bound // 2, 1), "double": 2 * bound} if bound > 1 else {"double": 2}
-    compared_caps = [*other_caps.values(), *([] if parameters.own_cap is None else [parameters.own_cap])]
+    compared_caps = [*other_caps.values(), *([] if parameters.own_bound is None else [parameters.own_bound])]
     errors = solution.standard_errors(compared_caps)
     sentences = _describe_users(solution, parameters)
     comparisons = [
@@ -249,9 +249,9 @@ def facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) 
         )
     if dataset.is_private and not solution.has_private_counts:
         sentences["Where counts are private"] = COUNTS_TOO
-    if parameters.own_cap is not None:
+    if parameters.own_bound is not None:
         own_text, change = wording.number(errors[-1]), wording.change(errors[-1], best_error)
-        sentences[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
+        sentences[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = (
             standard.compare_own_bound(error_name, own_text, change)
         )
     if solution.worst_case is not None:

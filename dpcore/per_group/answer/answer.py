@@ -85,7 +85,7 @@ def write_private_forms(
 
 def _base_options(parameters: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
     base: dict[str, Any] = fields_of_data(data) | {
-        "noise": parameters.noise,
+        "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
         **ROWS_OF_THE_FILE,
@@ -161,8 +161,8 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
     return Methods(
         guarantee=f"{guarantee} {groups}",
         sentences=sentences,
-        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.value)} was "
-        "added in every group.",
+        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.mechanism.value)} "
+        "was added in every group.",
         disclosure=data.provenance,
         empty_sentence="" if sentences else no_release,
         rule=rule,
@@ -179,13 +179,13 @@ def _describe_bound(solution: PerGroupSolution) -> str:
         sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
     return (
         f"{sample_sentence}What one user contributes to all groups was bounded in {_name_norm(p)} norm by "
-        f"{wording.number(round_up(vector.max_norm), 6)}, and {cite_noise(p.noise.value)} was added in every "
+        f"{wording.number(round_up(vector.max_norm), 6)}, and {cite_noise(p.mechanism.value)} was added in every "
         f"group. The {OBJECTIVES[p.objective]} is {format_error(p, vector.error)}."
     )
 
 
 def _name_norm(parameters: PerGroupParameters) -> str:
-    return "L1" if parameters.noise is NoiseKind.LAPLACE else "L2"
+    return "L1" if parameters.mechanism is NoiseKind.LAPLACE else "L2"
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
@@ -198,7 +198,7 @@ def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
     if p.statistic is Statistic.SIGNED_SUM:
         sentence += ", in absolute value"
     return (
-        f"{sentence}, and {cite_noise(p.noise.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
+        f"{sentence}, and {cite_noise(p.mechanism.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
         f"{prefix}{format_error(p, pair.error)}."
     )
 
@@ -369,6 +369,6 @@ def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
         column if has_values else "",
         parameters.lower,
         parameters.upper,
-        noise=parameters.noise,
+        noise=parameters.mechanism,
         delta=parameters.delta,
     )

@@ -154,15 +154,15 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
 
 
 def test_an_own_cap_is_compared():
-    at = enter(open_app("Mean"), own_cap=200)
+    at = enter(open_app("Mean"), own_bound=200)
     problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
     assert f"error {wording.number(error)}" in shown_texts(at)
-    enter(at, own_cap=10**6)
+    enter(at, own_bound=10**6)
     assert "Outside the axes: your own bound." in shown_texts(at)
-    enter(at, own_cap=None)
+    enter(at, own_bound=None)
     assert "Your own bound" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 
@@ -325,13 +325,13 @@ def test_what_is_empty_or_cannot_be_gives_a_sentence_all_at_once():
 
 def test_everything_entered_survives_page_switches():
     at = on(SECRET, epsilon=0.37, lower=-1.0, upper=77.0)
-    enter(enter(choose(at, variance_source="Entered"), value_variance=5.5), own_cap=9)
+    enter(enter(choose(at, variance_source="Entered"), value_variance=5.5), own_bound=9)
     before = data(at)
     for title in ("Start", "Your data", "Mean"):
         go(at, title)
     assert data(at) is before
     assert entered(at) == [0.37, -1.0, 77.0]
-    assert at.number_input(key="mean.own_cap").value == 9
+    assert at.number_input(key="mean.own_bound").value == 9
     assert at.number_input(key="mean.value_variance").value == 5.5
     assert_answer(at, from_counts(before.histogram, 0.37, 78.0, 5.5))
 
@@ -439,7 +439,7 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 
 
 def test_axes_have_titles_with_units_and_traces_are_short():
-    _, made = answered(SHOP, MeanParameters(1.0, upper=100.0, own_cap=7))
+    _, made = answered(SHOP, MeanParameters(1.0, upper=100.0, own_bound=7))
     for key in ("mean-error", "mean-shift"):
         drawn = plotly_figures.draw(made.plots[key]())
         assert "(rows per user)" in drawn.layout.xaxis.title.text

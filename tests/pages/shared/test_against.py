@@ -86,7 +86,11 @@ def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float)
 
 
 def test_fields_that_nothing_depends_on_make_no_work() -> None:
-    for name, changes in (("mean", {"own_cap": 3}), ("start", {"bound": 40}), ("total", {"own_bound": 2.0})):
+    for name, changes in (
+        ("mean", {"own_bound": 3}),
+        ("start", {"bound": 40}),
+        ("total", {"own_bound": 2.0}),
+    ):
         question = catalogue.find_question(name)
         assert question is not None
         assert question.parameters is not None
