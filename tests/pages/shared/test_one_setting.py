@@ -355,7 +355,7 @@ def test_the_range_beside_a_demonstration_is_about_that_alone():
     assert at.number_input(key="quantile.high").value == 100.0
     # Nor does the strip say of an answer on invented data that it is one on those in use.
     steps = strip(at)
-    assert (steps["Data"], steps["Private?"]) == ("invented!", "invented data")
+    assert (steps["Data"], steps["Private?"]) == ("invented!", "invented")
     assert steps["Code"] == "of invented data"
     fine(at.number_input(key="quantile.high").set_value(60.0).run())
     go(at, "Mean")
