@@ -193,15 +193,17 @@ def list_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     )
 
 
-def list_facts(solution: LearningSolution, own_cap: int | None) -> dict[str, str]:
+def list_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:
     """Explain the choice in sentences, each under its heading."""
     sentences = {
         "Half or double": _half_or_double(solution),
         "Who is affected": _describe_affected(solution),
         noise_error.NAME: _describe_alike_rows(solution),
     }
-    if own_cap is not None:
-        sentences[f"Your own bound, {wording.counted(own_cap, 'row')}"] = _own_cap(solution, own_cap)
+    if own_bound is not None:
+        sentences[f"Your own bound, {wording.counted(own_bound, 'row')}"] = _describe_own_bound(
+            solution, own_bound
+        )
     return sentences
 
 
@@ -328,7 +330,7 @@ def _describe_alike_rows(solution: LearningSolution) -> str:
     )
 
 
-def _own_cap(solution: LearningSolution, cap: int) -> str:
+def _describe_own_bound(solution: LearningSolution, cap: int) -> str:
     error_parts = solution.error_parts_at(cap)
     total = float(error_parts.total)
     if not math.isfinite(total):
@@ -363,12 +365,14 @@ def _power(power: float) -> str:
 
 
 def list_rival_rows(
-    solution: LearningSolution, rivals: Mapping[BiasTerm, LearningCap], own_cap: int | None
+    solution: LearningSolution, rivals: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
     """Return the table of all bounds on the bias, one entry per bound, each twice as in theorem 1."""
     at_best = optimal_cap.bias_terms(solution.problem, solution.choice.fraction)
     at_own = (
-        optimal_cap.bias_terms(solution.problem, solution.fraction(own_cap)) if own_cap is not None else {}
+        optimal_cap.bias_terms(solution.problem, solution.fraction(own_bound))
+        if own_bound is not None
+        else {}
     )
     rows = []
     for term in BiasTerm:

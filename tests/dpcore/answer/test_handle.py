@@ -158,7 +158,7 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
 
 
 GROUPED = samples.load("shop-events")
-GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
+GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 
 
 @pytest.mark.parametrize(

@@ -505,7 +505,7 @@ HOSTILE = {
     "long text": ({"lower": "9" * 90_000}, "Lower cannot be read"),
     "huge text": ({"lower": "9" * 100_000}, "This link has 100,0"),
     "huge whole number": ({"own_bound": "9" * 190}, "Your own bound must be a whole number"),
-    "fraction": ({"own_bound": "1.5"}, "Own_cap cannot be read"),
+    "fraction": ({"own_bound": "1.5"}, "Own_bound cannot be read"),
     "no such source": ({"variance_source": "loud"}, "variance_source cannot be read"),
     "variance too large": ({"variance_source": "entered", "value_variance": "3"}, "cannot vary by more than"),
     "variance without its source": (

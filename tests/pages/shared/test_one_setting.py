@@ -115,7 +115,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         bounds = {"Sum and count": on_page.numbers[0].value}
         bounds["Compare"] = total_against(data_set, asked).compute_best(epsilon)[0]
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
-        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, measure="bound")
+        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
         bounds["Python"] = said.bound
         drawn = selection.build_request(on_page, data_set, selection.SelectionSettings())
         assert not on_page.setting.list_differences(drawn.setting)
@@ -133,7 +133,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         )
         assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
-            squares = total_answered(data_set, dataclasses.replace(asked, measure=Measure.RMSE))
+            squares = total_answered(data_set, dataclasses.replace(asked, objective=Measure.RMSE))
             line = "rows" if summed is Summed.ROWS else "sum"
             planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).solution.lines[0]
             assert planned.error == pytest.approx(squares.solution.error(planned.bound), rel=1e-5)
