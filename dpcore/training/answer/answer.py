@@ -48,7 +48,7 @@ FORM_NAMES = {
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     """Return programs for the answer, then for the best weights and clipped sums; None without column meanings."""
     cells = [solution.answer_cell] + [
-        solution.get_cell(solution.best_by_method[method].cell_index)
+        solution.cells[solution.best_by_method[method].cell_index]
         for method in (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
         if method in solution.best_by_method
     ]
@@ -178,7 +178,7 @@ def build_answer(
         assumptions=(*((label_rule,) if label_rule else ()), *list_assumptions(solution.parameters)),
         disclosure=solution.data.provenance,
         facts=words.build_facts(solution),
-        proofs=(("Model without privacy", solution.references.certificate, "Newton's method."),),
+        proofs=(("Model without privacy", solution.runs.references.certificate, "Newton's method."),),
         code=choose_programs(solution),
         near_optimal=words.describe_near_optimal(solution),
         parameters=solution.parameters,
@@ -208,21 +208,22 @@ def build_answer(
     )
 
 
+REFERENCE_KEYS = (
+    "loss_without_privacy", "loss_of_guessing", "loss_without_noise", "loss_without_noise_and_clipping",
+)  # fmt: skip
+
+
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
     best, theory = solution.best, solution.calibrated_bound
     cell = None if best is None else solution.answer_cell
     bound_follows = cell is not None and cell.method is Method.FOLLOWED
-    without_privacy, guessing = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    without_noise, unclipped = solution.average_without_noise(Measure.LOSS, ScoreUnit.ROWS)
+    references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     return {
         "method": None if cell is None else cell.method.value,
         "bound": None if cell is None or bound_follows else cell.reach,
         "good_enough": None if best is None or bound_follows else [best.low, best.high],
-        "loss_without_privacy": without_privacy,
-        "loss_of_guessing": guessing,
-        "loss_without_noise": without_noise,
-        "loss_without_noise_and_clipping": unclipped,
-        "proved_relative_gap": finite_or_none(solution.references.certificate.relative_gap),
+        **dict(zip(REFERENCE_KEYS, references, strict=True)),
+        "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(theory.trade_off),
         "bound_of_theory": theory.threshold.bound,
         "methods": _list_methods(solution),
@@ -231,13 +232,13 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
 
 def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     """List every method at every bound, with its scores on the users held out."""
-    losses = solution.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     scores = {
         "loss": losses.mean,
         "half_width_95": losses.half_width,
         "half_width_95_users": losses.users_half_width,
-        "loss_over_users": solution.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "rows_told_right": solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
+        "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
     }
     return [
         {
@@ -248,5 +249,5 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
             "runs": int(losses.runs[i]),
             **{name: finite_or_none(float(values[i])) for name, values in scores.items()},
         }
-        for i, cell in enumerate(solution.table.experiment.cells)
+        for i, cell in enumerate(solution.cells)
     ]

@@ -25,7 +25,7 @@ from dpcore.common import wording
 from dpcore.training import bassily
 from dpcore.training.account import Method
 from dpcore.training.answer import plots, words
-from dpcore.training.answer.solution import TrainingSolution, build_solution, complete_runs, scale_rows
+from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows
 from dpcore.training.bassily import PaperTable, Reading, StepSize
 from dpcore.training.experiment import MAX_RUNS, Experiment, Side
 from dpcore.training.parameters import TrainingParameters
@@ -67,7 +67,7 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
     if found.value is None:
         return found
     solution: TrainingSolution = yield Cached(
-        build_solution, (data, found.settings, found.value, found.stage), kept=8
+        TrainingSolution, (data, found.settings, found.value, found.stage), kept=8
     )
     return Found(None if solution.best is None else solution, found.stage)
 
@@ -94,8 +94,8 @@ def show_inputs(answer: Answer, data: TrainingData) -> Parts:
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     """Tabulate the scores of every method at every bound."""
-    cells = solution.table.experiment.cells
-    losses = solution.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    cells = solution.cells
+    losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     return {
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
@@ -105,9 +105,9 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
         "± noise": losses.half_width,
         "± users": losses.users_half_width,
         "One run ±": losses.spread,
-        "Loss over users": solution.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "Loss, trained on": solution.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean,
-        "Rows told right": 100.0 * solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
+        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean,
+        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
     }
 
 
@@ -152,7 +152,7 @@ def show_theory(answer: Answer, data: TrainingData) -> Parts:
     measured = (
         ""
         if best is None
-        else f" The runs have it at h = {wording.number(solution.get_cell(best.cell_index).reach)}."
+        else f" The runs have it at h = {wording.number(solution.cells[best.cell_index].reach)}."
     )
     yield (
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has "
@@ -227,7 +227,7 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
     )
     without_privacy, guessing = (
         wording.number(float(scores[0, 0, 0, 0]))
-        for scores in (solution.references.no_privacy, solution.references.guessing)
+        for scores in (solution.runs.references.no_privacy, solution.runs.references.guessing)
     )
     yield Note(
         f"ε = {wording.entered(table.epsilon)}, δ = {wording.entered(bassily.DELTA)}, step size "

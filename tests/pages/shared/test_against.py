@@ -199,10 +199,9 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 
 def test_training_predicts_what_its_formulas_say() -> None:
     from dpcore.training import excess
-    from dpcore.training.training_data import DESIGN, RANGES, TrainingData, load_tickets
+    from dpcore.training.training_data import load_sample
 
-    data, scaling = load_tickets()
-    loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
+    loaded = load_sample()
     question = catalogue.find_question("training")
     assert question is not None
     assert question.parameters is not None
@@ -212,7 +211,9 @@ def test_training_predicts_what_its_formulas_say() -> None:
     found = function(loaded, asked)
     assert isinstance(found, BoundComparison)
     assert found.compute_errors is not None
-    rows = asked.make_experiment(prepare_rows(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
+    rows = asked.make_experiment(
+        prepare_rows(loaded.dataset.table, loaded.scaling, asked.positive_above)
+    ).train  # type: ignore[arg-type]
     eigenvalues = excess.compute_public_hessian(rows, asked.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
