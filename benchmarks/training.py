@@ -37,7 +37,7 @@ from dpcore.common.progress import never
 from dpcore.training import account, adaptive_bound, bassily, decision, descent, experiment, optimum
 from dpcore.training.account import Cell, Method
 from dpcore.training.adaptive_bound import UserSums
-from dpcore.training.bassily import Reading, StepSize
+from dpcore.training.bassily import StepSize
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import (
@@ -238,9 +238,9 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
         )
         print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
         for epsilon, printed in PRINTED.items():
-            table = bassily.fill_paper_table(rows, float(epsilon), Reading(step_size, share), runs)
+            table = bassily.fill_paper_table(rows, float(epsilon), step_size, runs, share=share)
             print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in printed))
-            cells = zip(table.mean, table.standard_error, strict=True)
+            cells = zip(table.losses.mean(axis=1), table.losses.std(axis=1, ddof=1) / runs**0.5, strict=True)
             print(
                 f"eps {epsilon} ours     " + "".join(f"{f'{m:.3f} ± {2 * s:.3f}':^16}" for m, s in cells),
                 flush=True,

@@ -22,11 +22,12 @@ from dpcore.answer.section import (
 )
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
+from dpcore.common.noise_error import summarise_runs
 from dpcore.training import bassily
 from dpcore.training.account import Method
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows
-from dpcore.training.bassily import PaperTable, Reading, StepSize
+from dpcore.training.bassily import PaperTable, StepSize
 from dpcore.training.experiment import MAX_RUNS, Experiment, Side
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
@@ -202,7 +203,7 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
         lambda tell, stop: bassily.fill_paper_table(
             rows,
             epsilon,
-            Reading(step_size),
+            step_size,
             PAPER_RUNS,
             seed,
             progress=tell,
@@ -216,11 +217,17 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
     )
     if table is None:
         return
-    if not table.finished_cells.size:
+    if not table.losses.size:
         yield Note("No column is done yet.")
         return
+    cells, losses = table.cells[: len(table.losses)], summarise_runs(table.losses, axis=1)
     yield Table(
-        tabulate_paper(table),
+        {
+            "Method": ["No bound" if cell is table.cells[-1] else cell.method.label for cell in cells],
+            "h": [cell.bound for cell in cells],
+            "Loss": losses.mean,
+            "Standard error": losses.standard_error,
+        },
         "Loss of the paper's learner for smooth weights, caps and no bound",
         dict.fromkeys(("Loss", "Standard error"), "%.3f"),
         key="training_paper",
@@ -231,23 +238,11 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
     )
     yield Note(
         f"ε = {wording.entered(table.epsilon)}, δ = {wording.entered(bassily.DELTA)}, step size "
-        f"{STEP_SIZES[table.reading.step_size].lower()}; {PAPER_RUNS} runs, last iterate, θ in [−10, 10]ᵈ, caps drawn "
+        f"{STEP_SIZES[table.step_size].lower()}; {PAPER_RUNS} runs, last iterate, θ in [−10, 10]ᵈ, caps drawn "
         f"anew in every run. On the same rows {without_privacy} without privacy, {guessing} guessing. The paper's "
         "table 2 itself, on its own data, is in benchmarks/training.py."
     )
     yield Label()
-
-
-def tabulate_paper(table: PaperTable) -> dict[str, object]:
-    """Tabulate the columns of the paper's table that are done; the last one has no bound."""
-    finished = table.finished_cells.tolist()
-    cells, last = table.cells, len(table.cells) - 1
-    return {
-        "Method": ["No bound" if i == last else cells[i].method.label for i in finished],
-        "h": [cells[i].bound for i in finished],
-        "Loss": table.mean[finished],
-        "Standard error": table.standard_error[finished],
-    }
 
 
 def list_sections(max_paper_users: int = bassily.MAX_USERS) -> Sections:

@@ -14,7 +14,7 @@ from dpcore.training.account import Cell, Method
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
 from dpcore.training.files import ReleaseRecord
-from dpcore.training.mechanism import Average, LossKind, Pace, apply_rule
+from dpcore.training.mechanism import Average, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.release import Model
 from dpcore.training.rows import Measure, ScoreUnit
@@ -259,11 +259,6 @@ def describe_model(record: ReleaseRecord) -> str:
     )
 
 
-LOSSES = {
-    LossKind.LOGISTIC: "the logistic loss",
-    LossKind.SQUARED: "the squared loss",
-    LossKind.HINGE: "a smoothed hinge loss",
-}
 AVERAGES = {
     Average.ALL: "the average of all iterates",
     Average.LAST_HALF: "the average of the last half of the iterates",
@@ -295,14 +290,14 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     bound_text, training_text = _describe_bound(cell), _describe_training(parameters, cell)
     public_bound_text = bound_text if bound_follows else "Users were bounded by a fixed number of rows."
     nothing_text = (
-        f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method and no "
-        "bound trained a classifier better than guessing, and nothing was released."
+        f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method trained "
+        "a classifier better than guessing, and nothing was released."
     )
     rule = "Method and bound have the smallest mean loss of those tried on users held out."
     if bound_follows:
         rule = (
-            "The method has the smallest mean loss of those tried on users held out, or is within one standard error "
-            "of it; the bound follows the users, within the guarantee."
+            "The method has the smallest mean loss of those tried on users held out, within one standard error; the "
+            "bound follows the users, within the guarantee."
         )
     return Methods(
         guarantee=write_guarantee(
@@ -363,29 +358,26 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
 
 def _describe_descent(parameters: TrainingParameters, cell: Cell, noise: str) -> str:
     """Describe the descent."""
+    loss = f"the {parameters.loss.label.lower()} loss"
     if cell.method is Method.OUTPUT:
-        return (
-            f"The model is the minimiser of {LOSSES[parameters.loss]} with a quadratic penalty and {noise} noise "
-            "[@chaudhuri2011]."
-        )
+        return f"The model is the minimiser of {loss} with a quadratic penalty and {noise} noise [@chaudhuri2011]."
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    is_by_rule = mechanism.pace is Pace.RULE
-    average_text = "a weighted average of the iterates" if is_by_rule else AVERAGES[mechanism.average]
+    average_text, momentum = AVERAGES[mechanism.average], ""
+    if mechanism.pace is Pace.RULE:
+        average_text, momentum = "a weighted average of the iterates", "with momentum "
     return (
         f"The model is {average_text} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
-        f"{'with momentum ' if is_by_rule else ''}on {LOSSES[parameters.loss]} with {noise} noise in every step "
-        "[@bassily2014]; every row's gradient was clipped to norm 1."
+        f"{momentum}on {loss} with {noise} noise in every step [@bassily2014]; every row's gradient was clipped to "
+        "norm 1."
     )
 
 
 def _describe_training(parameters: TrainingParameters, cell: Cell) -> str:
     """Describe the descent and the composition of its steps."""
-    noise_text = (
-        "The noise of all steps together is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
+    text = _describe_descent(parameters, cell, "Gaussian")
+    if parameters.mechanism.sampled == 1.0 or cell.method is Method.FOLLOWED:
+        return f"{text} The noise of all steps is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
+    return (
+        f"{text} Each user took part in a step with probability {wording.entered(parameters.sampled)}, and the privacy "
+        "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
     )
-    if parameters.mechanism.sampled < 1.0 and cell.method is not Method.FOLLOWED:
-        noise_text = (
-            f"Each user took part in a step with probability {wording.entered(parameters.sampled)}, and the privacy "
-            "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
-        )
-    return f"{_describe_descent(parameters, cell, 'Gaussian')} {noise_text}"

@@ -22,7 +22,7 @@ from dpcore.training import account, bassily, decision, experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import TrainingSolution, build_answer, plots, sections, words
 from dpcore.training.answer.solution import Runs
-from dpcore.training.bassily import Reading
+from dpcore.training.bassily import StepSize
 from dpcore.training.experiment import Experiment, References, Table
 from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
@@ -432,7 +432,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     release(at)
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
     account = at.session_state["training.release_job"].question[0]
-    (line, *_) = releases._list_release_lines(at.session_state["training.draws"][account], Ledger())
+    (line, *_) = releases.list_lines(at.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))
@@ -474,8 +474,8 @@ def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
     finished(at, "training.paper_job")
     (table,) = [frame.value for frame in at.dataframe]
     train = question().train
-    by_core = bassily.fill_paper_table(train, 30.0, Reading(), 10)
-    assert table["Loss"].tolist() == pytest.approx(by_core.mean.tolist())
+    by_core = bassily.fill_paper_table(train, 30.0, StepSize.PRINTED, 10)
+    assert table["Loss"].tolist() == pytest.approx(by_core.losses.mean(axis=1).tolist())
     assert table["Method"].tolist()[-1] == "No bound"
     at.session_state["training.paper_epsilon"] = 50.0
     fine(at.run())
