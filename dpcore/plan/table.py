@@ -346,7 +346,7 @@ def compute_rank_error(
         return float(
             errors_over_epsilon(planned_line.quantile_problem, weight_kind, bound, np.array([epsilon]))[0]
         )
-    problem = build_quantile_problem(dataset, parameters, planned_line.line).with_epsilon(epsilon)
+    problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
     if weight_kind is WeightKind.CAP:
         problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
     return float(output(problem, weight_kind, bound).expected_rank_error)

@@ -234,8 +234,9 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         and solution.cap is not None
     ):
         name = f"Your bound on records, {wording.counted(solution.parameters.own_bound, 'record')}"
-        change = wording.change(solution.own_bound, solution.cap.bound)
-        sentences[name] = standard.compare_own_bound("bound", wording.number(solution.own_bound), change)
+        sentences[name] = standard.compare_own_bound(
+            "bound", solution.own_bound, solution.cap.bound, wording.number
+        )
     return sentences
 
 

@@ -70,7 +70,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Style.SMOOTH, "circle"),
     ]
     if own_cap is not None:
-        (own_error,) = solution.standard_errors([own_cap])
+        own_error = solution.standard_error(own_cap)
         marks.append(Mark("Your own bound", own_cap, own_error, Style.ENTERED, "square"))
     totals = np.concatenate([values for name, values in columns.items() if name.endswith("_standard_error")])
     all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])
