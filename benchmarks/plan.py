@@ -59,7 +59,7 @@ from dpcore.plan import (
     find_needed_budgets,
     table,
 )
-from dpcore.plan.drawn import make_program
+from dpcore.plan.allocation import make_program
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDE = 2.576

@@ -28,6 +28,7 @@ from dpcore.code.choice import Code
 from dpcore.code.common import render
 from dpcore.common import wording
 from dpcore.common.checks import Problems
+from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
 
 Numbers = float | FloatArray
@@ -41,12 +42,12 @@ class ProtectedPart(enum.Enum):
     FULL = "full"
 
 
-class Unit(enum.Enum):
+class Unit(Option):
     """The unit of protection."""
 
-    RECORD = "record"
-    USER = "user"
-    OWNER = "owner"
+    RECORD = "record", "One record"
+    USER = "user", "A user"
+    OWNER = "owner", "A whole owner"
 
 
 @dataclass(frozen=True, eq=False)

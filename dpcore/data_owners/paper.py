@@ -5,44 +5,43 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dpcore.answer import Axis, Style, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import LabelledRecords, split_records
-from dpcore.data_owners.study import Form, Records, Study, run_study
+from dpcore.data_owners.labelled import LabelledRecords, generate_records, split_records
+from dpcore.data_owners.study import Form, Study, run_study
 from dpcore.data_owners.training import TrainingOptions
 
-PAPER = "Huang et al. 2023"
 DELTA = 1e-4
 """The paper's δ = 1/N."""
 OWNERS = (4.0, 16.0, 64.0, 128.0, 256.0, 512.0)
 EPSILONS = (1.0, 2.0, 5.0, 10.0, 100.0)
+TABLE_4_OWNERS = (4, 256)
 RECORDS_PER_USER = (1.0, 2.0, 5.0, 10.0, 20.0)
 FIGURE_OWNERS = 128
 """Owners of figure 1 as it is drawn here."""
-ROUNDS = 5
-"""Runs: the paper's number."""
 SETTING = (
-    "The paper trains a convolutional network in federated rounds on 10,000 records of MNIST, of which every "
-    "owner lacks two of ten classes; δ = 1e-4. Its data may not be passed on: these are 4,000 generated records of "
-    "ten classes, of which every owner lacks a fifth too, and the model is linear."
+    "The paper trains a convolutional network in federated rounds on 10,000 records of MNIST, whose data may not be "
+    "passed on; δ = 1e-4. Here a linear model learns from 4,000 generated records. There as here, every owner lacks "
+    "two of ten classes."
 )
 DIFFERENCES = (
-    "Other data and another model, so that only directions can be compared. A linear model has 310 parameters "
-    "where the network has some 30,000, and needs far less noise: where the paper's private models fail with few "
-    "owners, ours do not. Without collaboration both lose accuracy as owners hold fewer records."
+    "Data and model differ, so that only directions can be compared. The linear model has 310 parameters where the "
+    "network has some 30,000, and needs far less noise: with few owners the paper's private models fail, and ours do "
+    "not. Without collaboration both lose accuracy as owners hold fewer records."
 )
 OWNER_DIFFERENCES = (
-    "Its private accuracies are low with few owners and rise up to 128 of them, as if its noise hid an owner's whole "
-    "update, which it clips at norm 15, and not one record. The dashed line hides a whole owner: on MNIST, in "
-    "one run, it has 25, 39, 70, 74, 75 and 79 %, the paper 47, 32, 77, 82, 78 and 74 %."
+    "The paper's private accuracies rise up to 128 owners, as if its noise hid an owner's whole update, which it clips "
+    "at norm 15, and not one record. The dashed line hides a whole owner: on MNIST, in one run, it has 25, 39, 70, 74, "
+    "75 and 79 %, the paper 47, 32, 77, 82, 78 and 74 %."
 )
 GROUP_DIFFERENCES = (
-    "Ours clips what a user's records say together, and hides no more. Where it hides a whole owner with m/r "
-    "times the noise, as group privacy has it, its accuracies fall as well: on MNIST, with full privacy and 256 "
-    "owners, 70, 52, 28, 22 and 19 %, the paper's 74, 26, 17, 15 and 11 %."
+    "Ours clips a user's records together, and hides no more. With m/r times the noise, as group privacy has it, its "
+    "accuracies fall as well: on MNIST, with full privacy and 256 owners, 70, 52, 28, 22 and 19 %, the paper's 74, 26, "
+    "17, 15 and 11 %."
 )
 FORM_STYLES = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
@@ -81,23 +80,21 @@ SPREAD_4 = {
 """What stands behind ± there."""
 
 
-@functools.lru_cache(maxsize=4)
-def _draw_records(seed: int) -> LabelledRecords:
-    """Generate the records of a seed, once."""
-    return Records.GENERATED.load(seed)
-
-
 @dataclass(frozen=True)
 class AccuracyStudy:
     """Accuracies of trained models, each trained once.
 
     Attributes:
-        records: By the seed of a run.
-        options: How they are fitted.
+        records: Returns the records of a run by its seed.
+        options: How models are fitted.
     """
 
-    records: Callable[[int], LabelledRecords] = _draw_records
+    records: Callable[[int], LabelledRecords] = generate_records
     options: TrainingOptions = field(default_factory=TrainingOptions)
+
+    @functools.cached_property
+    def _cache(self) -> dict[tuple[object, ...], float]:
+        return {}
 
     def compute_accuracies(
         self,
@@ -108,10 +105,10 @@ class AccuracyStudy:
         records_per_user: int = 1,
         forms: tuple[Form, ...] = tuple(FORM_STYLES),
     ) -> dict[Form, float]:
-        """Return the test accuracy of some forms; nothing where an owner has fewer records than a user would."""
-        data = self.records(seed)
-        if records_per_user > split_records(data, seed)[0].labels.size // owners:
-            return {}
+        """Compute the test accuracy of some forms; NaN where an owner has fewer records than a user would."""
+        records = self.records(seed)
+        if records_per_user > split_records(records, seed)[0].labels.size // owners:
+            return dict.fromkeys(forms, math.nan)
         # Models without privacy do not depend on ε and the unit: many points of a figure share them.
         settings = {
             form: (form, owners, seed, *((epsilon, unit, records_per_user) if form.is_private else ()))
@@ -120,22 +117,11 @@ class AccuracyStudy:
         missing = tuple(form for form in forms if settings[form] not in self._cache)
         if missing:
             study = Study(
-                (owners,),
-                (epsilon,),
-                (seed,),
-                DELTA,
-                unit,
-                records_per_user,
-                options=self.options,
-                forms=missing,
+                (owners,), (epsilon,), (seed,), DELTA, unit, records_per_user, False, self.options, missing
             )
-            accuracy = run_study(study, data).accuracy
-            self._cache.update({settings[form]: float(accuracy[form].ravel()[0]) for form in missing})
+            for form, accuracy in run_study(study, records).accuracy.items():
+                self._cache[settings[form]] = float(accuracy.item())
         return {form: self._cache[settings[form]] for form in forms}
-
-    @functools.cached_property
-    def _cache(self) -> dict[tuple[object, ...], float]:
-        return {}
 
     def run_table_1(self, owners: float, seed: int) -> dict[str, float]:
         """Run table 1: every form, and joint privacy with a whole owner protected."""
@@ -149,99 +135,83 @@ class AccuracyStudy:
 
     def run_table_4(self, records: float, seed: int) -> dict[str, float]:
         """Run table 4, whose users are protected."""
-        accuracies: dict[str, float] = {}
-        for owners in (4, 256):
-            by_form = self.compute_accuracies(owners, 1.0, seed, Unit.USER, int(records), PRIVATE_FORMS)
-            accuracies |= {f"{form.value}_{owners}": by_form.get(form, math.nan) for form in PRIVATE_FORMS}
-        return accuracies
+        return {
+            f"{form.value}_{owners}": accuracy
+            for owners in TABLE_4_OWNERS
+            for form, accuracy in self.compute_accuracies(
+                owners, 1.0, seed, Unit.USER, int(records), PRIVATE_FORMS
+            ).items()
+        }
 
 
 OWNERS_LINE = "joint_owner"
-ACCURACY = share_axis("test accuracy", (0.0, 1.0), number_format=".1%")
-
-
-def _label_ticks(values: tuple[float, ...]) -> tuple[tuple[float, str], ...]:
-    """Label the ticks of an axis."""
-    return tuple((value, f"{value:,.0f}") for value in values)
-
-
 GENERATED = AccuracyStudy()
-FIGURES = (
-    PaperFigure(
-        "huang-table-1",
-        PAPER,
-        "Table 1",
-        "accuracy over the number of owners",
-        f"ε = 1. {SETTING}",
-        "Data owners",
-        "Accuracy",
-        Axis("owners, n", "", (3.5, 590.0), number_format=",", named_ticks=_label_ticks(OWNERS)),
-        ACCURACY,
-        OWNERS,
-        (
-            Line(OWNERS_LINE, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
-            *(
-                Line(
-                    form.value, name, style, symbol, paper_values=TABLE_1[form], paper_spreads=SPREAD_1[form]
-                )
-                for form, (name, style, symbol) in FORM_STYLES.items()
-            ),
+
+
+def _build_axis(name: str, limits: tuple[float, float], ticks: tuple[float, ...], **options: Any) -> Axis:
+    """Build the axis of what is varied, with a tick at each value."""
+    return Axis(name, "", limits, named_ticks=tuple((tick, f"{tick:,.0f}") for tick in ticks), **options)
+
+
+FORM_LINES = {form: Line(form.value, *style) for form, style in FORM_STYLES.items()}
+TABLE_1_FIGURE = PaperFigure(
+    "huang-table-1",
+    "Huang et al. 2023",
+    "Table 1",
+    "accuracy over the number of owners",
+    f"ε = 1. {SETTING}",
+    "Data owners",
+    "Accuracy",
+    _build_axis("owners, n", (3.5, 590.0), OWNERS, number_format=","),
+    share_axis("test accuracy", (0.0, 1.0), number_format=".1%"),
+    OWNERS,
+    (
+        Line(OWNERS_LINE, "Joint privacy of a whole owner", Style.CAP, "diamond", "dash"),
+        *(
+            replace(line, paper_values=TABLE_1[form], paper_spreads=SPREAD_1[form])
+            for form, line in FORM_LINES.items()
         ),
-        GENERATED.run_table_1,
-        ROUNDS,
-        f"{DIFFERENCES} {OWNER_DIFFERENCES}",
     ),
-    PaperFigure(
-        "huang-figure-1",
-        PAPER,
-        "Figure 1",
-        f"accuracy over ε, {FIGURE_OWNERS} owners",
-        SETTING,
-        "Data owners",
-        "Accuracy",
-        Axis("privacy budget ε", "", (0.9, 110.0), named_ticks=_label_ticks(EPSILONS)),
-        ACCURACY,
-        EPSILONS,
-        tuple(
-            Line(
-                form.value,
-                name,
-                style,
-                symbol,
-                paper_values=(TABLE_1[form][OWNERS.index(FIGURE_OWNERS)], None, None, None, None),
-            )
-            for form, (name, style, symbol) in FORM_STYLES.items()
-        ),
-        GENERATED.run_figure_1,
-        ROUNDS,
-        f"{DIFFERENCES} The paper prints numbers at ε = 1 only (its table 1).",
-    ),
-    PaperFigure(
-        "huang-table-4",
-        PAPER,
-        "Table 4",
-        "accuracy over the records of one user, who is protected",
-        f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records, so that a user cannot have 20.",
-        "Data owners",
-        "Accuracy",
-        Axis("records per user, m/r", "", (0.9, 22.0), named_ticks=_label_ticks(RECORDS_PER_USER)),
-        ACCURACY,
-        RECORDS_PER_USER,
-        tuple(
-            Line(
-                f"{form.value}_{owners}",
-                f"{FORM_STYLES[form][0]}, {owners} owners",
-                FORM_STYLES[form][1],
-                FORM_STYLES[form][2],
-                "solid" if owners == 4 else "dash",
-                TABLE_4[owners, form],
-                SPREAD_4[owners, form],
-            )
-            for owners in (4, 256)
-            for form in PRIVATE_FORMS
-        ),
-        GENERATED.run_table_4,
-        ROUNDS,
-        f"{DIFFERENCES} {GROUP_DIFFERENCES}",
-    ),
+    GENERATED.run_table_1,
+    5,  # As many as in the paper.
+    f"{DIFFERENCES} {OWNER_DIFFERENCES}",
 )
+FIGURE_1 = replace(
+    TABLE_1_FIGURE,
+    key="huang-figure-1",
+    item="Figure 1",
+    title=f"accuracy over ε, {FIGURE_OWNERS} owners",
+    setting=SETTING,
+    x=_build_axis("privacy budget ε", (0.9, 110.0), EPSILONS),
+    values=EPSILONS,
+    lines=tuple(
+        replace(line, paper_values=(TABLE_1[form][OWNERS.index(FIGURE_OWNERS)], *[None] * 4))
+        for form, line in FORM_LINES.items()
+    ),
+    run_once=GENERATED.run_figure_1,
+    difference_note=f"{DIFFERENCES} The paper prints numbers at ε = 1 only (its table 1).",
+)
+TABLE_4_FIGURE = replace(
+    TABLE_1_FIGURE,
+    key="huang-table-4",
+    item="Table 4",
+    title="accuracy over the records of one user, who is protected",
+    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records, so that a user cannot have 20.",
+    x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
+    values=RECORDS_PER_USER,
+    lines=tuple(
+        replace(
+            FORM_LINES[form],
+            key=f"{form.value}_{owners}",
+            name=f"{FORM_LINES[form].name}, {owners} owners",
+            dash=dash,
+            paper_values=TABLE_4[owners, form],
+            paper_spreads=SPREAD_4[owners, form],
+        )
+        for owners, dash in zip(TABLE_4_OWNERS, ("solid", "dash"), strict=True)
+        for form in PRIVATE_FORMS
+    ),
+    run_once=GENERATED.run_table_4,
+    difference_note=f"{DIFFERENCES} {GROUP_DIFFERENCES}",
+)
+FIGURES = (TABLE_1_FIGURE, FIGURE_1, TABLE_4_FIGURE)

@@ -10,7 +10,7 @@ from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, pub
 from dpcore.common.text_fields import build_from, parse_checked_numbers, parse_numbers
 from dpcore.contributions import ContributionHistogram
 from dpcore.data_owners.bounds import Collaboration, Unit
-from dpcore.data_owners.regimes import AXIS_TITLES, MapAxis, cap_owners
+from dpcore.data_owners.regimes import MapAxis, cap_owners
 from dpcore.data_owners.study import Records, Study
 
 MAX_OWNERS, MAX_RECORDS, MAX_PARAMETERS = 10**9, 10**12, 10**12
@@ -42,8 +42,6 @@ class OwnersSource(Option):
 
 
 CONSTANT_HELP = "What O(·) hides; the paper leaves it open. 1 by default."
-UNIT_NAMES = {Unit.RECORD: "One record", Unit.USER: "A user", Unit.OWNER: "A whole owner"}
-RECORD_NAMES = {Records.DIGITS: "Digits", Records.GENERATED: "Generated", Records.UPLOAD: "Upload a table"}
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class OwnersParameters(Parameters):
     """Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """As entered, all alike; or those of the data in use, where each *user* is an owner."""
-    unit: Unit = public.choice(Unit.RECORD, "What is protected as one", UNIT_NAMES)
+    unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
     """One record; all records of one of an owner's users; or everything that an owner has."""
     records_per_user: float | None = of_data.number(
         None,
@@ -121,12 +119,11 @@ class OwnersParameters(Parameters):
         former_name="own_cap",
         renewed=True,
         placeholder="optional",
-        width=130,
     )
     """Records per owner that you keep today, to compare with the best cap."""
-    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", AXIS_TITLES, as_list=True, width=210)
-    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", AXIS_TITLES, as_list=True, width=210)
-    train_on: Records = public.choice(Records.DIGITS, "Records", RECORD_NAMES, place=TAB)
+    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True, width=210)
+    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True, width=210)
+    train_on: Records = public.choice(Records.DIGITS, "Records", place=TAB)
     """1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two populations of
     owners; or a table of your own, whose users are the owners."""
     train_owners: str = public.text("4, 16, 64", "Owners", max_length=60, place=TAB)

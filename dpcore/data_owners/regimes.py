@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from dpcore.common.branch_and_bound import Split, find_interval_within, minimise
 from dpcore.common.certificate import Certificate
+from dpcore.common.parameters import Option
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data_owners.bounds import (
     Collaboration,
@@ -38,30 +39,19 @@ LARGEST_EPSILON = 10.0
 """Up to here theorem 3.1 holds."""
 
 
-class MapAxis(enum.Enum):
+class MapAxis(Option):
     """The quantities over which a map may run; each is a field of `Collaboration`."""
 
-    OWNERS = "owners"
-    RECORDS = "records"
-    EPSILON = "epsilon"
-    SHARED = "shared"
-    PERSONAL = "personal"
-    PERSONAL_DIAMETER = "personal_diameter"
-    SHARED_DIAMETER = "shared_diameter"
-    RECORDS_PER_UNIT = "records_per_unit"
+    OWNERS = "owners", "Owners, n"
+    RECORDS = "records", "Records per owner, m"
+    EPSILON = "epsilon", "Privacy budget, ε"
+    SHARED = "shared", "Shared parameters, ℓ"
+    PERSONAL = "personal", "Personal parameters, k"
+    PERSONAL_DIAMETER = "personal_diameter", "Personal diameter, D_X"
+    SHARED_DIAMETER = "shared_diameter", "Shared diameter, D_U"
+    RECORDS_PER_UNIT = "records_per_unit", "Records per unit, m/r"
 
 
-AXIS_TITLES = {
-    MapAxis.OWNERS: "Owners, n",
-    MapAxis.RECORDS: "Records per owner, m",
-    MapAxis.EPSILON: "Privacy budget, ε",
-    MapAxis.SHARED: "Shared parameters, ℓ",
-    MapAxis.PERSONAL: "Personal parameters, k",
-    MapAxis.PERSONAL_DIAMETER: "Personal diameter, D_X",
-    MapAxis.SHARED_DIAMETER: "Shared diameter, D_U",
-    MapAxis.RECORDS_PER_UNIT: "Records per unit, m/r",
-}
-"""What runs along an axis of the map."""
 AXIS_RANGES: dict[MapAxis, tuple[float, float]] = {
     MapAxis.OWNERS: (1.0, 1e4),
     MapAxis.RECORDS: (1.0, 1e6),
@@ -118,14 +108,11 @@ class RegimeMap:
 
 def find_regime(collaboration: Collaboration) -> Regime:
     """Find the best setting by the bounds, for one point."""
-    bound_of_alone = float(bound_alone(collaboration))
-    if float(bound_together(collaboration, ProtectedPart.FULL)) < bound_of_alone:
+    bound_of_alone = bound_alone(collaboration)
+    if bound_together(collaboration, ProtectedPart.FULL) < bound_of_alone:
         return Regime.FULL_TOO
-    return (
-        Regime.JOINT_ONLY
-        if float(bound_together(collaboration, ProtectedPart.JOINT)) < bound_of_alone
-        else Regime.ALONE
-    )
+    is_joint_better = bound_together(collaboration, ProtectedPart.JOINT) < bound_of_alone
+    return Regime.JOINT_ONLY if is_joint_better else Regime.ALONE
 
 
 def compute_regime_map(
@@ -152,22 +139,17 @@ def compute_regime_map(
         grid = grid.replace(
             records_per_unit=np.divide(collaboration.records_per_unit, collaboration.records) * grid.records
         )
-    shape = (rows, columns)
-    alone_bounds, joint_bounds, full_bounds = (
-        bound_alone(grid),
-        bound_together(grid, ProtectedPart.JOINT),
-        bound_together(grid, ProtectedPart.FULL),
+    joint_bounds = bound_together(grid, ProtectedPart.JOINT)
+    # A unit of fewer records than its owner's; rounding of two equal numbers does not count.
+    is_possible = np.asarray(
+        whole_owner or np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
     )
-    is_possible = np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
-    if whole_owner:
-        is_possible = np.asarray(True)
 
-    def gain(bound: FloatArray) -> FloatArray:
+    def compute_gains(bounds: FloatArray) -> FloatArray:
+        gains = np.log(bound_alone(grid) / bounds)
         # Where both are the same problem, their difference is rounding.
-        gains = np.log(alone_bounds / bound)
-        return np.broadcast_to(
-            np.where(is_possible, np.where(np.abs(gains) < 1e-12, 0.0, gains), np.nan), shape
-        )
+        gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
+        return np.broadcast_to(np.where(is_possible, gains, np.nan), (rows, columns))
 
     not_covered = (np.asarray(grid.epsilon) > LARGEST_EPSILON) | (np.asarray(grid.delta) * grid.owners >= 1.0)
     return RegimeMap(
@@ -175,10 +157,10 @@ def compute_regime_map(
         y_axis,
         x,
         y,
-        gain(joint_bounds),
-        gain(full_bounds),
-        np.broadcast_to((joint_bounds >= bound_trivially(grid)) & is_possible, shape),
-        np.broadcast_to(not_covered, shape),
+        compute_gains(joint_bounds),
+        compute_gains(bound_together(grid, ProtectedPart.FULL)),
+        np.broadcast_to((joint_bounds >= bound_trivially(grid)) & is_possible, (rows, columns)),
+        np.broadcast_to(not_covered, (rows, columns)),
     )
 
 
@@ -186,11 +168,6 @@ TOLERANCE = 1e-6
 """Relative gap at which the search for the best cap ends."""
 NEAR_OPTIMAL_FACTOR = 1.05
 """What counts as nearly as good as the best."""
-_START = 256
-_ARGUMENT = (
-    "between two caps the bound is at least its first part at the upper and its second at the lower one, and every "
-    "interval of caps was passed over by that"
-)
 
 
 def sum_weights_over_roots(histogram: ContributionHistogram, caps: npt.ArrayLike) -> FloatArray:
@@ -238,14 +215,12 @@ class CapChoice:
     Attributes:
         cap: τ, whole.
         bound: Of joint privacy there.
-        kept_records: N_τ.
         near_optimal: Smallest and largest cap of the stretch around it whose bound stays within 5 %.
         certificate: Its bound beside a lower bound for every whole cap.
     """
 
     cap: int
     bound: float
-    kept_records: float
     near_optimal: tuple[int, int]
     certificate: Certificate
 
@@ -279,17 +254,21 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
         falling, rising = split_bound(histogram, caps, collaboration)
         return Split(falling, falling, rising)
 
-    starting_caps = np.geomspace(1.0, largest_size, _START)
     search = minimise(
-        split, 1.0, largest_size, is_integer=True, tolerance=TOLERANCE, first_points=starting_caps
+        split,
+        1.0,
+        largest_size,
+        is_integer=True,
+        tolerance=TOLERANCE,
+        first_points=np.geomspace(1.0, largest_size, 256),
     )
-    cap = int(search.argument)
-    best_bound = float(compute_joint_bounds(histogram, float(cap), collaboration))
-    low, high = find_interval_within(split, float(cap), 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
-    return CapChoice(
-        cap=cap,
-        bound=best_bound,
-        kept_records=float(histogram.kept_rows(float(cap))),
-        near_optimal=(int(low), int(high)),
-        certificate=Certificate(best_bound, min(search.lower_bound, best_bound), _ARGUMENT),
+    cap = search.argument
+    best_bound = float(compute_joint_bounds(histogram, cap, collaboration))
+    low, high = find_interval_within(split, cap, 1.0, largest_size, NEAR_OPTIMAL_FACTOR * best_bound)
+    certificate = Certificate(
+        best_bound,
+        min(search.lower_bound, best_bound),
+        "between two caps the bound is at least its first part at the upper and its second at the lower one, and every "
+        "interval of caps was passed over by that",
     )
+    return CapChoice(int(cap), best_bound, (int(low), int(high)), certificate)

@@ -12,8 +12,10 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import summarise_runs
+from dpcore.common.parameters import Option
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.data_owners import training
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.labelled import (
     LabelledRecords,
@@ -22,23 +24,15 @@ from dpcore.data_owners.labelled import (
     load_digits,
     split_records,
 )
-from dpcore.data_owners.training import (
-    TrainingOptions,
-    choose_and_fit_personal,
-    compute_accuracy,
-    fit_shared,
-    fit_without_privacy,
-    index_in_unit,
-    pad_units,
-)
+from dpcore.data_owners.training import TrainingOptions, compute_accuracy
 
 
-class Records(enum.Enum):
+class Records(Option):
     """The records that models are trained on."""
 
-    DIGITS = "digits"
-    GENERATED = "generated"
-    UPLOAD = "upload"
+    DIGITS = "digits", "Digits"
+    GENERATED = "generated", "Generated"
+    UPLOAD = "upload", "Upload a table"
 
     def load(self, seed: int) -> LabelledRecords:
         """Load the records; generated ones depend on the seed. Those of an upload are passed as they are."""
@@ -87,6 +81,11 @@ class Study:
     options: TrainingOptions = field(default_factory=TrainingOptions)
     forms: tuple[Form, ...] = tuple(Form)
 
+    @property
+    def clips_records(self) -> bool:
+        """Return True if each record's gradient is clipped by itself, so that W does not depend on the owners."""
+        return self.unit is Unit.RECORD or (self.unit is Unit.USER and self.by_group)
+
 
 @dataclass(frozen=True, eq=False)
 class StudyResult:
@@ -95,8 +94,8 @@ class StudyResult:
     Attributes:
         study: What was compared.
         accuracy: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
-        records: Records that were learned from.
-        tests: Records that were tested on.
+        records: Number of records that were learned from.
+        tests: Number of records that were tested on.
         parameters: ℓ = k, parameters of W and of one V_j.
         name: What the records are.
     """
@@ -111,8 +110,8 @@ class StudyResult:
     @property
     def share_done(self) -> float:
         """Return the share of the accuracies that are known."""
-        is_done = [np.isfinite(accuracies).ravel() for accuracies in self.accuracy.values()]
-        return float(np.mean(np.concatenate(is_done)))
+        accuracies = np.concatenate([accuracy.ravel() for accuracy in self.accuracy.values()])
+        return float(np.isfinite(accuracies).mean())
 
     def average(self, form: Form) -> FloatArray:
         """Average over the seeds that ran, shape (epsilons, owners); NaN where none did."""
@@ -133,23 +132,14 @@ class StudyResult:
         sign = np.where(np.abs(gap) > error, np.sign(gap), 0.0)
         return np.asarray(np.where(np.isfinite(gap), sign, np.nan))
 
-    def find_extremes(self, form: Form) -> tuple[FloatArray, FloatArray]:
-        """Find the extremes over the seeds that ran, each of shape (epsilons, owners); NaN where none did."""
-        accuracies = self.accuracy[form]
-        has_run = np.isfinite(accuracies)
-        low = np.where(has_run, accuracies, np.inf).min(axis=2)
-        high = np.where(has_run, accuracies, -np.inf).max(axis=2)
-        has_any = has_run.any(axis=2)
-        return np.where(has_any, low, np.nan), np.where(has_any, high, np.nan)
-
 
 def assign_units(study: Study, owners: IntArray, num_owners: int) -> tuple[IntArray, int]:
     """Assign each record to a unit of protection; return the codes and their number."""
+    if study.clips_records:
+        return np.arange(owners.size), owners.size
     if study.unit is Unit.OWNER:
         return owners, num_owners
-    if study.unit is Unit.RECORD or study.by_group:
-        return np.arange(owners.size), owners.size
-    index_in_owner = index_in_unit(owners, num_owners)
+    index_in_owner = training.index_in_unit(owners, num_owners)
     # Rounded up: an owner's last user may have fewer records.
     units_per_owner = -(-np.bincount(owners, minlength=num_owners) // study.records_per_user)
     first_unit = np.cumsum(units_per_owner) - units_per_owner
@@ -158,39 +148,35 @@ def assign_units(study: Study, owners: IntArray, num_owners: int) -> tuple[IntAr
 
 def train_shared(
     study: Study,
-    training_records: LabelledRecords,
+    records: LabelledRecords,
     owners: IntArray,
     num_owners: int,
     epsilon: float,
     seed: int,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Train W for the study's unit and ε."""
-    units, num_units = assign_units(study, owners, num_owners)
-    unit_sizes = {
-        Unit.RECORD: 1.0,
-        Unit.USER: float(study.records_per_user),
-        Unit.OWNER: training_records.labels.size / num_owners,
-    }
-    is_by_group = study.by_group and study.unit is Unit.USER
-    has_several_records = study.unit is not Unit.RECORD and not is_by_group
+    """Train W for the study's unit and ε; without noise if ε is infinite."""
+    if math.isinf(epsilon):
+        return training.fit_without_privacy(records, study.options, should_stop)
+    num_records, unit_records, group = records.labels.size, 1.0, 1.0
+    if not study.clips_records:
+        unit_size = study.records_per_user if study.unit is Unit.USER else num_records / num_owners
+        unit_records = max(1.0, study.options.unit_share * unit_size)
+    elif study.unit is Unit.USER:
+        group = float(study.records_per_user)
     # ε as a whole number: one stream of noise for each.
     rng = np.random.default_rng(
-        (seed, num_owners if has_several_records else 0, int(1e6 * min(epsilon, 1e6)))
+        (seed, 0 if study.clips_records else num_owners, int(1e6 * min(epsilon, 1e6)))
     )
-    return fit_shared(
-        pad_units(training_records, units, num_units),
-        training_records.labels.size,
-        epsilon,
-        study.delta,
-        rng,
-        study.options,
-        unit_records=max(1.0, study.options.unit_share * unit_sizes[study.unit])
-        if has_several_records
-        else 1.0,
-        group=unit_sizes[Unit.USER] if is_by_group else 1.0,
-        should_stop=should_stop,
+    units = training.pad_units(records, *assign_units(study, owners, num_owners))
+    return training.fit_shared(
+        units, num_records, epsilon, study.delta, rng, study.options, unit_records, group, should_stop
     )
+
+
+def load_records(records: Records | LabelledRecords, seed: int) -> LabelledRecords:
+    """Load the records of a seed, unless they are there already."""
+    return records.load(seed) if isinstance(records, Records) else records
 
 
 def check_records(study: Study, records: Records | LabelledRecords) -> None:
@@ -209,14 +195,13 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
                 remedy="Choose one record or a whole owner as what is protected",
             )
             return
-        loaded_records = records.load(study.seeds[0]) if isinstance(records, Records) else records
-        num_training = split_records(loaded_records, study.seeds[0])[0].labels.size
-        for owner_count in study.owners:
-            if study.records_per_user > num_training // owner_count:
+        seed = study.seeds[0]
+        num_training = split_records(load_records(records, seed), seed)[0].labels.size
+        for num_owners in study.owners:
+            if study.records_per_user > (owner_size := num_training // num_owners):
                 problems.add(
-                    f"of {owner_count:,} owners each has {wording.counted(num_training // owner_count, 'record')} to "
-                    "learn from, fewer than the "
-                    f"{study.records_per_user:,} of a user",
+                    f"of {num_owners:,} owners each has {wording.counted(owner_size, 'record')} to learn from, fewer "
+                    f"than the {study.records_per_user:,} of a user",
                     remedy="Take fewer owners, or fewer records per user",
                 )
 
@@ -224,7 +209,7 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
 def run_study(
     study: Study,
     records: Records | LabelledRecords,
-    report: Callable[[float, StudyResult], None] = lambda share, found: None,
+    report: Callable[[float, StudyResult], None] = lambda share, result: None,
     should_stop: ShouldStop = never,
 ) -> StudyResult:
     """Train and test every form of the study.
@@ -232,120 +217,79 @@ def run_study(
     Args:
         study: What is compared.
         records: What models are trained on.
-        report: Told the share done and what was found so far.
-        should_stop: Asked between steps; what was found until then is returned.
+        report: Told the share done and the result so far.
+        should_stop: Asked between steps; the result so far is returned.
     """
-    epsilons_of_form = {form: len(study.epsilons) if form.is_private else 1 for form in study.forms}
-    scores = {
-        form: np.full((num_epsilons, len(study.owners), len(study.seeds)), np.nan)
-        for form, num_epsilons in epsilons_of_form.items()
+    grid = (len(study.owners), len(study.seeds))
+    accuracy = {
+        form: np.full((len(study.epsilons) if form.is_private else 1, *grid), np.nan) for form in study.forms
     }
-    first_records = records.load(study.seeds[0]) if isinstance(records, Records) else records
+    first_records = load_records(records, study.seeds[0])
+    num_training, num_tests = (part.labels.size for part in split_records(first_records, 0))
+    num_parameters = first_records.classes * first_records.features.shape[1]
 
-    def copy_results() -> StudyResult:
-        copies = {form: accuracies.copy() for form, accuracies in scores.items()}
-        parameters = first_records.classes * first_records.features.shape[1]
-        num_training, num_test = (
-            records_of_part.labels.size for records_of_part in split_records(first_records, 0)
-        )
-        return StudyResult(study, copies, num_training, num_test, parameters, first_records.name)
+    def copy_result() -> StudyResult:
+        copies = {form: accuracies.copy() for form, accuracies in accuracy.items()}
+        return StudyResult(study, copies, num_training, num_tests, num_parameters, first_records.name)
 
     for seed_index, seed in enumerate(study.seeds):
-        loaded_records = records.load(seed) if isinstance(records, Records) else records
-        seed_runs = _SeedRuns(study, *split_records(loaded_records, seed), seed, should_stop)
-        for owner_index, owner_count in enumerate(study.owners):
-            for form, num_epsilons, score in seed_runs.yield_scores(owner_count):
+        parts = split_records(load_records(records, seed), seed)
+        cache: dict[float, FloatArray] = {}
+        for owner_index, num_owners in enumerate(study.owners):
+            for form, epsilon_index, score in _test_forms(
+                study, *parts, num_owners, seed, cache, should_stop
+            ):
                 if should_stop():
-                    return copy_results()
-                scores[form][num_epsilons, owner_index, seed_index] = score
-                result = copy_results()
+                    return copy_result()
+                accuracy[form][epsilon_index, owner_index, seed_index] = score
+                result = copy_result()
                 report(result.share_done, result)
-    return copy_results()
+    return copy_result()
 
 
-@dataclass(eq=False)
-class _SeedRuns:
-    """All runs of one seed; shared fits that do not depend on the owners are cached for all numbers of owners."""
-
-    study: Study
-    training_records: LabelledRecords
-    test_records: LabelledRecords
-    seed: int
-    should_stop: ShouldStop
-    shared_cache: dict[float, FloatArray] = field(default_factory=dict)
-
-    def yield_scores(self, owner_count: int) -> Iterator[tuple[Form, int, float]]:
-        """Yield (form, index of ε, test accuracy), form by form."""
-        training_owners, test_owners = (
-            assign_owners(self.training_records, owner_count, self.seed),
-            assign_owners(self.test_records, owner_count, self.seed),
-        )
-        training_records, owners = (
-            self.training_records.select(np.flatnonzero(training_owners >= 0)),
-            training_owners[training_owners >= 0],
-        )
-        test_records, test_owner_codes = (
-            self.test_records.select(np.flatnonzero(test_owners >= 0)),
-            test_owners[test_owners >= 0],
-        )
-        budgets = [(epsilon_index, epsilon) for epsilon_index, epsilon in enumerate(self.study.epsilons)]
-        zero_weights = np.zeros((training_records.classes, training_records.features.shape[1]))
-        for epsilon_index, epsilon in [(0, None), *budgets, (0, math.inf)]:
-            is_without_privacy = epsilon is not None and math.isinf(epsilon)
-            shared_form = Form.NON_PRIVATE if is_without_privacy else Form.FULL
-            personal_form = (
-                Form.SEPARATE
-                if epsilon is None
-                else Form.NON_PRIVATE_PERSONAL
-                if is_without_privacy
-                else Form.JOINT
-            )
-            if not {shared_form, personal_form} & set(self.study.forms):
-                continue
-            shared_weights = (
-                zero_weights
-                if epsilon is None
-                else self.fit_shared(training_records, owners, owner_count, epsilon)
-            )
-            if epsilon is not None and shared_form in self.study.forms:
-                yield (
-                    shared_form,
-                    epsilon_index,
-                    compute_accuracy(test_records, test_owner_codes, shared_weights, None),
-                )
-            if personal_form in self.study.forms:
-                personal_weights = choose_and_fit_personal(
-                    training_records,
-                    owners,
-                    owner_count,
-                    shared_weights,
-                    self.study.options,
-                    self.should_stop,
-                )
-                yield (
-                    personal_form,
-                    epsilon_index,
-                    compute_accuracy(test_records, test_owner_codes, shared_weights, personal_weights),
-                )
-
-    def fit_shared(
-        self, training_records: LabelledRecords, owners: IntArray, owner_count: int, epsilon: float
-    ) -> FloatArray:
-        """Fit W, without noise if ε is infinite."""
-        study = self.study
-        is_independent_of_owners = study.unit is Unit.RECORD or study.by_group or math.isinf(epsilon)
-        # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
-        is_independent_of_owners = (
-            is_independent_of_owners and training_records.labels.size == self.training_records.labels.size
-        )
-        if is_independent_of_owners and epsilon in self.shared_cache:
-            return self.shared_cache[epsilon]
-        if math.isinf(epsilon):
-            weights = fit_without_privacy(training_records, study.options, self.should_stop)
+def _test_forms(
+    study: Study,
+    training_records: LabelledRecords,
+    test_records: LabelledRecords,
+    num_owners: int,
+    seed: int,
+    cache: dict[float, FloatArray],
+    should_stop: ShouldStop,
+) -> Iterator[tuple[Form, int, float]]:
+    """Yield (form, index of ε, test accuracy), form by form; ``cache`` holds W by ε if it does not depend on owners."""
+    (records, owners), (tests, test_owners) = (
+        _deal_records(part, num_owners, seed) for part in (training_records, test_records)
+    )
+    # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
+    has_all_records = records.labels.size == training_records.labels.size
+    private = ((index, epsilon, Form.FULL, Form.JOINT) for index, epsilon in enumerate(study.epsilons))
+    for epsilon_index, epsilon, shared_form, personal_form in (
+        (0, None, None, Form.SEPARATE),
+        *private,
+        (0, math.inf, Form.NON_PRIVATE, Form.NON_PRIVATE_PERSONAL),
+    ):
+        if not {shared_form, personal_form} & set(study.forms):
+            continue
+        if epsilon is None:
+            weights = np.zeros((records.classes, records.features.shape[1]))
+        elif has_all_records and epsilon in cache:
+            weights = cache[epsilon]
         else:
-            weights = train_shared(
-                study, training_records, owners, owner_count, epsilon, self.seed, self.should_stop
+            weights = train_shared(study, records, owners, num_owners, epsilon, seed, should_stop)
+            if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
+                cache[epsilon] = weights
+        if shared_form in study.forms:
+            yield shared_form, epsilon_index, compute_accuracy(tests, test_owners, weights, None)
+        if personal_form in study.forms:
+            personal_weights = training.choose_and_fit_personal(
+                records, owners, num_owners, weights, study.options, should_stop
             )
-        if is_independent_of_owners and not self.should_stop():
-            self.shared_cache[epsilon] = weights
-        return weights
+            score = compute_accuracy(tests, test_owners, weights, personal_weights)
+            yield personal_form, epsilon_index, score
+
+
+def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
+    """Deal records to owners; return those that an owner can have, with the codes of the owners."""
+    owners = assign_owners(records, num_owners, seed)
+    rows = np.flatnonzero(owners >= 0)
+    return records.select(rows), owners[rows]

@@ -2,18 +2,12 @@
 
 `lines` has the released lines, the noise that a program adds for (epsilon, delta), and shares that add up in binary.
 `curves` has the error of each line at every noise and bound, and `table` computes these curves from a data set.
-`least_sum` divides the budget, `drawn` computes the releases of a program at those shares and hands them to
+`least_sum` divides the budget, `allocation` computes the releases of a program at those shares and hands them to
 `dpcore.code`, and `one_truncation` has one bound on rows for all lines.
 """
 
+from dpcore.plan.allocation import AllocatedLine, allocate_lines, compute_total_amount, sum_weighted_squares
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
-from dpcore.plan.drawn import (
-    AllocatedLine,
-    allocate_lines,
-    compute_total_amount,
-    describe_coverage,
-    sum_weighted_squares,
-)
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import NUM_PARTS, Budget, Line, LineStatistic, Program, round_to_parts
 from dpcore.plan.one_truncation import OneTruncation, find_common_bound

@@ -9,21 +9,16 @@ property of a line. A quantile has no such form; `RankCurve` says so.
 from __future__ import annotations
 
 import copy
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.contributions import FloatArray, IntArray, log_spaced
+from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data.totals_per_user import Amounts
 from dpcore.total.nonnegative import round_to_few_digits
-
-_MANY = 1024
-"""Bounds of a list up to which its hull is made one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +26,16 @@ class Optimum:
     """The best bounds at some v, each array of their shape.
 
     Attributes:
-        squares: Least squared error.
-        alpha: Its part that no noise is in.
-        beta: The rest over v.
+        squared_errors: Least squared error, alpha + beta v.
+        noise_variances: beta, the variance of the noise at v = 1.
         bounds: The bound; of pairs the first one.
-        seconds: The second one of pairs; NaN for others.
+        second_bounds: The second one of pairs; NaN for others.
     """
 
-    squares: FloatArray
-    alpha: FloatArray
-    beta: FloatArray
+    squared_errors: FloatArray
+    noise_variances: FloatArray
     bounds: FloatArray
-    seconds: FloatArray
+    second_bounds: FloatArray
 
 
 class Curve(Protocol):
@@ -53,14 +46,18 @@ class Curve(Protocol):
         """Return True if the curve is concave in v, so that chords lie below it."""
 
     @property
+    def has_all_bounds(self) -> bool:
+        """Return True if all bounds of its kind are candidates; a proof covers only those that are."""
+
+    @property
     def floor(self) -> float:
         """Return the squared error without any noise."""
 
-    def best(self, v: npt.ArrayLike) -> Optimum:
+    def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds at v > 0 (infinite for no budget at all), shape (k,)."""
 
 
-def _sum_squares(alpha: FloatArray, beta: FloatArray, v: FloatArray) -> FloatArray:
+def _evaluate(alpha: FloatArray, beta: FloatArray, v: FloatArray) -> FloatArray:
     """Compute alpha + beta v, which is alpha at an infinite v if beta is 0."""
     return np.asarray(alpha + np.multiply(beta, v, out=np.zeros(np.shape(beta)), where=beta > 0.0))
 
@@ -80,12 +77,10 @@ class TotalCurve:
     amounts: Amounts
     variance: float
     is_integer: bool = False
-    is_concave: bool = True
 
-    @property
-    def floor(self) -> float:
-        """Return 0: a bound above all totals cuts nothing."""
-        return 0.0
+    is_concave = True
+    has_all_bounds = True
+    floor = 0.0  # A bound above all totals cuts nothing.
 
     @cached_property
     def _bias_slopes(self) -> FloatArray:
@@ -95,10 +90,10 @@ class TotalCurve:
             slopes = self.amounts.users_above(totals) * self.amounts.excess(totals) / totals
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
-    def best(self, v: npt.ArrayLike) -> Optimum:
+    def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds as in `Curve`: the piece by the sign of the slope, and T on it in closed form."""
-        v_array = np.asarray(v, dtype=np.float64)
-        totals, scaled_v = self.amounts.values, self.variance * v_array
+        v = np.asarray(v, dtype=np.float64)
+        totals, scaled_v = self.amounts.values, self.variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the
         # piece ends.
         piece = np.minimum(np.searchsorted(-self._bias_slopes, -scaled_v, side="left"), totals.size - 1)
@@ -112,9 +107,10 @@ class TotalCurve:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real
             # one.
             low, high = np.floor(bounds), np.ceil(bounds)
-            bounds = np.where(self._evaluate(low, v_array) <= self._evaluate(high, v_array), low, high)
-        alpha, beta = self.amounts.excess(bounds) ** 2, self.variance * bounds**2
-        return Optimum(_sum_squares(alpha, beta, v_array), alpha, beta, bounds, np.full(bounds.shape, np.nan))
+            bounds = np.where(self._square_error(low, v) <= self._square_error(high, v), low, high)
+        return Optimum(
+            self._square_error(bounds, v), self.variance * bounds**2, bounds, np.full(bounds.shape, np.nan)
+        )
 
     def find_short_bound(self, bound: float, v: float) -> tuple[float, float]:
         """Find a best bound in few digits, as the exact one is often one user's total, and its squared error.
@@ -123,17 +119,17 @@ class TotalCurve:
             bound: The best T at v.
             v: Above 0, finite.
         """
-        v_array = np.array([v])
-        short_bound = (
-            bound
-            if self.is_integer
-            else round_to_few_digits(bound, lambda bounds: np.sqrt(self._evaluate(bounds, v_array)))
-        )
-        return short_bound, float(self._evaluate(np.array([short_bound]), v_array)[0])
 
-    def _evaluate(self, t: FloatArray, v: FloatArray) -> FloatArray:
-        """Evaluate the squared error of bounds."""
-        return _sum_squares(self.amounts.excess(t) ** 2, self.variance * t**2, v)
+        def square_error(bounds: FloatArray) -> FloatArray:
+            return self._square_error(bounds, np.array([v]))
+
+        if not self.is_integer:
+            bound = round_to_few_digits(bound, lambda bounds: np.sqrt(square_error(bounds)))
+        return bound, float(square_error(np.array([bound]))[0])
+
+    def _square_error(self, bounds: FloatArray, v: FloatArray) -> FloatArray:
+        """Compute the squared error under each bound at v."""
+        return _evaluate(self.amounts.excess(bounds) ** 2, self.variance * bounds**2, v)
 
 
 class BoundCurve:
@@ -143,7 +139,7 @@ class BoundCurve:
         alpha: Squared error without noise under each bound, shape (k,).
         beta: Variance of the noise at v = 1, likewise.
         bounds: The bounds, likewise.
-        seconds: The second numbers of pairs; None where a bound is one number.
+        second_bounds: The second numbers of pairs; None where a bound is one number.
         has_all_bounds: Whether these are all bounds that there are.
     """
 
@@ -154,77 +150,46 @@ class BoundCurve:
         alpha: npt.ArrayLike,
         beta: npt.ArrayLike,
         bounds: npt.ArrayLike,
-        seconds: npt.ArrayLike | None = None,
+        second_bounds: npt.ArrayLike | None = None,
         has_all_bounds: bool = True,
     ) -> None:
-        alpha_array, beta_array = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
-        bound_array = np.asarray(bounds, dtype=np.float64)
-        second_bounds = (
-            np.full(bound_array.shape, np.nan) if seconds is None else np.asarray(seconds, dtype=np.float64)
-        )
-        self.num_bounds, self.has_all_bounds = bound_array.size, has_all_bounds
-        order = np.lexsort((alpha_array, beta_array))
-        alpha_array, beta_array, bound_array, second_bounds = (
-            alpha_array[order],
-            beta_array[order],
-            bound_array[order],
-            second_bounds[order],
-        )
-        # A bound with more noise is kept only if it has less bias.
-        candidates = np.flatnonzero(alpha_array < np.minimum.accumulate(np.r_[np.inf, alpha_array[:-1]]))
-        candidates = self._drop_dominated(alpha_array, beta_array, candidates)
-        hull: list[int] = []
-        for i in candidates.tolist():
-            while len(hull) > 1 and self._find_crossing(
-                alpha_array, beta_array, hull[-2], i
-            ) >= self._find_crossing(alpha_array, beta_array, hull[-2], hull[-1]):
-                hull.pop()
-            # Only corners of the lower hull of (beta, alpha) are best at some v. If, as v falls, the new line overtakes
-            # the last but one no later than the last line does, the last is lowest nowhere.
-            hull.append(i)
-        self._alpha, self._beta, self._bounds, self._seconds = (
-            alpha_array[hull],
-            beta_array[hull],
-            bound_array[hull],
-            second_bounds[hull],
-        )
-        # v below which the next bound is better: descending, as beta ascends.
-        self._crossings = np.array(
-            [self._find_crossing(alpha_array, beta_array, i, j) for i, j in pairwise(hull)]
-        )
-
-    @staticmethod
-    def _drop_dominated(a: FloatArray, b: FloatArray, candidates: IntArray) -> IntArray:
-        """Drop bounds that their neighbours dominate, many at once, while there are many.
-
-        A corner of the hull is better than any mix of two others, so none is dropped, whatever else is dropped
-        at the same time.
-        """
-        while candidates.size > _MANY:
-            crossing = -np.diff(a[candidates]) / np.diff(b[candidates])
-            is_corner = np.r_[True, crossing[:-1] > crossing[1:], True]
+        self.has_all_bounds = has_all_bounds
+        alpha, beta = np.asarray(alpha, dtype=np.float64), np.asarray(beta, dtype=np.float64)
+        if second_bounds is None:
+            second_bounds = np.full(alpha.shape, np.nan)
+        # In the order of their noise. A bound with more noise is kept only if it has less error without noise.
+        order = np.lexsort((alpha, beta))
+        order = order[alpha[order] < np.minimum.accumulate(np.r_[np.inf, alpha[order][:-1]])]
+        while True:
+            # v below which the next bound is better. A bound is lowest at some v only if it becomes the better one
+            # before the next does: only at corners of the lower hull of (beta, alpha) is that so. A corner is better
+            # than any mix of two others, so none is dropped, whatever is dropped at the same time.
+            crossings = -np.diff(alpha[order]) / np.diff(beta[order])
+            is_corner = np.r_[True, crossings[:-1] > crossings[1:], True][: order.size]
             if is_corner.all():
                 break
-            candidates = candidates[is_corner]
-        return candidates
-
-    @staticmethod
-    def _find_crossing(a: FloatArray, b: FloatArray, i: int, j: int) -> float:
-        """Return the v at which two bounds are equally good."""
-        return float((a[i] - a[j]) / (b[j] - b[i])) if b[j] > b[i] else math.inf
+            order = order[is_corner]
+        self._crossings, self._alpha, self._beta = crossings, alpha[order], beta[order]
+        self._bounds, self._second_bounds = (
+            np.asarray(values, dtype=np.float64)[order] for values in (bounds, second_bounds)
+        )
 
     @property
     def floor(self) -> float:
         """Return the least squared error without noise."""
         return float(self._alpha[-1])
 
-    def best(self, v: npt.ArrayLike) -> Optimum:
+    def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds; see `Curve`."""
-        v_array = np.asarray(v, dtype=np.float64)
-        hull_index = np.searchsorted(-self._crossings, -v_array, side="left")
-        hull_index = np.where(np.isinf(v_array), 0, hull_index)
-        a, b = self._alpha[hull_index], self._beta[hull_index]
-        return Optimum(_sum_squares(a, b, v_array), a, b, self._bounds[hull_index], self._seconds[hull_index])
+        v = np.asarray(v, dtype=np.float64)
+        corners = np.where(np.isinf(v), 0, np.searchsorted(-self._crossings, -v, side="left"))
+        beta = self._beta[corners]
+        return Optimum(
+            _evaluate(self._alpha[corners], beta, v),
+            beta,
+            self._bounds[corners],
+            self._second_bounds[corners],
+        )
 
 
 class RankCurve:
@@ -239,21 +204,16 @@ class RankCurve:
     """
 
     is_concave = False
+    has_all_bounds = False
 
     def __init__(self, v: FloatArray, errors: FloatArray, bounds: FloatArray) -> None:
-        self._v, self._bounds = v, bounds
-        best_bounds = np.argmin(errors, axis=0)
-        least_errors = errors[best_bounds, np.arange(v.size)]
-        # From large v to small: the smallest error at this v or at any larger one.
-        best_v_index = np.arange(v.size)
-        for v_index in range(v.size - 2, -1, -1):
-            if least_errors[best_v_index[v_index + 1]] < least_errors[v_index]:
-                best_v_index[v_index] = best_v_index[v_index + 1]
-        self._v_of_release, self._least_errors, self._best_bounds = (
-            v[best_v_index],
-            least_errors[best_v_index],
-            best_bounds[best_v_index],
-        )
+        least_errors = errors.min(axis=0)
+        # The smallest error at this v or at any larger one, and where it is attained first.
+        reachable_errors = np.minimum.accumulate(least_errors[::-1])[::-1]
+        minima = np.flatnonzero(least_errors == reachable_errors)
+        release_indices = minima[np.searchsorted(minima, np.arange(v.size))]
+        self._v, self._release_v, self._least_errors = v, v[release_indices], reachable_errors
+        self._best_bounds = bounds[errors.argmin(axis=0)[release_indices]]
 
     @property
     def floor(self) -> float:
@@ -262,42 +222,33 @@ class RankCurve:
 
     def stretch(self, v_factor: float) -> RankCurve:
         """Return the same errors, each at so many times its v."""
-        rescaled = copy.copy(self)
-        rescaled._v, rescaled._v_of_release = self._v * v_factor, self._v_of_release * v_factor
-        return rescaled
+        stretched = copy.copy(self)
+        stretched._v, stretched._release_v = self._v * v_factor, self._release_v * v_factor
+        return stretched
 
     def _find_position(self, v: FloatArray) -> FloatArray:
         """Find the position of v on the logarithmic grid."""
         positions = np.interp(np.log(np.minimum(v, self._v[-1])), np.log(self._v), np.arange(self._v.size))
         return np.asarray(positions)
 
-    def best(self, v: npt.ArrayLike) -> Optimum:
+    def find_best(self, v: npt.ArrayLike) -> Optimum:
         """Find the best bounds as in `Curve`; beta is the local slope. No budget gives the error at the largest v."""
-        v_array = np.asarray(v, dtype=np.float64)
-        positions = self._find_position(v_array)
-        low = np.minimum(np.floor(positions).astype(np.int64), self._v.size - 2)
+        v = np.asarray(v, dtype=np.float64)
+        positions = self._find_position(v)
         # Errors are read between points by their logarithms, and an error of 0 has none.
-        squares = np.interp(
-            positions, np.arange(self._v.size), np.log(np.maximum(self._least_errors, 1e-150))
-        )
-        squares = np.exp(2.0 * squares)
-        slope = np.diff(self._least_errors**2) / np.diff(self._v)
-        beta = np.maximum(slope[low], 0.0)
-        nearest_index = np.minimum(np.round(positions).astype(np.int64), self._v.size - 1)
-        with np.errstate(invalid="ignore"):
-            alpha = squares - np.where(np.isinf(v_array), 0.0, beta * v_array)
+        log_errors = np.log(np.maximum(self._least_errors, 1e-150))
+        slopes = np.maximum(np.diff(self._least_errors**2) / np.diff(self._v), 0.0)
         return Optimum(
-            squares,
-            alpha,
-            beta,
-            self._bounds[self._best_bounds[nearest_index]],
-            np.full(v_array.shape, np.nan),
+            np.exp(2.0 * np.interp(positions, np.arange(self._v.size), log_errors)),
+            slopes[np.minimum(positions.astype(np.int64), self._v.size - 2)],
+            self._best_bounds[np.round(positions).astype(np.int64)],
+            np.full(v.shape, np.nan),
         )
 
-    def find_v_of_release(self, v: float) -> float:
+    def find_release_v(self, v: float) -> float:
         """Find the v of the release: at least the given one, larger if that errs less."""
-        low = int(np.ceil(self._find_position(np.array([v]))[0] - 1e-9))
-        return max(v, float(self._v_of_release[low]) if self._v_of_release[low] > self._v[low] else v)
+        index = int(np.ceil(self._find_position(np.array([v]))[0] - 1e-9))
+        return max(v, float(self._release_v[index])) if self._release_v[index] > self._v[index] else v
 
 
 def list_caps(max_size: int, max_bounds: int = 2048) -> tuple[FloatArray, bool]:
@@ -309,5 +260,4 @@ def list_caps(max_size: int, max_bounds: int = 2048) -> tuple[FloatArray, bool]:
 
 def round_bounds(bounds: npt.ArrayLike) -> FloatArray:
     """Round bounds on amounts to four digits, ascending and each once: an exact one may be a single user's value."""
-    bound_array = np.asarray(bounds, dtype=np.float64)
-    return np.unique(np.array([float(f"{bound:.4g}") for bound in bound_array.tolist()]))
+    return np.unique([float(f"{bound:.4g}") for bound in np.asarray(bounds, dtype=np.float64).tolist()])

@@ -3,12 +3,19 @@
 The split with the least weighted sum has a lower bound, for every split and every bound. A line's least squared error
 f is concave in v and never rises with its share s, where v = v(1) / s^P. So on a cell [a, b] of shares it lies above
 its chord in v, which is convex in s. With a price on shares (Lagrange) the least of chord plus price has a closed
-form in every cell, and the sum over the lines, less the price of the whole budget, is a lower bound for all splits.
+form in every cell. The sum over the lines, less the price of the whole budget, is a lower bound for all splits.
 Where bounds jump, f is not convex in s and that bound leaves a gap; branch and bound over boxes of shares closes it.
 
-The search has three steps. `find_lower_bound` bounds one box over prices. `search_boxes` splits the box of the
-smallest bound until the gap is `GAP`. `offer_split` improves each split on the way by alternating bounds and
-shares. `exchange_shares` improves a split whose errors have no known form, without a bound.
+The steps of the search, and what each keeps true (the invariant):
+
+1. Chords (`_Search.__init__`): on each cell no error lies below its chord.
+2. Price (`bound_at_price`): at any price, no split in the box has a smaller objective than what is returned.
+3. Dual (`find_lower_bound`): the largest of these bounds over the prices is still a bound; the best price lies
+   between one at which the lines would buy more than the budget and one at which they would buy at most all of it.
+4. Boxes (`search_boxes`): every split lies in an open box or in a closed one, whose bound is in `closed_bound`.
+5. Offers (`offer_split`): `value` is the smallest objective of all splits seen, and `shares` is its split.
+6. Exchange (`exchange_shares`): shares stay at least 0 and add up to 1; the objective never rises. It is only for
+   errors that are not concave, of which no bound is claimed.
 
 The budget that a line needs for a target error, and the split with the smallest largest error over target error,
 rest only on the fact that the least error never rises with the budget.
@@ -30,11 +37,11 @@ from dpcore.plan.lines import NUM_PARTS, Budget
 
 GAP = 1e-4
 """Relative gap at which the search ends."""
-GRID = 768
+GRID_SIZE = 768
 """Ends of cells: neighbours are 1.8 % apart in the share. Chords lie below their curve; where the best bound jumps
 within a cell they miss it by up to 5.7e-3 of it, as measured."""
-MAX_NODES = 600
-_PRICES, _ALTERNATIONS = 60, 30
+MAX_BOXES = 600
+_MAX_PRICES, _MAX_ALTERNATIONS = 60, 30
 ARGUMENT = (
     "every line's least error is concave in the square of its noise scale, and the cells of shares between chords of "
     "it cover all splits and all bounds that were looked at"
@@ -48,29 +55,21 @@ class Split:
     Attributes:
         shares: Of each line, at least 0, adding up to 1, shape (lines,); 0 where the line is dropped.
         certificate: Weighted sum of squared errors beside a lower bound; None where none is claimed.
-        nodes: Boxes of shares that were looked at.
     """
 
     shares: FloatArray
     certificate: Certificate | None
-    nodes: int
 
 
-def evaluate_objective(
-    curves: Sequence[Curve], weights: FloatArray, budget: Budget, shares: FloatArray
-) -> float:
-    """Evaluate the weighted sum of the least squared errors at these shares."""
-    return _evaluate(curves, weights, budget, shares)[0]
-
-
-def _evaluate(
+def evaluate_split(
     curves: Sequence[Curve], weights: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Evaluate the weighted sum, and the variance of every line's noise over v under its best bound."""
+    """Compute the weighted sum of least squared errors, and each line's noise variance at v = 1, at these shares."""
     line_vs = budget.divide(shares)
-    optima = [curve.best(line_vs[line_index : line_index + 1]) for line_index, curve in enumerate(curves)]
-    squares = np.array([optimum.squares[0] for optimum in optima])
-    return math.fsum((weights * squares).tolist()), np.array([optimum.beta[0] for optimum in optima])
+    optima = [curve.find_best(line_vs[index : index + 1]) for index, curve in enumerate(curves)]
+    squared_errors = np.array([optimum.squared_errors[0] for optimum in optima])
+    noise_variances = np.array([optimum.noise_variances[0] for optimum in optima])
+    return math.fsum((weights * squared_errors).tolist()), noise_variances
 
 
 def find_least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> Split:
@@ -83,184 +82,196 @@ def find_least_sum(curves: Sequence[Curve], weights: FloatArray, budget: Budget)
     """
     search = _Search(curves, weights, budget)
     lower_bound = search.search_boxes()
-    is_proved = all(curve.is_concave for curve in curves)
-    if not is_proved:
+    if not all(curve.is_concave for curve in curves):
         search.exchange_shares()
-    value = search.value
+        return Split(search.shares, None)
     # The bound holds for this split as well: where it is above the value, rounding has put it there.
-    certificate = Certificate(value, min(lower_bound, value), ARGUMENT) if is_proved else None
-    return Split(search.shares, certificate, search.nodes)
+    return Split(search.shares, Certificate(search.value, min(lower_bound, search.value), ARGUMENT))
+
+
+@dataclass(frozen=True, eq=False)
+class _Box:
+    """A box of splits: each line's share lies between two points of the grid.
+
+    Attributes:
+        low: Index of each line's smallest share in the grid; -1 where it may have no share at all, shape (lines,).
+        high: Index of its largest share, at least ``low``.
+        lower_bound: No split in the box has a smaller objective.
+        shares_above: Best shares at a price just too low: they exceed the budget.
+        shares_below: Best shares at a price just high enough: they keep the budget.
+    """
+
+    low: IntArray
+    high: IntArray
+    lower_bound: float
+    shares_above: FloatArray
+    shares_below: FloatArray
+
+    def choose_cut(self, grid: FloatArray) -> tuple[int, int] | None:
+        """Choose (line, index of the grid) to cut at: where two distant shares are equally good at one price.
+
+        None if no line has a point between its ends.
+        """
+        smallest_share = grid[0] / 2.0
+        above, below = (np.maximum(s, smallest_share) for s in (self.shares_above, self.shares_below))
+        widths = self.high - self.low
+        log_ratios = np.where(widths > 1, np.abs(np.log(above / below)), 0.0)
+        line = int(np.argmax(log_ratios))
+        cut_share = math.sqrt(above[line] * below[line])
+        if log_ratios[line] < 1e-6:
+            line = int(np.argmax(widths))
+            if widths[line] <= 1:
+                return None
+            cut_share = (self.shares_above[line] + self.shares_below[line]) / 2.0
+        grid_index = int(np.searchsorted(grid, cut_share))
+        return line, min(max(grid_index, int(self.low[line]) + 1), int(self.high[line]) - 1)
 
 
 class _Search:
-    """Boxes of shares by their lower bound; a box ends at indices of the grid, -1 for no share at all."""
+    """Branch and bound over boxes of shares; the module names its steps and their invariants."""
 
     def __init__(self, curves: Sequence[Curve], weights: FloatArray, budget: Budget) -> None:
-        self.curves, self.weights, self.budget = curves, weights, budget
-        self.power = budget.power
-        self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, GRID)
+        self.curves, self.weights, self.budget, self.power = curves, weights, budget, budget.power
+        self.grid = np.geomspace(1.0 / NUM_PARTS, 1.0, GRID_SIZE)
         grid_vs = budget.divide(self.grid)
+        # Weighted squared error of each line at each share of the grid, shape (lines, GRID_SIZE).
         self.errors = np.array(
-            [
-                weight * curve.best(grid_vs).squares
-                for weight, curve in zip(weights.tolist(), curves, strict=True)
-            ]
+            [weight * curve.find_best(grid_vs).squared_errors for weight, curve in self._weighted_curves]
         )
-        # f never falls as v grows; a slope below 0 is rounding.
+        # Step 1. A concave f lies above the chord between any two of its points. It never falls as v grows: a slope
+        # below 0 is rounding, and 0 in its place keeps the chord below f.
         slopes = np.maximum((self.errors[:, :-1] - self.errors[:, 1:]) / (grid_vs[:-1] - grid_vs[1:]), 0.0)
-        # Chord in v = whole / s^P: constant + rise / s^P.
-        self.chord_slopes = slopes * budget.full_v
+        # Chord in v = v(1) / s^P: constant + rise / s^P.
+        self.chord_rises = slopes * budget.full_v
         self.chord_constants = self.errors[:, 1:] - slopes * grid_vs[1:]
-        self.share_factors = (self.power * self.chord_slopes) ** (1.0 / (self.power + 1))
-        self.nodes, self.value = 0, math.inf
-        lines = len(curves)
-        self.shares = np.full(lines, 1.0 / lines)
+        self.share_factors = (self.power * self.chord_rises) ** (1.0 / (self.power + 1))
+        self.num_boxes, self.value = 0, math.inf
+        self.shares = np.full(len(curves), 1.0 / len(curves))
         self.offer_split(self.shares)
+
+    @property
+    def _weighted_curves(self) -> list[tuple[float, Curve]]:
+        """Return (weight, curve) of each line."""
+        return list(zip(self.weights.tolist(), self.curves, strict=True))
 
     def offer_split(self, shares: FloatArray) -> None:
         """Accept a split if it is better, after bounds and shares have been optimised in turns.
 
-        Invariant: `value` is the smallest objective of all splits so far, and `shares` is its split.
+        Step 5. Invariant: `value` is the smallest objective of all splits so far, and `shares` is its split.
         """
         if not shares.sum() > 0.0:
             return
         normalised, previous_value = shares / shares.sum(), math.inf
         # The best bounds at these shares, then the best shares under these bounds: neither raises the sum. It ends
         # where both agree, which need not be the least of all.
-        for _ in range(_ALTERNATIONS):
-            value, beta = _evaluate(self.curves, self.weights, self.budget, normalised)
+        for _ in range(_MAX_ALTERNATIONS):
+            value, noise_variances = evaluate_split(self.curves, self.weights, self.budget, normalised)
             if value < self.value:
                 self.value, self.shares = value, normalised
             if value > previous_value * (1.0 - 1e-9):
                 return
             previous_value = value
             # With the bounds fixed, the least sum has shares in proportion to (weight beta)^(1 / (P + 1)).
-            share_weights = (self.weights * beta) ** (1.0 / (self.power + 1))
-            if not 0.0 < share_weights.sum() < math.inf:
+            proportions = (self.weights * noise_variances) ** (1.0 / (self.power + 1))
+            if not 0.0 < proportions.sum() < math.inf:
                 return
-            normalised = share_weights / share_weights.sum()
+            normalised = proportions / proportions.sum()
 
     def bound_at_price(self, price: float, low: IntArray, high: IntArray) -> tuple[float, FloatArray]:
-        """Return the lower bound of a box at a price, and the shares at which it is attained."""
-        left_ends, right_ends = self.grid[:-1], self.grid[1:]
-        # rise / s^P + price s is least where P rise / s^(P + 1) = price.
-        cell_shares = np.clip(self.share_factors * price ** (-1.0 / (self.power + 1)), left_ends, right_ends)
-        cell_costs = self.chord_constants + self.chord_slopes / cell_shares**self.power + price * cell_shares
-        cells = np.arange(GRID - 1)
-        cell_costs = np.where((cells >= low[:, None]) & (cells < high[:, None]), cell_costs, np.inf)
-        best_cell = np.argmin(cell_costs, axis=1)
-        lines = np.arange(best_cell.size)
-        least_costs, best_shares = cell_costs[lines, best_cell], cell_shares[lines, best_cell]
-        # Below the first end of the grid, the only known property is that an error falls with the share.
-        is_without_share = (low < 0) & (self.errors[:, 0] < least_costs)
-        least_costs, best_shares = (
-            np.where(is_without_share, self.errors[:, 0], least_costs),
-            np.where(is_without_share, 0.0, best_shares),
-        )
-        # A box of one point: its chord is the point itself.
-        is_point = (low == high) & (low >= 0)
-        if is_point.any():
-            grid_index = np.maximum(low, 0)
-            least_costs = np.where(
-                is_point, self.errors[lines, grid_index] + price * self.grid[grid_index], least_costs
-            )
-            best_shares = np.where(is_point, self.grid[grid_index], best_shares)
-        return float(least_costs.sum()) - price, best_shares
+        """Return the lower bound of a box at a price, and the shares at which it is attained.
 
-    def find_lower_bound(self, low: IntArray, high: IntArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return the best lower bound of a box over the prices, and the shares just above and below the budget.
-
-        Invariant: `shares_above` exceed the budget at the smaller price, `shares_below` keep it at the larger
-        one.
+        Step 2. Invariant: for every split in the box, objective >= sum of (error + price share) - price, as its
+        shares add up to 1 at most. Each summand is at least its smallest value over the line's own interval, which
+        is computed here for each line alone.
         """
-        self.nodes += 1
+        # Within a cell, rise / s^P + price s is least where P rise / s^(P + 1) = price, or at an end.
+        cell_shares = np.clip(
+            self.share_factors * price ** (-1.0 / (self.power + 1)), self.grid[:-1], self.grid[1:]
+        )
+        cell_costs = self.chord_constants + self.chord_rises / cell_shares**self.power + price * cell_shares
+        cells, lines = np.arange(GRID_SIZE - 1), np.arange(low.size)
+        cell_costs[(cells < low[:, None]) | (cells >= high[:, None])] = np.inf
+        best_cells = np.argmin(cell_costs, axis=1)
+        costs, shares = cell_costs[lines, best_cells], cell_shares[lines, best_cells]
+        # Below the first point of the grid the only known property is that an error falls with the share: it is at
+        # least that of the first point, and a share costs at least nothing. An interval of one point has no cell.
+        has_no_share, end_points = low < 0, np.maximum(low, 0)
+        end_shares = np.where(has_no_share, 0.0, self.grid[end_points])
+        end_costs = self.errors[lines, end_points] + price * end_shares
+        is_end = end_costs < costs
+        return float(np.where(is_end, end_costs, costs).sum()) - price, np.where(is_end, end_shares, shares)
+
+    def find_lower_bound(self, low: IntArray, high: IntArray) -> _Box:
+        """Find the best lower bound of a box over the prices.
+
+        Step 3. Invariants: ``best_bound`` holds for every split in the box (weak duality: each price gives a bound).
+        The best price lies between the two: at ``low_price`` the lines would take more than the budget
+        (``shares_above``), at ``high_price`` at most all of it (``shares_below``).
+        """
+        self.num_boxes += 1
         best_bound, shares_above, shares_below = -math.inf, self.shares, self.shares
         # Prices are of the order of the objective: they are looked for around it.
         scale = max(self.value if math.isfinite(self.value) else float(self.errors[:, -1].sum()), 1e-300)
-        smallest_price, largest_price = scale * 1e-9, scale * 1e9
-        # Weak duality: every price gives a lower bound. It is concave in the price, with slope (sum of shares) - 1, so
-        # that it is highest where the shares pass the budget.
-        for _ in range(_PRICES):
-            price = math.sqrt(smallest_price * largest_price)
-            value, price_shares = self.bound_at_price(price, low, high)
-            best_bound = max(best_bound, value)
-            if price_shares.sum() > 1.0:
-                smallest_price, shares_above = price, price_shares
+        low_price, high_price = scale * 1e-9, scale * 1e9
+        # The bound is concave in the price, with slope (sum of shares) - 1: it is highest where the shares pass the
+        # budget.
+        for _ in range(_MAX_PRICES):
+            price = math.sqrt(low_price * high_price)
+            price_bound, shares = self.bound_at_price(price, low, high)
+            best_bound = max(best_bound, price_bound)
+            if shares.sum() > 1.0:
+                low_price, shares_above = price, shares
             else:
-                largest_price, shares_below = price, price_shares
-            if largest_price / smallest_price < 1.0 + 1e-7:
+                high_price, shares_below = price, shares
+            if high_price / low_price < 1.0 + 1e-7:
                 break
-        return best_bound, shares_above, shares_below
+        return _Box(low, high, best_bound, shares_above, shares_below)
 
     def search_boxes(self) -> float:
         """Run branch and bound until the gap is `GAP`; return the lower bound for all splits.
 
-        Invariant: every split is in an open box of the heap or in a closed box, and `closed_bound` is at most
-        the bound of every closed box. So the smallest of both holds for all splits.
+        Step 4. Invariant: every split is in an open box of the heap or in a closed box, and ``closed_bound`` is at
+        most the bound of every closed box. So the smallest of both holds for all splits.
         """
-        lines = len(self.curves)
-        low, high = np.full(lines, -1), np.full(lines, GRID - 1)
-        heap: list[tuple[float, int, IntArray, IntArray, FloatArray, FloatArray]] = []
+        # Boxes by their lower bound; the number settles ties.
+        heap: list[tuple[float, int, _Box]] = []
         closed_bound = math.inf
-
-        def open_box(low: IntArray, high: IntArray) -> None:
-            nonlocal closed_bound
-            # Even the smallest shares of such a box are more than the budget: it holds no split.
-            if float(self.grid[np.maximum(low, 0)][low >= 0].sum()) > 1.0:
-                return
-            lower_bound, shares_above, shares_below = self.find_lower_bound(low, high)
-            self.offer_split(shares_below)
-            if np.max(np.abs(shares_above - shares_below)) > 1e-3:
-                self.offer_split(shares_above)
-                self.offer_split((shares_above + shares_below) / 2.0)
-            # A closed box keeps its bound: the smallest over all boxes, open or closed, holds for every split.
-            if lower_bound < self.value * (1.0 - GAP):
-                heapq.heappush(heap, (lower_bound, self.nodes, low, high, shares_above, shares_below))
-            else:
-                closed_bound = min(closed_bound, lower_bound)
-
-        open_box(low, high)
-        while heap and self.nodes < MAX_NODES:
-            lower_bound, _, low, high, shares_above, shares_below = heap[0]
-            if lower_bound >= self.value * (1.0 - GAP):
-                break
-            heapq.heappop(heap)
-            box_cut = self._choose_cut(low, high, shares_above, shares_below)
-            if box_cut is None:
-                closed_bound = min(closed_bound, lower_bound)
+        starts = [(np.full(len(self.curves), -1), np.full(len(self.curves), GRID_SIZE - 1))]
+        while True:
+            for low, high in starts:
+                # The smallest shares of such a box are more than the budget: it holds no split.
+                if float(self.grid[low[low >= 0]].sum()) > 1.0:
+                    continue
+                box = self.find_lower_bound(low, high)
+                self.offer_split(box.shares_below)
+                if np.max(np.abs(box.shares_above - box.shares_below)) > 1e-3:
+                    self.offer_split(box.shares_above)
+                    self.offer_split((box.shares_above + box.shares_below) / 2.0)
+                # A box is closed if no split in it is better by more than `GAP`.
+                if box.lower_bound < self.value * (1.0 - GAP):
+                    heapq.heappush(heap, (box.lower_bound, self.num_boxes, box))
+                else:
+                    closed_bound = min(closed_bound, box.lower_bound)
+            if not heap or self.num_boxes >= MAX_BOXES or heap[0][0] >= self.value * (1.0 - GAP):
+                return min([closed_bound, *(lower_bound for lower_bound, _, _ in heap)])
+            # The open box of the smallest bound is cut in two, or closed where it cannot be cut.
+            box = heapq.heappop(heap)[2]
+            cut = box.choose_cut(self.grid)
+            starts = []
+            if cut is None:
+                closed_bound = min(closed_bound, box.lower_bound)
                 continue
-            line_index, grid_index = box_cut
+            line, grid_index = cut
             # Both halves have the cut as an end, so that no share lies between them.
-            first_high, second_low = high.copy(), low.copy()
-            first_high[line_index], second_low[line_index] = grid_index, grid_index
-            open_box(low, first_high)
-            open_box(second_low, high)
-        return min([closed_bound, *(open_node[0] for open_node in heap)])
-
-    def _choose_cut(
-        self, low: IntArray, high: IntArray, shares_above: FloatArray, shares_below: FloatArray
-    ) -> tuple[int, int] | None:
-        """Choose (line, index of the grid) to split a box: where two distant shares are equally good at one price."""
-        tiny = self.grid[0] / 2.0
-        log_distances = np.where(
-            high - low > 1, np.log(np.maximum(shares_above, tiny) / np.maximum(shares_below, tiny)), 0.0
-        )
-        line_index = int(np.argmax(np.abs(log_distances)))
-        if abs(float(log_distances[line_index])) < 1e-6:
-            line_index = int(np.argmax(high - low))
-            if high[line_index] - low[line_index] <= 1:
-                return None
-            midpoint = (shares_above[line_index] + shares_below[line_index]) / 2.0
-        else:
-            midpoint = math.sqrt(max(shares_above[line_index], tiny) * max(shares_below[line_index], tiny))
-        grid_index = int(np.searchsorted(self.grid, midpoint))
-        return line_index, min(max(grid_index, int(low[line_index]) + 1), int(high[line_index]) - 1)
+            left_high, right_low = box.high.copy(), box.low.copy()
+            left_high[line], right_low[line] = grid_index, grid_index
+            starts = [(box.low, left_high), (right_low, box.high)]
 
     def exchange_shares(self) -> None:
         """Move parts of shares between lines while that helps, for lines whose errors have no known form.
 
-        Invariant: shares stay at least 0 and add up to 1. Each round makes the best moves among disjoint pairs
-        of lines, whose gains add up; without a gain the step is halved.
+        Step 6. Invariant: shares stay at least 0 and add up to 1. Each round makes the best moves among disjoint
+        pairs of lines, whose gains add up; without a gain the step is halved.
         """
         shares, step, lines = self.shares / self.shares.sum(), 0.5, np.arange(self.shares.size)
         while step > 1e-3 and lines.size > 1:
@@ -268,35 +279,33 @@ class _Search:
             candidates = np.vstack([shares, shares * (1.0 - step), shares[None, :] + step * shares[:, None]])
             costs = np.column_stack(
                 [
-                    weight * curve.best(self.budget.divide(candidates[:, j])).squares
-                    for j, (weight, curve) in enumerate(zip(self.weights.tolist(), self.curves, strict=True))
+                    weight * curve.find_best(self.budget.divide(candidates[:, line])).squared_errors
+                    for line, (weight, curve) in enumerate(self._weighted_curves)
                 ]
             )
             with np.errstate(invalid="ignore"):
                 change = (costs[1] - costs[0])[:, None] + costs[2:] - costs[0]
             change[lines, lines] = np.inf
-            min_gain, old_shares = -1e-7 * float(costs[0].sum()), shares.copy()
+            smallest_gain, moved_shares = 1e-7 * float(costs[0].sum()), step * shares
             is_free = np.ones(lines.size, dtype=bool)
             for move in np.argsort(change, axis=None, kind="stable").tolist():
-                giver_index, taker_index = divmod(move, lines.size)
-                if not change[giver_index, taker_index] < min_gain:
+                pair = giver, taker = divmod(move, lines.size)
+                if not change[pair] < -smallest_gain:
                     break
-                if (
-                    is_free[giver_index] and is_free[taker_index]
-                ):  # The sum parts by lines: moves among others add up.
-                    is_free[[giver_index, taker_index]] = False
-                    shares[giver_index] -= step * old_shares[giver_index]
-                    shares[taker_index] += step * old_shares[giver_index]
+                if is_free[giver] and is_free[taker]:
+                    is_free[[giver, taker]] = False
+                    shares[giver] -= moved_shares[giver]
+                    shares[taker] += moved_shares[giver]
             if is_free.all():
                 step /= 2.0
-        value = evaluate_objective(self.curves, self.weights, self.budget, shares)
+        value = evaluate_split(self.curves, self.weights, self.budget, shares)[0]
         if value < self.value:
             self.value, self.shares = value, shares
 
 
 _SMALLEST_AMOUNT, _LARGEST_AMOUNT = 1e-9, 1e9
 """Between these amounts of a budget (epsilon, or mu^2) a need is looked for."""
-_COARSE, _DIGITS = 400, 45
+_NUM_AMOUNTS, _NUM_HALVINGS = 400, 45
 
 
 def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budget: Budget) -> FloatArray:
@@ -310,33 +319,28 @@ def find_needed_budgets(curves: Sequence[Curve], target_errors: FloatArray, budg
     Returns:
         Shape (lines,); infinite where no budget is enough: `Curve.floor` says what stays.
     """
-    return np.array(
-        [
-            _find_needed(curve, target_error, budget)
-            for curve, target_error in zip(curves, target_errors.tolist(), strict=True)
-        ]
-    )
+    needed_amounts = map(_find_needed, curves, target_errors.tolist(), [budget.power] * len(curves))
+    return np.array(list(needed_amounts))
 
 
-def _find_needed(curve: Curve, target_error: float, budget: Budget) -> float:
-    """Find the need of one line."""
-    amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _COARSE)
-    is_sufficient = curve.best(amounts ** -float(budget.power)).squares <= target_error**2
-    if not is_sufficient[-1]:
-        return math.inf
+def _find_needed(curve: Curve, target_error: float, power: int) -> float:
+    """Find the amount that one line needs."""
+
+    def is_enough(v: FloatArray) -> list[bool]:
+        return list(curve.find_best(v).squared_errors <= target_error**2)
+
     # The error never rises with the budget: from the first amount that is enough on, each is.
-    first_sufficient = int(np.argmax(is_sufficient))
-    if first_sufficient == 0:
-        return (
-            0.0 if bool(curve.best(np.array([math.inf])).squares[0] <= target_error**2) else _SMALLEST_AMOUNT
-        )
-    low, high = float(amounts[first_sufficient - 1]), float(amounts[first_sufficient])
-    for _ in range(_DIGITS):
-        midpoint = math.sqrt(low * high)
-        is_enough = bool(
-            curve.best(np.array([midpoint ** -float(budget.power)])).squares[0] <= target_error**2
-        )
-        low, high = (low, midpoint) if is_enough else (midpoint, high)
+    amounts = np.geomspace(_SMALLEST_AMOUNT, _LARGEST_AMOUNT, _NUM_AMOUNTS)
+    enough = is_enough(amounts ** -float(power))
+    if not enough[-1]:
+        return math.inf
+    if enough[0]:
+        return 0.0 if is_enough(np.array([math.inf]))[0] else _SMALLEST_AMOUNT
+    index = enough.index(True)
+    low, high = float(amounts[index - 1]), float(amounts[index])
+    for _ in range(_NUM_HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_enough(np.array([middle ** -float(power)]))[0] else (middle, high)
     return high
 
 
@@ -356,17 +360,15 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
     def compute_shares(level: float) -> FloatArray:
         return find_needed_budgets(curves, level * target_errors, budget) / full_amount
 
+    # At the level ``high`` the needed shares are at most the budget, at ``low`` more.
     low, high = 1e-9, 1.0
     while compute_shares(high).sum() > 1.0 and high < 1e12:
         low, high = high, high * 4.0
     while high / low > 1.0 + 1e-6:
-        midpoint = math.sqrt(low * high)
-        low, high = (low, midpoint) if compute_shares(midpoint).sum() <= 1.0 else (midpoint, high)
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if compute_shares(middle).sum() <= 1.0 else (middle, high)
     needed_shares = compute_shares(high)
-    total = needed_shares.sum()
     # The rest is divided in proportion; a line that needs nothing has no share.
-    return (
-        np.asarray(needed_shares / total)
-        if total > 0.0
-        else np.full(needed_shares.shape, 1.0 / needed_shares.size)
-    )
+    if needed_shares.sum() > 0.0:
+        return np.asarray(needed_shares / needed_shares.sum())
+    return np.full(needed_shares.shape, 1.0 / needed_shares.size)

@@ -8,8 +8,8 @@ has it.
 
 from __future__ import annotations
 
+import contextlib
 import enum
-import functools
 import math
 import re
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import mechanisms, noise_error, wording
-from dpcore.common.checks import Problems
+from dpcore.common import mechanisms, wording
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import compute_gaussian_epsilon
 from dpcore.contributions import FloatArray, IntArray
 
 MAX_AMOUNT = 2e3
-"""mu^2 beyond which no epsilon is said: it would be above 1,000."""
+"""mu^2 beyond which no epsilon is stated: it would be above 1,000."""
 
 
 class Program(enum.Enum):
@@ -42,66 +42,56 @@ class Budget:
 
     Attributes:
         epsilon: Of the whole plan.
-        noise: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
+        mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
         delta: None with Laplace noise.
     """
 
     epsilon: float
-    noise: NoiseKind
+    mechanism: NoiseKind
     delta: float | None = None
 
     @property
     def power(self) -> int:
         """Return P in v(s) = v(1) / s^P."""
-        return 2 if self.noise is NoiseKind.LAPLACE else 1
+        return 2 if self.mechanism is NoiseKind.LAPLACE else 1
 
     @property
     def full_v(self) -> float:
-        """Return v of a line that takes all of the budget: the square of its noise scale at sensitivity 1."""
-        return compute_unit_scale(self.epsilon, self.noise, self.delta) ** 2
+        """Return v of a line that takes all of the budget: the square of its noise scale at sensitivity 1.
+
+        Gaussian noise is that of OpenDP, which accounts by rho-zCDP and converts it at the given delta: 6.5 to 8.7 %
+        above the exact sigma at delta = 1e-6 where epsilon is from 0.1 to 3. A plan with quantiles may use it.
+        """
+        if self.mechanism is NoiseKind.LAPLACE:
+            return (1.0 / self.epsilon) ** 2
+        assert self.delta is not None
+        return mechanisms.find_gaussian_scale(1, float(self.epsilon), float(self.delta)) ** 2
 
     def divide(self, shares: npt.ArrayLike) -> FloatArray:
         """Compute v of shares in [0, 1]; infinite at 0."""
-        s = np.asarray(shares, dtype=np.float64)
         with np.errstate(divide="ignore"):
-            return np.asarray(self.full_v / s**self.power)
+            return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 
     def compute_amount(self, v: npt.ArrayLike) -> FloatArray:
         """Compute the amount of the additive budget that a line with this v takes: epsilon, or mu^2 = 1 / v."""
         return np.asarray(np.asarray(v, dtype=np.float64) ** (-1.0 / self.power))
 
     def convert_to_epsilon(self, amount: float) -> float:
-        """Convert an amount of the additive budget to epsilon."""
-        return convert_to_epsilon(amount, self.noise, self.delta)
+        """Convert an amount (mu^2 with Gaussian noise) to the epsilon of a plan; infinite if there is none."""
+        if self.mechanism is NoiseKind.LAPLACE or amount == 0.0:
+            return amount
+        assert self.delta is not None
+        if not 0.0 < amount < MAX_AMOUNT:
+            return math.inf
+        return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(self.delta))
 
     @property
     def exact_epsilon(self) -> float:
         """Compute the epsilon that is really spent at delta, if all noise were continuous and nothing rounded."""
-        if self.noise is NoiseKind.LAPLACE:
+        if self.mechanism is NoiseKind.LAPLACE:
             return self.epsilon
         assert self.delta is not None
         return compute_gaussian_epsilon(math.sqrt(self.full_v), self.delta)
-
-
-def compute_unit_scale(epsilon: float, noise: NoiseKind, delta: float | None) -> float:
-    """Compute the noise scale at sensitivity 1 of the programs: OpenDP's own if it is Gaussian.
-
-    OpenDP accounts by rho-zCDP and converts it at the given delta: 6.5 to 8.7 % above the exact sigma at delta
-    = 1e-6 where epsilon is from 0.1 to 3, and a plan with quantiles among its lines may use it.
-    """
-    if noise is NoiseKind.LAPLACE:
-        return noise_error.compute_unit_scale(noise, epsilon, None)
-    assert delta is not None
-    return mechanisms.find_gaussian_scale(1, float(epsilon), float(delta))
-
-
-@functools.lru_cache(maxsize=4096)
-def convert_to_epsilon(amount: float, noise: NoiseKind, delta: float | None) -> float:
-    """Convert an amount (mu^2 with Gaussian noise) to the epsilon of a plan; infinite if there is none."""
-    if noise is NoiseKind.LAPLACE or not 0.0 < amount < MAX_AMOUNT:
-        return amount if noise is NoiseKind.LAPLACE or amount == 0.0 else math.inf
-    assert delta is not None
-    return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(delta))
 
 
 MAX_LINES = 50
@@ -130,12 +120,7 @@ class LineStatistic(enum.Enum):
     @property
     def needs_values(self) -> bool:
         """Return True if the line needs the column of values."""
-        return self in (
-            LineStatistic.SUM,
-            LineStatistic.MEAN,
-            LineStatistic.QUANTILE,
-            LineStatistic.GROUP_SUMS,
-        )
+        return self.needs_range or self in (LineStatistic.SUM, LineStatistic.GROUP_SUMS)
 
     @property
     def needs_range(self) -> bool:
@@ -187,26 +172,23 @@ class Line:
     @property
     def text(self) -> str:
         """Return the line as it is written."""
-        words = [self.label]
-        if self.target_error is not None:
-            amount = (
-                f"{wording.digits(float(f'{100.0 * self.target_error:.12g}'))}%" if self.is_relative else ""
-            )
-            words.append(f"within {amount or wording.digits(self.target_error)}")
-        if self.weight != 1.0:
-            words.append(f"weight {wording.digits(self.weight)}")
-        return " ".join(words)
+        text = self.label
+        if self.target_error is not None and self.is_relative:
+            text += f" within {wording.digits(float(f'{100.0 * self.target_error:.12g}'))}%"
+        elif self.target_error is not None:
+            text += f" within {wording.digits(self.target_error)}"
+        return text if self.weight == 1.0 else f"{text} weight {wording.digits(self.weight)}"
 
 
-_LINE = re.compile(
-    r"(?P<what>median|quantile|[a-z]+(?: per group)?)(?: (?P<q>[0-9.e+-]+))?"
-    r"(?: within (?P<wanted>[0-9.e+-]+) ?(?P<share>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
-)
-STATISTIC_BY_NAME = {one.value: one for one in LineStatistic} | {
+STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} | {
     "median": LineStatistic.QUANTILE,
     "sum per group": LineStatistic.GROUP_SUMS,
 }
 """By what may be written."""
+_LINE = re.compile(
+    rf"(?P<statistic>{'|'.join(STATISTIC_BY_NAME)})(?: (?P<quantile>[0-9.e+-]+))?"
+    r"(?: within (?P<target>[0-9.e+-]+) ?(?P<percent>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
+)
 EXAMPLE = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
 
 
@@ -220,17 +202,28 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
     parsed: list[Line] = []
     pieces = _split_text(text)
     for number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
-        num_problems = len(problems.entries)
         with problems.collecting():
-            line = _parse_line(piece, number, problems)
-            if line is not None and len(problems.entries) == num_problems:
-                parsed.append(line)
+            match = _LINE.fullmatch(piece)
+            if match is None:
+                raise refuse(
+                    f"line {number} cannot be read; got {piece[:40]!r}",
+                    remedy=f"A line is one of {', '.join(one.value for one in LineStatistic)}, as in: {EXAMPLE}",
+                )
+            quantile, target_error, weight = _read_numbers(match, number)
+            is_relative = match["percent"] is not None or target_error is None
+            if match["percent"] is not None and target_error is not None:
+                target_error /= 100.0
+            statistic = STATISTIC_BY_NAME[match["statistic"]]
+            parsed.append(
+                Line(statistic, quantile, target_error, is_relative, 1.0 if weight is None else weight)
+            )
     if not pieces:
         problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
     if len(pieces) > MAX_LINES:
         problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
-    for label in dict.fromkeys(line.label for line in parsed):
-        if sum(line.label == label for line in parsed) > 1:
+    labels = [line.label for line in parsed]
+    for label in dict.fromkeys(labels):
+        if labels.count(label) > 1:
             problems.add(
                 f"{label} stands there twice",
                 remedy="One release answers both; give it the smaller wanted error",
@@ -246,15 +239,13 @@ def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None
     rows: list[tuple[str, float | None, str, float | None]] = []
     for piece in _split_text(text):
         match = _LINE.fullmatch(piece)
-        try:
-            if match is None or match["what"] not in STATISTIC_BY_NAME:
-                raise ValueError
-            statistic = STATISTIC_BY_NAME[match["what"]]
-            quantile = 0.5 if match["what"] == "median" else None if match["q"] is None else float(match["q"])
-            weight = None if match["weight"] is None else float(match["weight"])
-            rows.append((statistic.value, quantile, (match["wanted"] or "") + (match["share"] or ""), weight))
-        except ValueError:
-            rows.append((piece, None, "", None))
+        row: tuple[str, float | None, str, float | None] = (piece, None, "", None)
+        if match is not None:
+            with contextlib.suppress(InvalidInput):
+                quantile, _, weight = _read_numbers(match, 0)
+                target_text = (match["target"] or "") + (match["percent"] or "")
+                row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
+        rows.append(row)
     return rows
 
 
@@ -263,31 +254,20 @@ def _split_text(text: str) -> list[str]:
     return [" ".join(piece.lower().split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
 
 
-def _parse_line(text: str, number: int, problems: Problems) -> Line | None:
-    """Parse one line; None if it cannot be read."""
-    match = _LINE.fullmatch(text)
-    if match is None or match["what"] not in STATISTIC_BY_NAME:
-        problems.add(
-            f"line {number} cannot be read; got {text[:40]!r}",
-            remedy=f"A line is one of {', '.join(one.value for one in LineStatistic)}, as in: {EXAMPLE}",
-        )
-        return None
-    numbers: dict[str, float | None] = {}
-    for name in ("q", "wanted", "weight"):
+def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
+    """Read quantile, wanted error and weight of a line; None where they are not written.
+
+    Raises:
+        InvalidInput: One of them is no number.
+    """
+    quantile_text = "0.5" if match["statistic"] == "median" else match["quantile"]
+    numbers: list[float | None] = []
+    for text in (quantile_text, match["target"], match["weight"]):
         try:
-            numbers[name] = None if match[name] is None else float(match[name])
-        except ValueError:
-            problems.add(f"line {number} holds {match[name][:20]!r}, which is no number")
-            return None
-    is_share = match["share"] is not None
-    target_error = numbers["wanted"]
-    return Line(
-        STATISTIC_BY_NAME[match["what"]],
-        0.5 if match["what"] == "median" else numbers["q"],
-        target_error / 100.0 if target_error is not None and is_share else target_error,
-        is_share or target_error is None,
-        1.0 if numbers["weight"] is None else numbers["weight"],
-    )
+            numbers.append(None if text is None else float(text))
+        except ValueError as error:
+            raise refuse(f"line {line_number} holds {text[:20]!r}, which is no number") from error
+    return numbers
 
 
 NUM_PARTS = 2**20
@@ -303,13 +283,13 @@ def round_to_parts(shares: npt.ArrayLike) -> IntArray:
     """
     share_array = np.asarray(shares, dtype=np.float64)
     exact = share_array / share_array.sum() * NUM_PARTS
-    line_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact), 1.0), 0.0).astype(np.int64)
-    missing = NUM_PARTS - int(line_parts.sum())
+    num_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact), 1.0), 0.0).astype(np.int64)
+    num_missing = NUM_PARTS - int(num_parts.sum())
     # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
-    for line_index in np.argsort(line_parts - exact, kind="stable")[: max(missing, 0)]:
-        line_parts[line_index] += 1 if share_array[line_index] > 0.0 else 0
-    line_parts[int(np.argmax(line_parts))] += NUM_PARTS - int(line_parts.sum())
-    return line_parts
+    for line in np.argsort(num_parts - exact, kind="stable")[: max(num_missing, 0)]:
+        num_parts[line] += share_array[line] > 0.0
+    num_parts[int(np.argmax(num_parts))] += NUM_PARTS - int(num_parts.sum())
+    return num_parts
 
 
 def round_amount_down(amount: float) -> float:

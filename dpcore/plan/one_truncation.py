@@ -19,11 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.totals_per_user import user_starts
-from dpcore.dataset import Dataset, Values
+from dpcore.dataset import Dataset
 from dpcore.plan.curves import BoundCurve, list_caps
 from dpcore.plan.least_sum import find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import Budget, LineStatistic
@@ -40,7 +41,7 @@ SUPPORTED_STATISTICS = (
     LineStatistic.GROUP_ROWS,
 )
 """Lines of which the error under a common truncation is known."""
-_HALVINGS = 50
+_NUM_HALVINGS = 50
 """Of a ratio that equal shares bound within the root of the number of lines, or that number."""
 
 
@@ -66,29 +67,29 @@ class OneTruncation:
     value: float
     own_caps_value: float
     has_all_bounds: bool
-    objective: Objective = Objective.SUM
+    objective: Objective
 
-    def compute_cost(self, own_bounds: float) -> float:
+    def compute_cost(self, plan_value: float) -> float:
         """Compute the error, or epsilon, as a multiple of that of a plan with a bound per line.
 
         For sums of squares the root is compared. It may be less than 1 with groups: a bound on all rows of a
         user, whatever group they are in, is no pair of a bound on groups and one on rows in each.
 
         Args:
-            own_bounds: The objective of that plan, as ``value`` has it.
+            plan_value: The objective of that plan, as ``value`` has it.
         """
-        return self._compare_values(self.value, own_bounds)
+        return self._compare(self.value, plan_value)
 
     @property
     def sharing_cost(self) -> float:
         """Return the part of `compute_cost` that is due to one bound on rows for all lines, instead of one for each."""
-        return self._compare_values(self.value, self.own_caps_value)
+        return self._compare(self.value, self.own_caps_value)
 
-    def compute_rows_cost(self, own_bounds: float) -> float:
+    def compute_rows_cost(self, plan_value: float) -> float:
         """Compute the part of `compute_cost` that is due to bounding rows, instead of totals and of groups."""
-        return self._compare_values(self.own_caps_value, own_bounds)
+        return self._compare(self.own_caps_value, plan_value)
 
-    def _compare_values(self, value: float, reference: float) -> float:
+    def _compare(self, value: float, reference: float) -> float:
         """Return the ratio of two values of the objective, as a ratio of errors or of epsilons."""
         if value == reference:
             return 1.0
@@ -108,79 +109,62 @@ def find_common_bound(
     part of the error. Every line is released, none published as 0.
 
     Args:
-        dataset: What the lines were read off.
-        parameters: What was asked for.
+        dataset: The data that the lines were planned on.
+        parameters: The settings.
         planned_lines: The lines.
         budget: What is divided, where it is not that of the parameters; of the least epsilon only its noise counts.
 
     Raises:
         InvalidInput: A line whose error under a common truncation is not known, or a sum without a range.
     """
-    divided_budget = parameters.budget if budget is None else budget
+    budget = budget or parameters.budget
     with Problems() as problems:
         for line in planned_lines:
             _check_line(problems, dataset, parameters, line)
     caps, has_all_bounds = list_caps(dataset.histogram.max_size, MAX_BOUNDS)
-    parts_of_lines = [_compute_alpha_beta(dataset, parameters, line, caps) for line in planned_lines]
-    alpha, beta = (
-        np.array([alpha_of_line for alpha_of_line, _ in parts_of_lines]),
-        np.array([beta_of_line for _, beta_of_line in parts_of_lines]),
+    # Both of shape (lines, caps).
+    alpha, beta = np.stack(
+        [_compute_alpha_beta(dataset, parameters, line, caps) for line in planned_lines], axis=1
     )
     weights = np.array([line.weight for line in planned_lines])
     target_errors = np.array([line.target_error for line in planned_lines])
-    curves = [
-        BoundCurve(alpha_of_line, beta_of_line, caps, has_all_bounds=has_all_bounds)
-        for alpha_of_line, beta_of_line in parts_of_lines
-    ]
-    objective, power = parameters.objective, divided_budget.power
+    curves = [BoundCurve(a, b, caps, has_all_bounds=has_all_bounds) for a, b in zip(alpha, beta, strict=True)]
+    objective, power = parameters.objective, budget.power
     if objective is Objective.SUM:
         roots = (weights[:, None] * beta) ** (1.0 / (power + 1))
-        sums = weights @ alpha + divided_budget.full_v * roots.sum(axis=0) ** (power + 1)
-        best_index = int(np.argmin(sums))
-        amounts = (
-            roots[:, best_index]
-            / roots[:, best_index].sum()
-            * float(divided_budget.compute_amount(divided_budget.full_v))
-        )
-        value = float(sums[best_index])
-        own_certificate = find_least_sum(curves, weights, divided_budget).certificate
-        assert own_certificate is not None  # Every line here is a list of bounds.
-        own_caps = own_certificate.value
+        values = weights @ alpha + budget.full_v * roots.sum(axis=0) ** (power + 1)
+        best = int(np.argmin(values))
+        full_amount = float(budget.compute_amount(budget.full_v))
+        amounts = roots[:, best] / roots[:, best].sum() * full_amount
+        certificate = find_least_sum(curves, weights, budget).certificate
+        assert certificate is not None  # Every line here is a list of bounds.
+        value, own_caps_value = float(values[best]), certificate.value
     elif objective is Objective.LARGEST:
-        levels = _find_least_levels(alpha, beta, target_errors, divided_budget)
-        best_index = int(np.argmin(levels))
-        value = float(levels[best_index])
-        amounts = _compute_amounts(alpha[:, best_index], beta[:, best_index], value * target_errors, power)
-        line_vs = divided_budget.divide(split_by_largest_error(curves, target_errors, divided_budget))
-        squares = [
-            curve.best(line_vs[line_index : line_index + 1]).squares[0]
-            for line_index, curve in enumerate(curves)
+        values = _find_least_levels(alpha, beta, target_errors, budget)
+        best = int(np.argmin(values))
+        value = float(values[best])
+        amounts = _compute_amounts(alpha[:, best], beta[:, best], value * target_errors, power)
+        line_vs = budget.divide(split_by_largest_error(curves, target_errors, budget)).tolist()
+        squared_errors = [
+            curve.find_best([v]).squared_errors[0] for curve, v in zip(curves, line_vs, strict=True)
         ]
-        own_caps = float(np.max(np.sqrt(squares) / target_errors))
+        own_caps_value = float(np.max(np.sqrt(squared_errors) / target_errors))
     else:
-        amounts_of_lines = _compute_amounts(alpha, beta, target_errors[:, None], power)
-        best_index = int(np.argmin(amounts_of_lines.sum(axis=0)))
-        amounts = amounts_of_lines[:, best_index]
+        amounts_by_cap = _compute_amounts(alpha, beta, target_errors[:, None], power)
+        best = int(np.argmin(amounts_by_cap.sum(axis=0)))
+        amounts = amounts_by_cap[:, best]
         if not np.isfinite(amounts).all():
             raise refuse(
                 "no ε is enough under one bound on rows: under each, some line keeps more than its wanted error "
                 "without any noise",
                 remedy="Want less of it",
             )
-        value = divided_budget.convert_to_epsilon(float(amounts.sum()))
-        own_caps = divided_budget.convert_to_epsilon(
-            float(find_needed_budgets(curves, target_errors, divided_budget).sum())
-        )
-    errors = np.sqrt(alpha[:, best_index] + beta[:, best_index] * amounts ** -float(power))
-    return OneTruncation(
-        int(caps[best_index]),
-        amounts / amounts.sum(),
-        errors,
-        value,
-        own_caps,
-        has_all_bounds,
-        parameters.objective,
-    )
+        value = budget.convert_to_epsilon(float(amounts.sum()))
+        needed_amounts = find_needed_budgets(curves, target_errors, budget)
+        own_caps_value = budget.convert_to_epsilon(float(needed_amounts.sum()))
+    errors = np.sqrt(alpha[:, best] + beta[:, best] * amounts ** -float(power))
+    shares = amounts / amounts.sum()
+    return OneTruncation(int(caps[best]), shares, errors, value, own_caps_value, has_all_bounds, objective)
 
 
 def _compute_amounts(
@@ -199,19 +183,18 @@ def _find_least_levels(
 
     Each line takes no more than all of the budget, and equal shares are one way to divide it.
     """
-    full_amount, target_column = float(budget.compute_amount(budget.full_v)), target_errors[:, None]
-
-    def evaluate_level(share: float) -> FloatArray:
-        return np.asarray((np.sqrt(alpha + beta * float(budget.divide(share))) / target_column).max(axis=0))
-
-    low, high = evaluate_level(1.0), evaluate_level(1.0 / target_errors.size)
-    for _ in range(_HALVINGS):
-        middles = (low + high) / 2.0
-        is_sufficient = (
-            _compute_amounts(alpha, beta, middles * target_column, budget.power).sum(axis=0) <= full_amount
-        )
-        low, high = np.where(is_sufficient, low, middles), np.where(is_sufficient, middles, high)
-    return high
+    full_amount, targets = float(budget.compute_amount(budget.full_v)), target_errors[:, None]
+    # Invariant: under each bound the least level is at most ``high`` and at least ``low``.
+    low, high = (
+        (np.sqrt(alpha + beta * float(budget.divide(share))) / targets).max(axis=0)
+        for share in (1.0, 1.0 / target_errors.size)
+    )
+    for _ in range(_NUM_HALVINGS):
+        middle = (low + high) / 2.0
+        needed_amounts = _compute_amounts(alpha, beta, middle * targets, budget.power).sum(axis=0)
+        is_enough = needed_amounts <= full_amount
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    return np.asarray(high)
 
 
 def _check_line(problems: Problems, dataset: Dataset, parameters: PlanParameters, line: PlannedLine) -> None:
@@ -224,11 +207,8 @@ def _check_line(problems: Problems, dataset: Dataset, parameters: PlanParameters
             "a sum under a bound on rows needs the values and their range",
             remedy="Enter lower and upper, from what the quantity is and not from data",
         )
-    if (
-        statistic is LineStatistic.GROUP_ROWS
-        and dataset.pairs is not None
-        and dataset.pairs.rows_without_group
-    ):
+    pairs = dataset.pairs
+    if statistic is LineStatistic.GROUP_ROWS and pairs is not None and pairs.rows_without_group:
         problems.add("some rows are in no group, and how many of each user is not known")
 
 
@@ -237,25 +217,28 @@ def _compute_alpha_beta(
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the squared error without noise and the noise variance at v = 1 of a line under every common bound."""
     statistic, variance = line.line.statistic, parameters.mechanism.unit_variance
-    if statistic is LineStatistic.USERS:
-        return np.zeros(caps.shape), np.full(caps.shape, variance)
-    if statistic is LineStatistic.ROWS:
-        lost_rows = dataset.histogram.num_rows - dataset.histogram.kept_rows(caps)
-        return lost_rows**2, variance * caps**2
-    if statistic is LineStatistic.SUM:
-        assert dataset.values is not None
-        assert parameters.lower is not None
-        assert parameters.upper is not None
-        largest_value = max(abs(parameters.lower), abs(parameters.upper))
-        clamped = np.clip(dataset.values.values, parameters.lower, parameters.upper)
-        expected, sampling_variance = _moments_of_sampled_sums(
-            Values(dataset.values.user_codes, clamped, dataset.values.column), caps
-        )
-        return (expected - line.value) ** 2 + sampling_variance, variance * (largest_value * caps) ** 2
-    if statistic is LineStatistic.MEAN:
-        return split_mean_error(build_mean_problem(dataset, parameters)[0], caps, parameters.mechanism)
-    # A user has at most h rows in all groups: in L1 they move h, and in L2 at most h, where all are in one group.
-    return _errors_of_sampled_groups(dataset, caps), variance * caps**2
+    match statistic:
+        case LineStatistic.USERS:
+            return np.zeros(caps.shape), np.full(caps.shape, variance)
+        case LineStatistic.ROWS:
+            lost_rows = dataset.histogram.num_rows - dataset.histogram.kept_rows(caps)
+            return lost_rows**2, variance * caps**2
+        case LineStatistic.SUM:
+            assert dataset.values is not None
+            assert parameters.lower is not None
+            assert parameters.upper is not None
+            clamped = np.clip(dataset.values.values, parameters.lower, parameters.upper)
+            starts = user_starts(dataset.values)
+            expected_sum, sampling_variance = _compute_sampled_sum_moments(clamped, starts, caps)
+            largest_value = max(abs(parameters.lower), abs(parameters.upper))
+            alpha = (expected_sum - line.value) ** 2 + sampling_variance
+            return alpha, variance * (largest_value * caps) ** 2
+        case LineStatistic.MEAN:
+            problem, _ = build_mean_problem(dataset, parameters)
+            return split_mean_error(problem, caps, parameters.mechanism)
+        case _:
+            # A user has at most h rows in all groups: they move at most h in L1, and in L2 if all are in one group.
+            return _compute_sampled_group_error(dataset, caps), variance * caps**2
 
 
 def find_bound_over_groups(
@@ -267,8 +250,8 @@ def find_bound_over_groups(
     rows in few groups and others few rows in many, a pair leaves room for many rows in many.
 
     Args:
-        dataset: What the line was read off.
-        parameters: What was asked for.
+        dataset: The data that the line was planned on.
+        parameters: The settings.
         line: Of rows per group.
         v: Square of its noise scale at sensitivity 1.
 
@@ -282,66 +265,62 @@ def find_bound_over_groups(
         _check_line(problems, dataset, parameters, line)
     caps, _ = list_caps(dataset.histogram.max_size, MAX_BOUNDS)
     alpha, beta = _compute_alpha_beta(dataset, parameters, line, caps)
-    squares = alpha + beta * v
-    best_index = int(np.argmin(squares))
-    return int(caps[best_index]), math.sqrt(squares[best_index])
+    squared_errors = alpha + beta * v
+    best = int(np.argmin(squared_errors))
+    return int(caps[best]), math.sqrt(squared_errors[best])
 
 
-def _sum_above(sizes: FloatArray, caps: FloatArray, values_of_sizes: FloatArray) -> FloatArray:
-    """Sum the values of distinct sizes over the sizes above each cap, shape (..., caps)."""
-    tail_sums = np.concatenate(
-        [np.cumsum(values_of_sizes[..., ::-1], axis=-1)[..., ::-1], 0.0 * values_of_sizes[..., :1]], axis=-1
-    )
+def _sum_above(sizes: FloatArray, caps: FloatArray, sums_by_size: FloatArray) -> FloatArray:
+    """Sum over the distinct sizes above each cap, shape (..., caps)."""
+    reversed_sums = np.cumsum(sums_by_size[..., ::-1], axis=-1)
+    # Sums from each size on, and 0 beyond the largest.
+    tail_sums = np.concatenate([reversed_sums[..., ::-1], np.zeros_like(sums_by_size[..., :1])], axis=-1)
     return np.asarray(tail_sums[..., np.searchsorted(sizes, caps, side="right")])
 
 
-def _find_distinct(size: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Find the distinct sizes, ascending, and the index of each size among them."""
-    sizes, indices = np.unique(size, return_inverse=True)
-    return sizes, indices.astype(np.int64)
-
-
-def _sum_by_bin(indices: IntArray, amounts: FloatArray, size: int) -> FloatArray:
-    """Sum amounts by index."""
+def _sum_by_index(indices: npt.ArrayLike, amounts: FloatArray, size: int = 0) -> FloatArray:
+    """Sum amounts by index, shape (at least size,)."""
     return np.asarray(np.bincount(indices, amounts, size), dtype=np.float64)
 
 
-def _moments_of_sampled_sums(values: Values, caps: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _compute_sampled_sum_moments(
+    values: FloatArray, starts: IntArray, caps: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Compute (expectation, variance) of the sum of at most h rows of each user, drawn without replacement."""
-    starts = user_starts(values)
-    user_sizes = np.diff(np.append(starts, values.values.size)).astype(np.float64)
-    user_totals = np.add.reduceat(values.values, starts)
-    squares = np.add.reduceat(
-        (values.values - np.repeat(user_totals / user_sizes, user_sizes.astype(np.int64))) ** 2, starts
+    row_counts = np.diff(np.append(starts, values.size))
+    user_totals = np.add.reduceat(values, starts)
+    deviations = values - np.repeat(user_totals / row_counts, row_counts)
+    # A user with one row has no deviation, whatever it is divided by.
+    user_variances = np.add.reduceat(deviations**2, starts) / np.maximum(row_counts - 1.0, 1.0)
+    sizes, size_indices = np.unique(row_counts.astype(np.float64), return_inverse=True)
+    totals, spreads = (
+        _sum_by_index(size_indices, sums, sizes.size) for sums in (user_totals, user_variances)
     )
-    sizes, size_indices = _find_distinct(user_sizes)
-    totals = _sum_by_bin(size_indices, user_totals, sizes.size)
-    # Squares around the mean of one row are 0, whatever they are divided by.
-    spread = _sum_by_bin(size_indices, squares / np.maximum(user_sizes - 1.0, 1.0), sizes.size)
+
+    def sum_above(sums_by_size: FloatArray) -> FloatArray:
+        return _sum_above(sizes, caps, sums_by_size)
+
     # A user with s > h rows contributes h / s of the total, with h (1 - h / s) times the variance of their rows.
-    expected = totals.sum() - _sum_above(sizes, caps, totals) + caps * _sum_above(sizes, caps, totals / sizes)
-    variances = caps * _sum_above(sizes, caps, spread) - caps**2 * _sum_above(sizes, caps, spread / sizes)
+    expected_sum = totals.sum() - sum_above(totals) + caps * sum_above(totals / sizes)
+    variances = caps * sum_above(spreads) - caps**2 * sum_above(spreads / sizes)
     # Where those who are cut lose few rows, the two parts nearly cancel.
-    return expected, np.maximum(variances, 0.0)
+    return expected_sum, np.maximum(variances, 0.0)
 
 
-def _errors_of_sampled_groups(dataset: Dataset, caps: FloatArray) -> FloatArray:
+def _compute_sampled_group_error(dataset: Dataset, caps: FloatArray) -> FloatArray:
     """Average the squared error of the groups' rows, if at most h rows of each user are drawn."""
     pairs = dataset.pairs
     assert pairs is not None
     assert pairs.rows is not None
     rows = pairs.rows.astype(np.float64)
-    users = pairs.user_codes
-    user_sizes = _sum_by_bin(users, rows, int(users[-1]) + 1)[users]
-    sizes, size_indices = _find_distinct(user_sizes)
+    user_sizes = _sum_by_index(pairs.user_codes, rows)[pairs.user_codes]
+    sizes, size_indices = np.unique(user_sizes, return_inverse=True)
     shape = (pairs.num_tasks, sizes.size)
-    cell_indices = np.ravel_multi_index((pairs.task_codes, size_indices), shape)
+    cells = np.ravel_multi_index((pairs.task_codes, size_indices), shape)
 
     def sum_above(pair_values: FloatArray) -> FloatArray:
         """Sum per group and cap over pairs of users with more rows."""
-        return _sum_above(
-            sizes, caps, _sum_by_bin(cell_indices, pair_values, shape[0] * shape[1]).reshape(shape)
-        )
+        return _sum_above(sizes, caps, _sum_by_index(cells, pair_values, math.prod(shape)).reshape(shape))
 
     # A user with r of s > h rows in a group keeps h r / s there, with the variance of a hypergeometric draw,
     # h (r / s) (1 - r / s) (s - h) / (s - 1).

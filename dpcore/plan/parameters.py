@@ -26,6 +26,10 @@ from dpcore.plan.lines import Budget, Line, LineStatistic, Program, parse_lines
 FIRST_LINES = "users; rows"
 MAX_TEXT = 2000
 """Characters of all lines together."""
+PROPOSED_MEAN_FIELDS = ("variance_source", "likeness", "target")
+"""Settings of a mean that follow from the data; see `choose_defaults`."""
+MEAN_FIELDS = (*PROPOSED_MEAN_FIELDS, "value_variance", "user_share")
+"""All settings of a mean among the lines."""
 
 
 class Objective(Option):
@@ -51,7 +55,7 @@ class PlanParameters(Parameters):
 
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
-    # What is released, how well it is wanted: every release says the one, and nobody reads the other off data.
+    # Public: every release names what is released, and nobody reads off data how exact it is wanted.
     lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_TEXT, place=LINE)
     """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group`` and
     ``sums per group``, parted by semicolons. Each may go on with a wanted error (``within 5%`` of its value, of a
@@ -71,7 +75,7 @@ class PlanParameters(Parameters):
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both."""
     program: Program = public.choice(Program.PYTHON, "Noise as drawn by", as_list=True, width=180)
     """Errors are those of the noise that its program draws: libraries split the budget of a mean in halves."""
-    # Beside other numbers it is to be said what these are about.
+    # A mean stands among other numbers here, so that the labels have to name it.
     target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
     variance_source: VarianceSource = declared_in(
         MeanParameters, "variance_source", VarianceSource.FROM_VALUES, label="Known of its values"
@@ -83,25 +87,29 @@ class PlanParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
-        asked = self._check_lines(problems)
-        ranged = [line.label for line in asked if line.statistic.needs_range]
-        in_order = False
+        lines = self._check_lines(problems)
+        labels_with_range = [line.label for line in lines if line.statistic.needs_range]
+        is_range_valid = False
         if (self.lower is None) != (self.upper is None):
             problems.add("lower and upper go together", remedy="Enter both, or leave both empty")
         elif self.lower is not None:
             if problems.between(-1e15, 1e15, lower=self.lower, upper=self.upper):
-                in_order = problems.ascending(lower=self.lower, upper=self.upper)
-        elif ranged:
+                is_range_valid = problems.ascending(lower=self.lower, upper=self.upper)
+        elif labels_with_range:
             problems.add(
-                f"{ranged[0]} needs the range of a value",
+                f"{labels_with_range[0]} needs the range of a value",
                 remedy="Enter lower and upper, from what the quantity is and not from data",
             )
-        self._check_program(problems, asked)
-        self._check_mean(problems, asked if in_order else ())
-        unsaid = [line.label for line in asked if line.target_error is None]
-        if self.objective is Objective.LARGEST and unsaid:
+        self._check_program(problems, lines)
+        are_options = isinstance(self.variance_source, VarianceSource) and isinstance(self.likeness, Likeness)
+        if is_range_valid and are_options and any(line.statistic is LineStatistic.MEAN for line in lines):
+            with problems.collecting():
+                self.mean_parameters  # noqa: B018 - it raises what does not hold together.
+        labels_without_target = [line.label for line in lines if line.target_error is None]
+        if self.objective is Objective.LARGEST and labels_without_target:
             problems.add(
-                f"the largest error over wanted error needs a wanted error in every line; {unsaid[0]} has none",
+                "the largest error over wanted error needs a wanted error in every line; "
+                f"{labels_without_target[0]} has none",
                 remedy="With one relative error for all, the hardest line would get nearly everything",
             )
 
@@ -109,18 +117,16 @@ class PlanParameters(Parameters):
         """Add the problems of the text of the lines, and return the lines."""
         if not isinstance(self.lines, str):
             problems.add("lines must be a text")
-            return ()
-        if len(self.lines) > MAX_TEXT:
+        elif len(self.lines) > MAX_TEXT:
             problems.add(f"the lines have more than {MAX_TEXT:,} characters")
-            return ()
-        return parse_lines(self.lines, problems)
+        else:
+            return parse_lines(self.lines, problems)
+        return ()
 
-    def _check_program(self, problems: Problems, parsed: tuple[Line, ...]) -> None:
+    def _check_program(self, problems: Problems, lines: tuple[Line, ...]) -> None:
         """Add the problems of lines that no program of the library releases, so that their error is unknown."""
-        if self.program not in (Program.PIPELINEDP, Program.TUMULT):
-            return
-        quantile_labels = [line.label for line in parsed if line.statistic is LineStatistic.QUANTILE]
-        if quantile_labels:
+        quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
+        if self.program in (Program.PIPELINEDP, Program.TUMULT) and quantile_labels:
             problems.add(
                 f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known here",
                 remedy="Take OpenDP or plain Python, or leave the quantile out",
@@ -131,15 +137,6 @@ class PlanParameters(Parameters):
                 remedy="Take Laplace noise, or another program",
             )
 
-    def _check_mean(self, problems: Problems, parsed: tuple[Line, ...]) -> None:
-        """Add the problems of the settings of a mean."""
-        are_valid_types = isinstance(self.variance_source, VarianceSource) and isinstance(
-            self.likeness, Likeness
-        )
-        if are_valid_types and any(line.statistic is LineStatistic.MEAN for line in parsed):
-            with problems.collecting():
-                self.mean_parameters  # noqa: B018 - it says what does not hold together.
-
     @property
     def mean_parameters(self) -> MeanParameters:
         """Return the parameters of a mean among the lines, at epsilon 1, with private counts.
@@ -149,17 +146,8 @@ class PlanParameters(Parameters):
         """
         assert self.lower is not None
         assert self.upper is not None
-        return MeanParameters(
-            1.0,
-            self.lower,
-            self.upper,
-            variance_source=self.variance_source,
-            value_variance=self.value_variance,
-            counts=Counts.PRIVATE,
-            target=self.target,
-            likeness=self.likeness,
-            user_share=self.user_share,
-        )
+        settings = {name: getattr(self, name) for name in MEAN_FIELDS}
+        return MeanParameters(1.0, self.lower, self.upper, counts=Counts.PRIVATE, **settings)
 
     @property
     def parsed_lines(self) -> tuple[Line, ...]:
@@ -170,8 +158,3 @@ class PlanParameters(Parameters):
     def budget(self) -> Budget:
         """Return the budget that is divided."""
         return Budget(self.epsilon, self.mechanism, self.delta)
-
-    @property
-    def statistics(self) -> frozenset[LineStatistic]:
-        """Return the statistics of the lines."""
-        return frozenset(line.statistic for line in self.parsed_lines)

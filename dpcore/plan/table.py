@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
@@ -58,13 +59,11 @@ class PlannedLine:
     Attributes:
         line: What is released.
         curve: Its least squared error.
-        value: What its relative error is relative to, above 0 or 0; NaN of a quantile, whose error is a share of rows.
+        value: What its relative error is relative to; NaN of a quantile, whose error is a share of rows.
         unit: Of its error and its bound's amount.
-        target_error: The wanted error in that unit; NaN where it is a share of a value of 0.
-        has_all_bounds: Whether all bounds of its kind were looked at: whole caps, real bounds on totals, whole pairs
-            of groups and rows. Where not, a proof covers those that were.
+        target_error: The wanted error in that unit.
         assumptions: What its error assumes of users; sentences without their full stop.
-        quantile_problem: The question of a quantile for weights by user, its rows sorted.
+        quantile_problem: The problem of a quantile for weights by user, its rows sorted; None for other lines.
     """
 
     line: Line
@@ -72,7 +71,6 @@ class PlannedLine:
     value: float
     unit: str
     target_error: float
-    has_all_bounds: bool = True
     assumptions: tuple[str, ...] = ()
     quantile_problem: QuantileProblem | None = None
 
@@ -103,46 +101,41 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
 
 def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> PlannedLine:
     """Plan one line."""
-    statistic = line.statistic
-    has_alternative = {
+    statistic, variance = line.statistic, parameters.mechanism.unit_variance
+    has_sums = {
         LineStatistic.SUM: dataset.totals is not None and bool(dataset.totals.column),
         LineStatistic.GROUP_SUMS: dataset.pairs is not None,
     }
-    if statistic.needs_values and dataset.values is None and not has_alternative.get(statistic):
+    if statistic.needs_values and dataset.values is None and not has_sums.get(statistic):
         raise refuse(f"{line.label} needs a column of values, and these data have none")
     if statistic.is_per_group and dataset.pairs is None:
         raise refuse(f"{line.label} needs groups, and these data have none")
-    variance = parameters.mechanism.unit_variance
-    has_all_bounds = True
+    curve: Curve
+    unit, quantile_problem = dataset.value_column, None
     assumptions: tuple[str, ...] = ()
-    quantile_problem: QuantileProblem | None = None
-    if statistic is LineStatistic.USERS:
-        users = float(dataset.histogram.num_users)
-        # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published in its
-        # place.
-        curve: Curve = BoundCurve([0.0, users**2], [variance, 0.0], [1.0, 0.0])
-        value, unit = users, "users"
-    elif statistic is LineStatistic.ROWS:
-        amounts = Amounts.from_histogram(dataset.histogram)
-        curve, value, unit = TotalCurve(amounts, variance, is_integer=True), amounts.total, "rows"
-    elif statistic is LineStatistic.SUM:
-        curve, value = _make_sum_curve(dataset, variance)
-        unit = dataset.value_column
-    elif statistic is LineStatistic.MEAN:
-        curve, value, assumptions = _make_mean_curve(dataset, parameters)
-        unit = dataset.value_column
-    elif statistic is LineStatistic.QUANTILE:
-        (curve, quantile_problem), value, unit = (
-            _make_quantile_curve(dataset, parameters, line),
-            math.nan,
-            "share of rows",
-        )
-    else:
-        curve, value, unit = _make_group_curve(dataset, parameters, statistic)
-    if isinstance(curve, BoundCurve):
-        has_all_bounds = curve.has_all_bounds
-    elif isinstance(curve, RankCurve):
-        has_all_bounds = False
+    match statistic:
+        case LineStatistic.USERS:
+            value, unit = float(dataset.histogram.num_users), "users"
+            # A user counts once however many rows they have: noise at sensitivity 1 and no bias, or 0 is published.
+            curve = BoundCurve([0.0, value**2], [variance, 0.0], [1.0, 0.0])
+        case LineStatistic.ROWS:
+            amounts = Amounts.from_histogram(dataset.histogram)
+            curve, value, unit = TotalCurve(amounts, variance, is_integer=True), amounts.total, "rows"
+        case LineStatistic.SUM:
+            curve, value = _make_sum_curve(dataset, variance)
+        case LineStatistic.MEAN:
+            mean_problem, value = build_mean_problem(dataset, parameters)
+            caps, has_all_caps = list_caps(dataset.histogram.max_size, MAX_CAPS)
+            alpha, beta = split_mean_error(mean_problem, caps, parameters.mechanism)
+            curve = BoundCurve(alpha, beta, caps, has_all_bounds=has_all_caps)
+            assumptions = assumed_of_users(mean_problem)
+        case LineStatistic.QUANTILE:
+            curve, quantile_problem = _make_quantile_curve(dataset, parameters, line)
+            value, unit = math.nan, "share of rows"
+        case _:
+            curve, value = _make_group_curve(dataset, parameters, statistic)
+            units = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}
+            unit = units.get(statistic, dataset.pairs.value_column if dataset.pairs else "")
     target_error = DEFAULT_TARGET_SHARE if line.target_error is None else line.target_error
     if line.is_relative and statistic is not LineStatistic.QUANTILE:
         if value == 0.0:
@@ -152,7 +145,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
             )
         target_error *= abs(value)
     check_magnitude(line.label, target_error)
-    return PlannedLine(line, curve, value, unit, target_error, has_all_bounds, assumptions, quantile_problem)
+    return PlannedLine(line, curve, value, unit, target_error, assumptions, quantile_problem)
 
 
 def check_magnitude(label: str, amount: float) -> None:
@@ -174,34 +167,25 @@ def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:
         raise refuse(totals.refusal.rstrip("."))
     # Totals of both signs, each clamped to [-T, T]; what is cut may cancel, so the bias need not fall as T grows.
     signed_totals = totals.signed
-    sizes = np.unique(np.abs(signed_totals))
-    has_few_sizes = sizes.size <= SIGNED_BOUNDS
-    bounds = (
-        sizes if has_few_sizes else np.unique(np.quantile(sizes, np.linspace(0.0, 1.0, SIGNED_BOUNDS // 2)))
-    )
-    if sizes[-1] > 0.0:
-        bounds = np.union1d(bounds, log_spaced(float(sizes[-1]) * 1e-3, float(sizes[-1]), SIGNED_BOUNDS))
+    bounds = np.unique(np.abs(signed_totals))
+    largest = float(bounds[-1])
+    if bounds.size > SIGNED_BOUNDS:
+        bounds = np.quantile(bounds, np.linspace(0.0, 1.0, SIGNED_BOUNDS // 2))
+    if largest > 0.0:
+        bounds = np.union1d(bounds, log_spaced(largest * 1e-3, largest, SIGNED_BOUNDS))
     bounds = np.union1d(round_bounds(bounds), [0.0])
     positive, negative = (Amounts.from_totals(np.maximum(sign * signed_totals, 0.0)) for sign in (1.0, -1.0))
     bias = positive.excess(bounds) - negative.excess(bounds)
     return BoundCurve(bias**2, variance * bounds**2, bounds, has_all_bounds=False), float(signed_totals.sum())
 
 
-def _make_mean_curve(dataset: Dataset, parameters: PlanParameters) -> tuple[Curve, float, tuple[str, ...]]:
-    """Make the curve of a mean with private counts under integer caps, its value, and its assumptions."""
-    problem, value = build_mean_problem(dataset, parameters)
-    caps, has_all_bounds = list_caps(dataset.histogram.max_size, MAX_CAPS)
-    alpha, beta = split_mean_error(problem, caps, parameters.mechanism)
-    return BoundCurve(alpha, beta, caps, has_all_bounds=has_all_bounds), value, assumed_of_users(problem)
-
-
 def split_mean_error(
-    problem: private_counts.PrivateCountsProblem, caps: FloatArray, noise: NoiseKind
+    problem: private_counts.PrivateCountsProblem, caps: FloatArray, mechanism: NoiseKind
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the squared error without noise and the noise variance at v = 1 of a mean under caps, at epsilon 1."""
     mean_errors = public_counts.capped_error(problem, caps)
     # At epsilon = 1 and Laplace noise the privacy variance is that of v = 1.
-    beta = mean_errors.privacy_variance * (noise.unit_variance / NoiseKind.LAPLACE.unit_variance)
+    beta = mean_errors.privacy_variance * (mechanism.unit_variance / NoiseKind.LAPLACE.unit_variance)
     return mean_errors.sampling_variance + mean_errors.shift**2, beta
 
 
@@ -228,79 +212,63 @@ def build_mean_problem(
 
 def _make_group_curve(
     dataset: Dataset, parameters: PlanParameters, line_statistic: LineStatistic
-) -> tuple[Curve, float, str]:
-    """Make the curve of a line per group, its mean absolute value, and its unit."""
-    assert dataset.pairs is not None
+) -> tuple[Curve, float]:
+    """Make the curve of a line per group, and its mean absolute value."""
+    pairs = dataset.pairs
+    assert pairs is not None
     statistic = {
         LineStatistic.GROUP_USERS: Statistic.USERS,
         LineStatistic.GROUP_ROWS: Statistic.ROWS,
         LineStatistic.GROUP_SUMS: Statistic.SUM,
     }[line_statistic]
-    if (
-        line_statistic is LineStatistic.GROUP_SUMS
-        and dataset.pairs.sums is not None
-        and dataset.pairs.sums.min() < 0.0
-    ):
+    if statistic is Statistic.SUM and pairs.sums is not None and pairs.sums.min() < 0.0:
         statistic = Statistic.SIGNED_SUM
     group_parameters = PerGroupParameters(_LARGE_EPSILON, statistic, parameters.mechanism, parameters.delta)
-    problem = PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), group_parameters)
-    facet = SortedPairs.from_problem(problem)
-    largest = float(np.abs(problem.amounts).max())
+    problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
+    sorted_pairs = SortedPairs.from_problem(problem)
+    absolute_amounts = np.abs(problem.amounts)
+    largest = float(absolute_amounts.max())
+    amounts, has_all_amounts = np.array([]), True
     if largest > 0.0:
         check_magnitude(line_statistic.value, largest)
     if problem.is_integer:
         amounts, has_all_amounts = list_caps(int(largest), MAX_AMOUNTS)
     elif largest > 0.0:
-        positive = np.abs(problem.amounts)[problem.amounts != 0.0]
-        ladder = log_spaced(max(float(positive.min()), largest * 1e-4), largest, MAX_AMOUNTS)
-        amounts, has_all_amounts = round_bounds(ladder), False
-    else:
-        amounts, has_all_amounts = np.array([]), True
-    groups, has_all_groups = list_caps(int(facet.sizes[0]), MAX_GROUPS)
+        smallest = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest * 1e-4)
+        amounts, has_all_amounts = round_bounds(log_spaced(smallest, largest, MAX_AMOUNTS)), False
+    groups, has_all_groups = list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
     group_indices = groups.astype(np.int64) - 1
-    alpha, beta = [np.array([problem.error_of_nothing**2])], [np.zeros(1)]
-    group_bounds, amount_bounds = [np.zeros(1)], [np.zeros(1)]
+    # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.
+    candidates = [np.array([[problem.error_of_nothing**2], [0.0], [0.0], [0.0]])]
     for amount in amounts.tolist():
         noise = group_parameters.pair_noise(groups, amount)
+        errors = errors_by_groups(problem, amount, sorted_pairs)[group_indices]
         # Squares of bias and of noise add up in the error; a difference below 0 is rounding.
-        alpha.append(np.maximum(errors_by_groups(problem, amount, facet)[group_indices] ** 2 - noise**2, 0.0))
-        beta.append((noise / group_parameters.unit_noise) ** 2)
-        group_bounds.append(groups)
-        amount_bounds.append(np.full(groups.shape, amount))
-    curve = BoundCurve(
-        np.concatenate(alpha),
-        np.concatenate(beta),
-        np.concatenate(group_bounds),
-        np.concatenate(amount_bounds),
-        has_all_amounts and has_all_groups,
-    )
-    totals = problem.per_group(problem.amounts)
-    unit = {LineStatistic.GROUP_USERS: "users", LineStatistic.GROUP_ROWS: "rows"}.get(
-        line_statistic, dataset.pairs.value_column
-    )
-    return curve, float(np.mean(np.abs(totals))), unit
+        alpha = np.maximum(errors**2 - noise**2, 0.0)
+        beta = (noise / group_parameters.unit_noise) ** 2
+        candidates.append(np.stack([alpha, beta, groups, np.full(groups.shape, amount)]))
+    alpha, beta, group_bounds, amount_bounds = np.concatenate(candidates, axis=1)
+    curve = BoundCurve(alpha, beta, group_bounds, amount_bounds, has_all_amounts and has_all_groups)
+    return curve, float(np.mean(np.abs(problem.per_group(problem.amounts))))
 
 
 def _make_quantile_curve(
     dataset: Dataset, parameters: PlanParameters, line: Line
 ) -> tuple[RankCurve, QuantileProblem]:
+    """Make the curve of a quantile, and its problem."""
     # The curve is that of weights by user for all programs, which is one pass per bound. A bound on rows at the same h
     # errs as much to 5 % (measured on the sample events from epsilon = 0.3 to 3), and takes a pass per subsample.
-    """Make the curve of a quantile, and its problem."""
-    problem, weight_kind = build_quantile_problem(dataset, parameters, line), choose_rank_weights(parameters)
+    problem = build_quantile_problem(dataset, parameters, line)
     if dataset.histogram.num_rows > RANK_ROWS:
         problem = problem.thinned()
-    largest_size = float(problem.histogram.max_size)
-    bounds = np.unique(log_spaced(float(problem.histogram.min_size), largest_size, _RANK_BOUNDS))
-    if weight_kind is WeightKind.CAP:
+    sizes = problem.histogram
+    bounds = np.unique(log_spaced(float(sizes.min_size), float(sizes.max_size), _RANK_BOUNDS))
+    if choose_rank_weights(parameters) is WeightKind.CAP:
         bounds = np.unique(np.round(bounds))
-    epsilons = EPSILONS_OF_RANKS
-    errors = np.array(
-        [errors_over_epsilon(problem, WeightKind.SMOOTH, float(bound), epsilons) for bound in bounds]
-    )
-    epsilons_as_v = convert_rank_epsilon(epsilons, parameters.mechanism)
-    order = np.argsort(epsilons_as_v)
-    return RankCurve(epsilons_as_v[order], errors[:, order], bounds), problem
+    # Descending in epsilon is ascending in v.
+    epsilons = EPSILONS_OF_RANKS[::-1]
+    errors = [errors_over_epsilon(problem, WeightKind.SMOOTH, float(bound), epsilons) for bound in bounds]
+    return RankCurve(convert_rank_epsilon(epsilons, parameters.mechanism), np.array(errors), bounds), problem
 
 
 def choose_rank_weights(parameters: PlanParameters) -> WeightKind:
@@ -318,7 +286,7 @@ def build_quantile_problem(dataset: Dataset, parameters: PlanParameters, line: L
     return QuantileProblem(dataset.values, line.quantile, 1.0, base, neighbours=NEIGHBOURS)
 
 
-def convert_rank_epsilon(epsilons: FloatArray, noise: NoiseKind) -> FloatArray:
+def convert_rank_epsilon(epsilons: npt.ArrayLike, mechanism: NoiseKind) -> FloatArray:
     """Convert epsilons of the exponential mechanism for a quantile to v.
 
     With Laplace noise epsilons add up: v = 1 / epsilon^2. Beside Gaussian noise rho adds up: the exponential
@@ -326,12 +294,12 @@ def convert_rank_epsilon(epsilons: FloatArray, noise: NoiseKind) -> FloatArray:
 
     Source: Cesar and Rogers 2021 (bounded range), for epsilon^2 / 8.
     """
-    return np.asarray((1.0 if noise is NoiseKind.LAPLACE else 4.0) / np.asarray(epsilons) ** 2)
+    return np.asarray((1.0 if mechanism is NoiseKind.LAPLACE else 4.0) / np.asarray(epsilons) ** 2)
 
 
-def convert_rank_v(v: float, noise: NoiseKind) -> float:
+def convert_rank_v(v: float, mechanism: NoiseKind) -> float:
     """Convert v to epsilon, the inverse of `convert_rank_epsilon`."""
-    return math.sqrt((1.0 if noise is NoiseKind.LAPLACE else 4.0) / v)
+    return math.sqrt((1.0 if mechanism is NoiseKind.LAPLACE else 4.0) / v)
 
 
 def compute_rank_error(
@@ -342,11 +310,10 @@ def compute_rank_error(
     If rows are many and weigh by user it is exact to 1 %: see `dpcore.quantile.rows.ThinRows`.
     """
     epsilon, weight_kind = convert_rank_v(v, parameters.mechanism), choose_rank_weights(parameters)
-    if weight_kind is WeightKind.SMOOTH and planned_line.quantile_problem is not None:
-        return float(
-            errors_over_epsilon(planned_line.quantile_problem, weight_kind, bound, np.array([epsilon]))[0]
-        )
+    if weight_kind is WeightKind.SMOOTH:
+        assert planned_line.quantile_problem is not None
+        errors = errors_over_epsilon(planned_line.quantile_problem, weight_kind, bound, np.array([epsilon]))
+        return float(errors[0])
     problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
-    if weight_kind is WeightKind.CAP:
-        problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
+    problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
     return float(output(problem, weight_kind, bound).expected_rank_error)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import streamlit as st
+
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, Found, Solver
 from dpcore.data_owners.answer import build_answer, solve
@@ -12,7 +14,7 @@ from dpcore.dataset import Dataset
 from pages.data_owners import contents, upload
 from pages.data_owners.question import QUESTION, disclosure_of
 from pages.shared.render.question_page import Page
-from pages.shared.screen import layout
+from pages.shared.screen import inputs, layout
 
 
 def solve_with_label(data: Dataset, parameters: OwnersParameters) -> Solver:
@@ -28,8 +30,17 @@ class OwnersPage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> OwnersParameters | None:
-        """Draw the inputs."""
-        return contents.read_inputs(slots)
+        """Draw the inputs in two columns."""
+        parameters: OwnersParameters | None = inputs.read_inputs(
+            QUESTION,
+            slots,
+            # Entered owners are all alike, so that no cap is sought for them.
+            hidden=lambda name: (
+                name == "own_bound" and st.session_state[QUESTION.key("source")] is not OwnersSource.DATA
+            ),
+            columns=2,
+        )
+        return parameters
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the training, which has records of its own."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 import streamlit as st
 
@@ -15,13 +13,12 @@ from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
 from dpcore.plan import lines
 from dpcore.plan.lines import LineStatistic
-from dpcore.plan.parameters import PlanParameters
+from dpcore.plan.parameters import MEAN_FIELDS, PlanParameters
 from dpcore.report import script
-from pages.plan.question import ENDS, OF_MEAN, QUESTION
+from pages.plan.question import QUESTION, RANGE_FIELDS
 from pages.shared.screen import inputs, layout
 
-RELEASE, QUANTILE, WANTED_ERROR, WEIGHT = "Release", "q", "Wanted error", "Weight"
-FIELDS_OF_MEAN = (*OF_MEAN, "value_variance", "user_share")
+RELEASE, QUANTILE, WANTED_ERROR, WEIGHT = COLUMN_NAMES = ["Release", "q", "Wanted error", "Weight"]
 EDITOR_WIDTH = 480
 """Pixels, for all four columns: what lies in the popover makes it wide, and a table alone does not."""
 
@@ -32,18 +29,20 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
 
     def is_hidden(name: str) -> bool:
         parsed_lines = lines.parse_lines(state[key("lines")], Problems())
-        if name in ENDS:
+        if name in RANGE_FIELDS:
             return not any(line.statistic.needs_range for line in parsed_lines)
-        has_mean = any(line.statistic is LineStatistic.MEAN for line in parsed_lines)
-        of_table = state[key("target")] is Target.TABLE
-        reads_table = of_table and state[key("variance_source")] is VarianceSource.FROM_VALUES
-        return name in FIELDS_OF_MEAN and (
-            not has_mean or (reads_table and name in ("likeness", "user_share"))
+        if name not in MEAN_FIELDS:
+            return False
+        reads_table = (
+            state[key("target")] is Target.TABLE
+            and state[key("variance_source")] is VarianceSource.FROM_VALUES
         )
+        has_mean = any(line.statistic is LineStatistic.MEAN for line in parsed_lines)
+        return not has_mean or (reads_table and name in ("likeness", "user_share"))
 
     def draw_editor() -> None:
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
-            _editor()
+            _draw_editor()
 
     parameters: PlanParameters | None = inputs.read_inputs(
         QUESTION, slots, hidden=is_hidden, widgets={"lines": draw_editor}
@@ -51,24 +50,24 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
     return parameters
 
 
-def _editor() -> None:
+def _draw_editor() -> None:
     """Draw the lines as a table; its content becomes their text, which the link carries."""
     state = st.session_state
-    text, written_text = state[QUESTION.key("lines")], state.get(QUESTION.key("written"))
-    if text != written_text or QUESTION.key("editor_round") not in state:
+    text, round_key, base_key = (QUESTION.key(name) for name in ("lines", "editor_round", "editor_base"))
+    if state[text] != state.get(QUESTION.key("written")) or round_key not in state:
         # They were set elsewhere: by a link, by new data, by another page. The editor starts afresh.
-        state[QUESTION.key("editor_round")] = state.get(QUESTION.key("editor_round"), 0) + 1
-    key = f"{QUESTION.key('editor_')}{state[QUESTION.key('editor_round')]}"
-    if key not in state:
+        state[round_key] = state.get(round_key, 0) + 1
+    editor_key = f"{QUESTION.key('editor_')}{state[round_key]}"
+    if editor_key not in state:
         # The editor forgets its edits where it is not drawn; then it starts from what they led to.
-        state[QUESTION.key("editor_base")] = text
+        state[base_key] = state[text]
     edited = st.data_editor(
-        frame_of(state[QUESTION.key("editor_base")]),
+        build_frame(state[base_key]),
         num_rows="dynamic",
         hide_index=True,
         width=EDITOR_WIDTH,
         placeholder="",
-        key=key,
+        key=editor_key,
         column_config={
             RELEASE: st.column_config.SelectboxColumn(
                 options=[statistic.value for statistic in LineStatistic], required=True
@@ -86,39 +85,35 @@ def _editor() -> None:
         },
         alt="The numbers that are released, with the wanted error and the weight of each",
     )
-    st.caption(
-        f"At most {lines.MAX_LINES} lines. The last, empty row adds one. 5 % is wanted where nothing is said."
-    )
-    state[QUESTION.key("lines")] = state[QUESTION.key("written")] = text_of(edited)
+    st.caption(f"At most {lines.MAX_LINES} lines. The last, empty row adds one.")
+    state[text] = state[QUESTION.key("written")] = write_lines(edited)
 
 
-def frame_of(text: str) -> pd.DataFrame:
+def build_frame(text: str) -> pd.DataFrame:
     """Return the table of lines; a line that cannot be read stays as it was entered."""
     rows = [
-        (statistic, q, wanted_error or None, None if weight == 1.0 else weight)
-        for statistic, q, wanted_error, weight in lines.tabulate_lines(text)
+        (statistic, quantile, wanted_error or None, None if weight == 1.0 else weight)
+        for statistic, quantile, wanted_error, weight in lines.tabulate_lines(text)
     ]
-    frame = pd.DataFrame(rows, columns=[RELEASE, QUANTILE, WANTED_ERROR, WEIGHT])
-    return frame.astype({RELEASE: object, QUANTILE: float, WANTED_ERROR: object, WEIGHT: float})
+    types = dict(zip(COLUMN_NAMES, (object, float, object, float), strict=True))
+    return pd.DataFrame(rows, columns=COLUMN_NAMES).astype(types)
 
 
-def text_of(frame: pd.DataFrame) -> str:
+def write_lines(frame: pd.DataFrame) -> str:
     """Return the lines of a table as text, without rows that name no release; other faults stay for the check."""
     texts = []
-    for row in frame.to_dict("records"):
-        statistic = row[RELEASE]
+    for statistic, quantile, wanted_error, weight in frame[COLUMN_NAMES].itertuples(index=False, name=None):
         if not isinstance(statistic, str) or not statistic:
             continue
-        words = [statistic]
+        text = statistic
         if statistic == LineStatistic.QUANTILE.value:
-            q = 0.5 if pd.isna(row[QUANTILE]) else float(row[QUANTILE])
-            words = ["median" if q == 0.5 else f"quantile {wording.digits(q)}"]
-        if isinstance(row[WANTED_ERROR], str) and row[WANTED_ERROR].strip():
-            wanted_error = re.sub(r"[;\s]+", " ", row[WANTED_ERROR]).strip()
-            words.append(f"within {wanted_error}")
-        if not pd.isna(row[WEIGHT]) and row[WEIGHT] != 1.0:
-            words.append(f"weight {wording.digits(float(row[WEIGHT]))}")
-        texts.append(" ".join(words))
+            is_median = pd.isna(quantile) or quantile == 0.5
+            text = "median" if is_median else f"quantile {wording.digits(float(quantile))}"
+        if isinstance(wanted_error, str) and (words := wanted_error.replace(";", " ").split()):
+            text += f" within {' '.join(words)}"
+        if not pd.isna(weight) and weight != 1.0:
+            text += f" weight {wording.digits(float(weight))}"
+        texts.append(text)
     return "; ".join(texts)
 
 
@@ -127,7 +122,7 @@ def write_settings(data: Dataset, answer: Answer) -> str:
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call
-    by_line = {"lines": [line.text for line in answer.parameters.parsed_lines]}
+    settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
     return script.write_settings(
-        (name, settings | by_line), questions.command_of(name), data, questions.QUESTIONS[name].columns
+        (name, settings), questions.command_of(name), data, questions.QUESTIONS[name].columns
     )

@@ -18,7 +18,7 @@ from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 from pages.shared.base.cache import cached
 
-LINES = {
+STATISTICS = {
     Quantity.MEAN: LineStatistic.MEAN,
     Quantity.SUM: LineStatistic.SUM,
     Quantity.COUNT: LineStatistic.ROWS,
@@ -26,34 +26,31 @@ LINES = {
     Quantity.GROUP_ROWS: LineStatistic.GROUP_ROWS,
     Quantity.GROUP_SUMS: LineStatistic.GROUP_SUMS,
 }
+"""By what the card of another page releases."""
+REFUSALS = {Quantity.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one."}
+"""Releases of other pages that somebody would look for in vain, and what to do."""
 
 
-NOT_HELD = {Quantity.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one."}
-"""Releases of the pages beside it that somebody would look for in vain, and what to do."""
-
-
-def texts_of(card: Answer) -> tuple[str, ...]:
-    """Return the lines that release the same; empty where there are none."""
-    if card.setting is None:
-        return ()
-    if card.setting.statistic is Quantity.QUANTILE:
+def list_lines(card: Answer) -> tuple[str, ...]:
+    """Return the lines that release the same; empty if there are none."""
+    quantity = None if card.setting is None else card.setting.statistic
+    if quantity is Quantity.QUANTILE:
         return tuple(Line(LineStatistic.QUANTILE, q).text for q in parse_numbers(card.parameters.quantiles))
-    statistic = LINES.get(card.setting.statistic)
-    return () if statistic is None else (statistic.value,)
+    return (STATISTICS[quantity].value,) if quantity in STATISTICS else ()
 
 
-def lacking(text: str, new: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the lines in ``new`` that are not in the text."""
-    present_labels = _line_labels(text)
-    return tuple([line for line in new if line not in present_labels])
+def list_missing(text: str, new_lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the new lines that are not in the text."""
+    present_labels = _parse_labels(text)
+    return tuple([line for line in new_lines if line not in present_labels])
 
 
 @cached(max_entries=4)
-def _line_labels(text: str) -> frozenset[str]:
+def _parse_labels(text: str) -> frozenset[str]:
     return frozenset(line.label for line in lines.parse_lines(text, Problems()))
 
 
-def otherwise(card: Answer) -> tuple[str, ...]:
+def describe_differences(card: Answer) -> tuple[str, ...]:
     """Return sentences on how a plan differs from the page."""
     sentences = []
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
@@ -67,34 +64,32 @@ def draw(card: Answer, key: str) -> None:
     """Draw the button, or a link to the plan if it has the lines; nothing if the card releases no line.
 
     Args:
-        card: What the page answers.
+        card: The answer that the card shows.
         key: Of the card.
     """
-    new, lines_key = texts_of(card), QUESTION.key("lines")
-    if not new:
-        if card.setting is not None and card.setting.statistic in NOT_HELD:
-            st.caption(NOT_HELD[card.setting.statistic])
+    new_lines = list_lines(card)
+    if not new_lines:
+        if card.setting is not None and card.setting.statistic in REFUSALS:
+            st.caption(REFUSALS[card.setting.statistic])
         return
-    if not lacking(st.session_state.get(lines_key) or "", new):
+    if not list_missing(st.session_state.get(QUESTION.key("lines")) or "", new_lines):
         st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)
         return
+    advice = (
+        "Several numbers from one budget: Plan gives each its share, with the range and the noise set here."
+    )
     st.button(
         "Add to the plan",
         key=f"{key}_plan",
         icon=QUESTION.icon,
         type="tertiary",
-        help=" ".join(
-            (
-                "Several numbers from one budget: Plan gives each its share, with the range and the noise set here.",
-                *otherwise(card),
-            )
-        ),
+        help=" ".join((advice, *describe_differences(card))),
         on_click=_add,
-        args=(new,),
+        args=(new_lines,),
     )
 
 
-def _add(new: tuple[str, ...]) -> None:
+def _add(new_lines: tuple[str, ...]) -> None:
     key = QUESTION.key("lines")
     text = (st.session_state.get(key) or "").strip("; ")
-    st.session_state[key] = "; ".join([*([text] if text else []), *lacking(text, new)])
+    st.session_state[key] = "; ".join([*([text] if text else []), *list_missing(text, new_lines)])

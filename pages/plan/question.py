@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcore.dataset import Contribution, Dataset
-from dpcore.plan.parameters import FIRST_LINES, PlanParameters, choose_defaults
+from dpcore.plan.parameters import FIRST_LINES, PROPOSED_MEAN_FIELDS, PlanParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, propose_range, propose_settings
 
-OF_MEAN = ("variance_source", "likeness", "target")
-"""Settings of a mean that follow from the data, as `dpcore.plan.parameters.choose_defaults` has them."""
-ENDS = ("lower", "upper")
+RANGE_FIELDS = ("lower", "upper")
 
 
 def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,21 +17,22 @@ def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
 
     Choices of the user stay, except that private values may be read: the user said so of other data.
     """
-    settings = propose_settings(current, choose_defaults(data), OF_MEAN[:2] if data.is_private else ())
-    ranged = data.values is not None and not data.is_private and data.release is None
-    if current["lines"] in (
-        None,
-        current["lines_proposed"] or FIRST_LINES,
-    ):  # None where nobody has seen the page yet.
-        line_names = ["users"]
-        if data.contribution is Contribution.ROWS:
-            line_names.append("rows")
-        if data.values is not None:
-            line_names += ["sum", "mean"] if ranged else ["sum"]
-        if data.pairs is not None and data.contribution is Contribution.ROWS:
-            line_names.append("rows per group")
-        settings |= {"lines": "; ".join(line_names), "lines_proposed": "; ".join(line_names)}
-    return settings | propose_range(data, current, ENDS)
+    reset = ("variance_source", "likeness") if data.is_private else ()
+    settings = propose_settings(current, choose_defaults(data), reset)
+    # None where nobody has seen the page yet.
+    if current["lines"] in (None, current["lines_proposed"] or FIRST_LINES):
+        counts_rows, has_values = data.contribution is Contribution.ROWS, data.values is not None
+        is_proposed = {
+            "users": True,
+            "rows": counts_rows,
+            "sum": has_values,
+            # A mean needs a range, which only public values propose.
+            "mean": has_values and not data.is_private and data.release is None,
+            "rows per group": counts_rows and data.pairs is not None,
+        }
+        text = "; ".join(line for line, is_there in is_proposed.items() if is_there)
+        settings |= {"lines": text, "lines_proposed": text}
+    return settings | propose_range(data, current, RANGE_FIELDS)
 
 
 QUESTION = Question(
@@ -52,13 +51,13 @@ QUESTION = Question(
         "tabs",
         "lines_proposed",
         "proposed",
-        *(f"{name}_proposed" for name in OF_MEAN),
+        *(f"{name}_proposed" for name in PROPOSED_MEAN_FIELDS),
         "editor_round",
         "editor_base",
         "editor_",
         "written",
     ),
     propose=propose,
-    proposed_fields=("lines", *ENDS, *OF_MEAN),
+    proposed_fields=("lines", *RANGE_FIELDS, *PROPOSED_MEAN_FIELDS),
     plans=True,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpcore.common import wording
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import PlanSolution, solve
+from dpcore.plan.answer import solve
 from dpcore.plan.parameters import PlanParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
@@ -13,25 +13,20 @@ from pages.shared.session.tour import Step
 def answer(data: Dataset, parameters: PlanParameters) -> str:
     """Write how many numbers reach their wanted error at the epsilon that is set, and which needs most budget."""
     solution = solve(data, parameters)
-    name = solution.planned[solution.most_expensive].line.label
+    label = solution.lines[solution.most_expensive].label
+    share = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
-        f"**{wording.capital(name)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
-        f"{len(solution.lines)} "
-        f"are as exact as wanted; it alone needs {_compute_share(solution)} of the ε that is enough for all."
+        f"**{wording.capital(label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
+        f"{len(solution.lines)} are as exact as wanted; it alone needs {share} of the ε that is enough for all."
     )
 
 
-def _compute_share(solution: PlanSolution) -> str:
-    """Return the share of the needed budget that the most expensive number needs, in percent."""
-    return wording.percent(
-        float(solution.needed_amounts[solution.most_expensive] / solution.needed_amounts.sum())
-    )
-
-
-_BEGIN = PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0)
+_FIRST_PARAMETERS = PlanParameters(
+    1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0
+)
 STEP = Step(
     origin=session.Origin("shop-events"),
-    parameters=_BEGIN,
+    parameters=_FIRST_PARAMETERS,
     field="epsilon",
     goal=10.0,
     is_enough=lambda epsilon: epsilon >= 3.0,

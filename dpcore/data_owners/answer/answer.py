@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from dpcore.answer import standard
 from dpcore.answer.answer import Answer, Number, Proof, add_choice
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
-from dpcore.code.choice import Choice, Code, Quantity
+from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, build_forms, fields_of_data
-from dpcore.code.several import Several
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance, write_file_name
 from dpcore.common.strict_json import finite_or_none
@@ -33,57 +33,56 @@ LEAKS = standard.warn_of_leak(
     "this decision and its cap were",
     remedy="Joint privacy does not cover it either. Decide without these data.",
 )
-
-
-def write_constants(parameters: OwnersParameters) -> str:
-    """Write the constants of the bounds, in brackets."""
-    constants = (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
-    if len(set(constants)) == 1:
-        return f"(constants {wording.entered(constants[0])})"
-    return f"(constants {', '.join(wording.entered(constant) for constant in constants)})"
-
-
-def count_parameters(solution: OwnersSolution) -> str:
-    """Count the parameters: ``7,850 shared and no personal parameters``."""
-    shared, personal = solution.parameters.shared, solution.parameters.personal
-    if personal == 0:
-        return f"{wording.number(shared)} shared and no personal parameters"
-    return f"{wording.number(shared)} shared and {wording.counted(personal, 'personal parameter')} each"
-
-
-def describe_unit(solution: OwnersSolution) -> str:
-    """Describe the unit of protection, beginning with a comma; empty for a record."""
-    unit = solution.parameters.unit
-    if unit is Unit.RECORD:
-        return ""
-    if unit is Unit.OWNER:
-        return ", every owner protected"
-    records = wording.counted(float(solution.collaboration.records_per_unit), "record")
-    return f", every user's {records} protected as one"
+UNITS = {
+    Unit.RECORD: "one record is replaced",
+    Unit.USER: "all records of one user are replaced",
+    Unit.OWNER: "all records of one data owner are replaced",
+}
+REGIMES = {
+    Regime.ALONE: "By these bounds owners who work alone have the smaller error.",
+    Regime.JOINT_ONLY: "By these bounds joint privacy pays for them, and full privacy does not.",
+    Regime.FULL_TOO: "By these bounds training together pays for them.",
+}
 
 
 def write_needed_owners(solution: OwnersSolution) -> str:
-    """Write how many owners must join before sharing pays."""
-    collaboration = solution.collaboration
-    opening = f"By these bounds {write_constants(solution.parameters)},"
-    setting_text = (
-        f"at ε = {wording.entered(solution.parameters.epsilon)}, δ = {wording.entered(solution.parameters.delta)}, "
-        f"{count_parameters(solution)}{describe_unit(solution)}"
+    """Write how many owners must join before sharing pays, with the constants and the setting."""
+    parameters, collaboration = solution.parameters, solution.collaboration
+    constants = [
+        wording.entered(constant)
+        for constant in (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
+    ]
+    constants_text = constants[0] if len(set(constants)) == 1 else ", ".join(constants)
+    personal_text = "and no personal parameters"
+    if parameters.personal:
+        personal_text = f"and {wording.counted(parameters.personal, 'personal parameter')} each"
+    unit_text = ""
+    if parameters.unit is Unit.OWNER:
+        unit_text = ", every owner protected"
+    elif parameters.unit is Unit.USER:
+        records = wording.counted(float(collaboration.records_per_unit), "record")
+        unit_text = f", every user's {records} protected as one"
+    records_text = wording.counted(float(collaboration.records), "record")
+    records_text += (
+        " kept on average" if solution.cap is not None else " on average" if solution.is_of_data else " each"
     )
-    records = wording.counted(float(collaboration.records), "record")
-    records_text = f"{records} on average" if solution.is_of_data else f"{records} each"
-    if solution.cap is not None:
-        records_text = f"{records} kept on average"
     if solution.owners_joint is None:
-        return f"{opening} sharing never pays for owners of {records_text} {setting_text}."
-    owners = wording.counted(solution.owners_joint, "owner")
-    return f"{opening} {owners} of {records_text} must join before sharing pays {setting_text}."
+        rule = f"sharing never pays for owners of {records_text}"
+    else:
+        owners = wording.counted(solution.owners_joint, "owner")
+        rule = f"{owners} of {records_text} must join before sharing pays"
+    return (
+        f"By these bounds (constants {constants_text}), {rule} at ε = {wording.entered(parameters.epsilon)}, δ = "
+        f"{wording.entered(parameters.delta)}, {wording.number(parameters.shared)} shared "
+        f"{personal_text}{unit_text}."
+    )
 
 
 def write_headline(solution: OwnersSolution) -> str:
     """Write the instruction in one sentence."""
-    owners = wording.counted(float(solution.collaboration.owners), "owner")
-    if float(solution.collaboration.owners) == 1.0:
+    num_owners = float(solution.collaboration.owners)
+    owners = wording.counted(num_owners, "owner")
+    if num_owners == 1.0:
         return "One owner has nobody to join."
     if solution.cap is not None:
         records = wording.counted(solution.cap.cap, "record")
@@ -99,17 +98,20 @@ def write_headline(solution: OwnersSolution) -> str:
     return f"Join: sharing pays for {owners}."
 
 
-def list_proofs(solution: OwnersSolution) -> tuple[Proof, ...]:
-    """Return the certificate of the best cap, where there is one."""
-    if solution.cap is None:
-        return ()
-    return (("Cap per owner", solution.cap.certificate, "The search for the best cap ended."),)
-
-
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     """Build the owners needed or the best cap, the bound, and the ε from which joining pays."""
-    needed_owners = solution.owners_joint
-    bound: tuple[Number, ...] = (
+    owners_needed, owners_needed_full = (
+        ("none suffice" if owners is None else wording.number(owners), owners)
+        for owners in (solution.owners_joint, solution.owners_full)
+    )
+    numbers = [
+        Number(
+            "Owners needed",
+            owners_needed[0],
+            help="The fewest owners like these for whom joint privacy has a smaller bound than working alone.",
+            value=owners_needed[1],
+            unit="owners",
+        ),
         Number(
             "Bound on excess loss",
             wording.number(solution.bound_joint),
@@ -118,31 +120,19 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             "orders only.",
             solution.bound_joint,
         ),
-    )
-    first_number = Number(
-        "Owners needed",
-        "none suffice" if needed_owners is None else wording.number(needed_owners),
-        "",
-        "The fewest owners like these for whom the bound of joint privacy is below that of working alone.",
-        needed_owners,
-        "owners",
-    )
+    ]
     if solution.cap is not None:
-        first_number, bound = (
-            Number(
-                "Best bound on records",
-                wording.counted(solution.cap.cap, "record"),
-                "per owner",
-                "The most records kept of an owner, where a whole owner is protected.",
-                solution.cap.cap,
-                "records per owner",
-            ),
-            (*bound, first_number),
+        best_cap = Number(
+            "Best bound on records",
+            wording.counted(solution.cap.cap, "record"),
+            "per owner",
+            "The most records kept of an owner, where a whole owner is protected.",
+            solution.cap.cap,
+            "records per owner",
         )
-    needed_owners_full = solution.owners_full
+        numbers = [best_cap, *reversed(numbers)]
     return (
-        first_number,
-        *bound,
+        *numbers,
         Number(
             "ε from which joining pays",
             wording.number(solution.epsilon_joint),
@@ -151,10 +141,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             key="epsilon_star",
         ),
         Number(
-            "Owners needed, full privacy",
-            "none suffice" if needed_owners_full is None else wording.number(needed_owners_full),
-            value=needed_owners_full,
-            unit="owners",
+            "Owners needed, full privacy", owners_needed_full[0], value=owners_needed_full[1], unit="owners"
         ),
     )
 
@@ -166,7 +153,7 @@ def write_detail(solution: OwnersSolution) -> str:
         sentences.append(
             "**The bound of joint privacy says nothing here**: no model has a larger excess loss."
         )
-    sentences.extend(f"**{sentence}**" for sentence in solution.unmet_conditions)
+    sentences += [f"**{sentence}**" for sentence in solution.unmet_conditions]
     if solution.disclosure is Disclosure.PRIVATE:
         sentences.append(LEAKS)
     return " ".join(sentences)
@@ -178,82 +165,60 @@ def describe_near_optimal(solution: OwnersSolution) -> str:
         return standard.write_range(*solution.cap.near_optimal, "record", objective="the least bound")
     if solution.owners_joint is None or not math.isfinite(solution.epsilon_joint):
         return ""
+    collaboration = solution.collaboration
+    if solution.parameters.whole_owner:
+        largest_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
+        records_text = "any number of records"
+        if math.isfinite(largest_records):
+            records_text = f"up to {wording.counted(max(math.floor(largest_records), 0), 'record')}"
+    else:
+        fewest_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
+        records_text = wording.counted(max(fewest_records, 1), "record")
     return (
         f"it pays from {wording.counted(solution.owners_joint, 'owner')}, ε = "
-        f"{wording.number(solution.epsilon_joint)}, or {_write_record_limit(solution)}."
+        f"{wording.number(solution.epsilon_joint)}, or {records_text} each."
     )
-
-
-def _write_record_limit(solution: OwnersSolution) -> str:
-    """Write from, or up to, how many records per owner joining pays."""
-    if solution.parameters.whole_owner:
-        largest_records = float(bounds.find_records_limit(solution.collaboration, ProtectedPart.JOINT))
-        if math.isinf(largest_records):
-            return "any number of records each"
-        return f"up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each"
-    smallest_records = math.ceil(float(bounds.find_records_star(solution.collaboration, ProtectedPart.JOINT)))
-    return f"{wording.counted(max(smallest_records, 1), 'record')} each"
 
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
     """Build the facts behind the answer, sentences by name."""
-    collaboration = solution.collaboration
-    sentences = {
+    parameters, collaboration = solution.parameters, solution.collaboration
+    num_owners, cap = float(collaboration.owners), solution.cap
+    joint_bounds = {
+        owners: float(bound_together(collaboration.replace(owners=owners), ProtectedPart.JOINT))
+        for owners in (float(max(num_owners // 2, 1)), 2 * num_owners)
+    }
+    facts = {
         "What full privacy would cost": (
             "the same as joint privacy, as there is no personal part. Give it parameters and a diameter in *More "
             "settings* to see what joint privacy gains."
-            if solution.parameters.personal == 0
+            if parameters.personal == 0
             else f"a bound of {wording.number(solution.bound_full)}, "
             f"{wording.change(solution.bound_full, solution.bound_joint)} compared with joint privacy."
         ),
         "Half or double the owners": (
             ", ".join(
-                f"{wording.number(owners)}: {wording.number(_joint_bound(solution, owners))}"
-                for owners in (
-                    max(math.floor(float(collaboration.owners) / 2), 1),
-                    2 * float(collaboration.owners),
-                )
+                f"{wording.number(owners)}: {wording.number(bound)}" for owners, bound in joint_bounds.items()
             )
             + f" (bound of joint privacy; {wording.number(solution.bound_joint)} now)."
         ),
     }
-    if solution.parameters.whole_owner:
-        sentences["More records"] = (
+    if parameters.whole_owner:
+        facts["More records"] = (
             "if a whole owner is protected, noise grows with the records per owner, which favours working alone."
         )
     if solution.gaining_owners is not None:
         limit, count = solution.gaining_owners
-        sentences["Who gains by joining"] = (
-            f"{wording.counted(count, 'owner')} of {wording.number(float(collaboration.owners))} "
+        facts["Who gains by joining"] = (
+            f"{wording.counted(count, 'owner')} of {wording.number(num_owners)} "
             f"{wording.agreeing(count, 'has', 'have')} fewer than {wording.number(limit)} records, so a larger bound "
             "alone. The joint bound holds for the average owner, not for each."
         )
-    if (
-        solution.own_bound is not None
-        and solution.parameters.own_bound is not None
-        and solution.cap is not None
-    ):
-        name = f"Your bound on records, {wording.counted(solution.parameters.own_bound, 'record')}"
-        sentences[name] = standard.compare_own_bound(
-            "bound", solution.own_bound, solution.cap.bound, wording.number
-        )
-    return sentences
-
-
-def _joint_bound(solution: OwnersSolution, owners: float) -> float:
-    """Compute the joint bound for another number of owners."""
-    return float(bound_together(solution.collaboration.replace(owners=float(owners)), ProtectedPart.JOINT))
-
-
-def list_assumptions(solution: OwnersSolution) -> tuple[str, ...]:
-    """List the assumptions of the answer."""
-    data_assumptions = []
-    if solution.is_of_data:
-        data_assumptions.append(
-            "Every user of the data is one owner. The bounds hold for the mean loss over the records kept, so a cap "
-            "also decides whose loss counts"
-        )
-    return (*ASSUMPTIONS, *data_assumptions)
+    if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
+        name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
+        own, best = solution.bound_at_own_cap, cap.bound
+        facts[name] = standard.compare_own_bound("bound", own, best, wording.number)
+    return facts
 
 
 def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
@@ -264,27 +229,13 @@ def summarise_owners(solution: OwnersSolution) -> tuple[Line, ...]:
     )
 
 
-UNITS = {
-    Unit.RECORD: "one record is replaced",
-    Unit.USER: "all records of one user are replaced",
-    Unit.OWNER: "all records of one data owner are replaced",
-}
-REGIMES = {
-    Regime.ALONE: "By these bounds owners who work alone have the smaller error.",
-    Regime.JOINT_ONLY: "By these bounds joint privacy pays for them, and full privacy does not.",
-}
-PAYS = "By these bounds training together pays for them."
-
-
 def write_methods(solution: OwnersSolution) -> Methods:
     """Write the comparison of the bounds, and the best cap per owner where there is one."""
     parameters, collaboration = solution.parameters, solution.collaboration
-    text = REGIMES.get(solution.regime, PAYS)
-    owners, records = (
-        wording.counted(float(n), name)
-        for n, name in ((collaboration.owners, "owner"), (collaboration.records, "record"))
-    )
-    text = f"There are {owners} with {records} each{' on average' if solution.is_of_data else ''}. {text}"
+    owners = wording.counted(float(collaboration.owners), "owner")
+    records = wording.counted(float(collaboration.records), "record")
+    average_text = " on average" if solution.is_of_data else ""
+    text = f"There are {owners} with {records} each{average_text}. {REGIMES[solution.regime]}"
     if solution.cap is not None:
         text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
     return Methods(
@@ -304,30 +255,19 @@ def write_methods(solution: OwnersSolution) -> Methods:
     )
 
 
-def choose_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice:
-    """Return the crossing as a program, and before it the cap where there is one."""
-    programs: list[tuple[str, Choice | Several | Code]] = []
+def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice:
+    """Build the program of the crossings, and before it that of the cap where there is one."""
+    disclosure = solution.disclosure
+    label = f"Label of the numbers that it holds: {disclosure.label}."
+    file_name = f"{write_file_name('data_owners_crossing', disclosure)}.py"
+    program = replace(write_crossing_program(solution.collaboration, label), file_name=file_name)
+    forms: CodeChoice | None = None
     if solution.cap is not None and dataset is not None:
-        base = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
-        cap = build_forms(
-            solution.parameters.epsilon,
-            base,
-            [
-                (
-                    f"Cap per owner, {wording.counted(solution.cap.cap, 'record')}",
-                    Quantity.MODEL,
-                    {"max_rows": solution.cap.cap},
-                )
-            ],
-        )
-        programs += [] if cap is None else list(cap.forms)
-    label = f"Label of the numbers that it holds: {solution.disclosure.label}."
-    program = write_crossing_program(solution.collaboration, label)
-    file_name_with_label = f"{write_file_name(program.file_name.removesuffix('.py'), solution.disclosure)}.py"
-    programs.append(
-        ("When joining pays", Code(program.text, program.language, file_name_with_label, program.differences))
-    )
-    return CodeChoice(tuple(programs))
+        fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
+        cap = solution.cap.cap
+        name = f"Cap per owner, {wording.counted(cap, 'record')}"
+        forms = build_forms(solution.parameters.epsilon, fields, [(name, Quantity.MODEL, {"max_rows": cap})])
+    return CodeChoice((*(() if forms is None else forms.forms), ("When joining pays", program)))
 
 
 def show_bounds(answer: Answer, data: object) -> Parts:
@@ -339,8 +279,7 @@ def show_bounds(answer: Answer, data: object) -> Parts:
         dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
     yield Note(
-        "*As printed* stands only where the print is corrected. Constants are those entered; a map of orders, no "
-        "forecast."
+        "*As printed* stands only where the print is corrected. The bounds compare orders: no forecast."
     )
     yield Label()
 
@@ -348,8 +287,8 @@ def show_bounds(answer: Answer, data: object) -> Parts:
 def show_unequal(answer: Answer, data: object) -> Parts:
     """Show what cap per owner is best, for the owners of the data."""
     yield (
-        "Owners have unequal numbers of records. Where **a whole owner** is protected, one with many records sets the "
-        "noise for all: keep at most τ records of each."
+        "Where **a whole owner** is protected, one with many records sets the noise for all: keep at most τ records of "
+        "each."
     )
     if not answer.solution.is_of_data:
         yield Note(
@@ -362,8 +301,8 @@ def show_unequal(answer: Answer, data: object) -> Parts:
     yield answer.plots["owners-cap"]()
     if answer.solution.cap is None:
         yield Note(
-            "The question protects less than a whole owner, so that no cap is needed: it takes all records. Choose *A "
-            "whole owner* under *More settings* for the best cap."
+            "Less than a whole owner is protected, so no cap is needed. Choose *A whole owner* under *More settings* "
+            "for the best cap."
         )
     yield Label()
 
@@ -403,15 +342,24 @@ def build_answer(
     owner_dataset = data if solution.is_of_data and isinstance(data, Dataset) else None
     if owner_dataset is not None:
         plot_makers["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    proofs: tuple[Proof, ...] = ()
+    if solution.is_of_data:
+        assumptions += (
+            "Every user of the data is one owner. The bounds hold for the mean loss over the records kept, so a cap "
+            "also decides whose loss counts",
+        )
+    if solution.cap is not None:
+        proofs = (("Cap per owner", solution.cap.certificate, "The search for the best cap ended."),)
     answer = Answer(
         headline=write_headline(solution),
         detail=write_detail(solution),
         numbers=build_numbers(solution),
-        assumptions=list_assumptions(solution),
+        assumptions=assumptions,
         disclosure=solution.disclosure,
         facts=build_facts(solution),
-        proofs=list_proofs(solution),
-        code=choose_programs(solution, owner_dataset),
+        proofs=proofs,
+        code=build_programs(solution, owner_dataset),
         near_optimal=describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,

@@ -13,7 +13,7 @@ from dpcore.contributions import log_spaced
 from dpcore.data_owners import regimes
 from dpcore.data_owners.answer.solution import OwnersSolution
 from dpcore.data_owners.bounds import ProtectedPart, bound_alone, bound_together, bound_without_privacy
-from dpcore.data_owners.regimes import AXIS_RANGES, AXIS_TITLES, Regime
+from dpcore.data_owners.regimes import AXIS_RANGES, Regime
 from dpcore.data_owners.regimes import MapAxis as MapAxis
 from dpcore.dataset import Dataset
 
@@ -24,7 +24,7 @@ FILE_STRIDE = 4
 
 def _make_axis(map_axis: MapAxis) -> Axis:
     """Build the axis of a plot from one of the map."""
-    return Axis(AXIS_TITLES[map_axis], "", AXIS_RANGES[map_axis], number_format=",.3~g")
+    return Axis(map_axis.label, "", AXIS_RANGES[map_axis], number_format=",.3~g")
 
 
 def plot_regime_map(solution: OwnersSolution) -> Plot:
@@ -84,7 +84,7 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     if [x, y] == coordinates:
         return Mark("You", x, y, Style.SMOOTH)
     coordinates_text = "<br>".join(
-        f"{AXIS_TITLES[axis]}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)
+        f"{axis.label}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)
     )
     name, hover_text = "You (outside the map)", f"In fact:<br>{coordinates_text}"
     return Mark(name, x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
@@ -93,7 +93,7 @@ def _mark_person(solution: OwnersSolution) -> Mark:
 def _describe_map(solution: OwnersSolution) -> str:
     """Describe the map in a sentence."""
     coordinates_text = " and ".join(
-        f"{AXIS_TITLES[axis]} = {wording.number(solution.coordinate(axis))}"
+        f"{axis.label} = {wording.number(solution.coordinate(axis))}"
         for axis in (solution.map.x_axis, solution.map.y_axis)
     )
     result = {

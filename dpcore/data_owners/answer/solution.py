@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -41,6 +43,9 @@ from dpcore.data_owners.regimes import (
 )
 from dpcore.dataset import Dataset
 
+JOINT, FULL = ProtectedPart.JOINT, ProtectedPart.FULL
+Bound = Callable[[Collaboration], FloatArray]
+
 
 @dataclass(frozen=True, eq=False)
 class OwnersSolution:
@@ -61,7 +66,7 @@ class OwnersSolution:
         owners_joint: Owners like these from whom on joint privacy pays; None where no number suffices.
         owners_full: The same of full privacy.
         cap: The best cap per owner, where owners of the data are one unit each.
-        own_bound: Bound at the person's own cap; None without one.
+        bound_at_own_cap: Bound at the person's own cap; None without one.
         gaining_owners: (m†, owners with fewer records), of the data's owners; see `bounds.find_gaining_size`.
         disclosure: Of the numbers above.
     """
@@ -79,7 +84,7 @@ class OwnersSolution:
     owners_joint: int | None
     owners_full: int | None
     cap: regimes.CapChoice | None
-    own_bound: float | None
+    bound_at_own_cap: float | None
     gaining_owners: tuple[float, int] | None
     disclosure: Provenance
 
@@ -118,45 +123,48 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    collaboration, cap, own_bound, gaining_owners = parameters.collaborate(), None, None, None
+    collaboration, cap, bound_at_own_cap, gaining_owners = parameters.collaborate(), None, None, None
     disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
             raise refuse("the owners are to be those of data, and there are none")
+        histogram = dataset.histogram
         if parameters.whole_owner:
-            cap = regimes.find_best_cap(dataset.histogram, collaboration)
+            cap = regimes.find_best_cap(histogram, collaboration)
             if parameters.own_bound is not None:
-                largest_cap = min(parameters.own_bound, dataset.histogram.max_size)
-                own_bound = float(
-                    regimes.compute_joint_bounds(dataset.histogram, float(largest_cap), collaboration)
-                )
-        collaboration = parameters.collaborate_on_histogram(
-            dataset.histogram, None if cap is None else float(cap.cap)
-        )
+                own_cap = float(min(parameters.own_bound, histogram.max_size))
+                bound_at_own_cap = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
+        collaboration = parameters.collaborate_on_histogram(histogram, None if cap is None else cap.cap)
         limit = float(find_gaining_size(collaboration))
-        gaining_owners = limit, int(dataset.histogram.users[dataset.histogram.sizes < limit].sum())
+        gaining_owners = limit, int(histogram.users[histogram.sizes < limit].sum())
     return OwnersSolution(
         parameters=parameters,
         collaboration=collaboration,
         regime=find_regime(collaboration),
         map=compute_regime_map(collaboration, parameters.x_axis, parameters.y_axis, parameters.whole_owner),
         bound_alone=float(bound_alone(collaboration)),
-        bound_joint=float(bound_together(collaboration, ProtectedPart.JOINT)),
-        bound_full=float(bound_together(collaboration, ProtectedPart.FULL)),
+        bound_joint=float(bound_together(collaboration, JOINT)),
+        bound_full=float(bound_together(collaboration, FULL)),
         trivial_bound=float(bound_trivially(collaboration)),
-        epsilon_joint=float(find_epsilon_star(collaboration, ProtectedPart.JOINT)),
-        epsilon_full=float(find_epsilon_star(collaboration, ProtectedPart.FULL)),
-        owners_joint=find_owners_needed(collaboration, ProtectedPart.JOINT),
-        owners_full=find_owners_needed(collaboration, ProtectedPart.FULL),
+        epsilon_joint=float(find_epsilon_star(collaboration, JOINT)),
+        epsilon_full=float(find_epsilon_star(collaboration, FULL)),
+        owners_joint=find_owners_needed(collaboration, JOINT),
+        owners_full=find_owners_needed(collaboration, FULL),
         cap=cap,
-        own_bound=own_bound,
+        bound_at_own_cap=bound_at_own_cap,
         gaining_owners=gaining_owners,
         disclosure=disclosure,
     )
 
 
 NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
-SETTING_NAMES = ("Alone", "Together, no privacy", "Joint privacy", "Full privacy")
+SETTINGS: dict[str, Bound] = {
+    "Alone": bound_alone,
+    "Together, no privacy": bound_without_privacy,
+    "Joint privacy": partial(bound_together, protected_part=JOINT),
+    "Full privacy": partial(bound_together, protected_part=FULL),
+}
+"""The settings that are compared, each with its bound."""
 
 
 def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
@@ -172,30 +180,21 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
     histogram, collaboration = dataset.histogram, parameters.collaborate()
 
     @cache_by_epsilon
-    def choice(epsilon: float) -> regimes.CapChoice:
+    def find_cap(epsilon: float) -> regimes.CapChoice:
         return regimes.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
-    def best(epsilon: float) -> tuple[float, float]:
-        choice_at_epsilon = choice(epsilon)
-        return float(choice_at_epsilon.cap), choice_at_epsilon.bound
+    def bound_settings_at_best_caps(epsilons: FloatArray) -> FloatArray:
+        bounds = []
+        for epsilon in epsilons.tolist():
+            cap = find_cap(epsilon).cap
+            owners = replace(parameters, epsilon=epsilon).collaborate_on_histogram(histogram, cap)
+            bounds.append(_bound_settings(owners))
+        return np.stack(bounds, axis=1)
 
-    def costs(epsilons: FloatArray) -> FloatArray:
-        collaborations = [
-            replace(parameters, epsilon=float(epsilon)).collaborate_on_histogram(
-                histogram, float(choice(epsilon).cap)
-            )
-            for epsilon in epsilons.tolist()
-        ]
-        return np.stack(
-            [_bounds_of_settings(collaboration_at_epsilon) for collaboration_at_epsilon in collaborations],
-            axis=1,
-        )
-
-    sentence = "what an owner may expect of each way, with the best bound on an owner's records at each ε"
     return BoundComparison(
         "Best bound (records per owner)",
         "Bound on the excess loss, joint privacy",
-        best,
+        lambda epsilon: (float(find_cap(epsilon).cap), find_cap(epsilon).bound),
         lambda epsilon, caps: regimes.compute_joint_bounds(
             histogram, caps, collaboration.replace(epsilon=epsilon)
         ),
@@ -205,111 +204,90 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         methods=MethodComparison(
             "Bound on the excess loss",
             _list_settings(collaboration),
-            costs,
+            bound_settings_at_best_caps,
             (),
-            f"{sentence}, by the bounds.",
+            "what an owner may expect of each way, with the best bound on an owner's records at each ε, by the bounds.",
         ),
     )
 
 
 def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
-    crossing_epsilons = {
-        "joint privacy": float(find_epsilon_star(collaboration, ProtectedPart.JOINT)),
-        "full privacy": float(find_epsilon_star(collaboration, ProtectedPart.FULL)),
+    crossings = {
+        name: float(find_epsilon_star(collaboration, part))
+        for name, part in (("joint privacy", JOINT), ("full privacy", FULL))
     }
     if collaboration.personal == 0.0:
-        crossing_epsilons = {"joint or full privacy": crossing_epsilons["joint privacy"]}
+        crossings = {"joint or full privacy": crossings["joint privacy"]}
     crossings_text = " and ".join(
         f"with {name} above ε = {wording.number(epsilon)}"
         if math.isfinite(epsilon)
         else f"with {name} at no ε"
-        for name, epsilon in crossing_epsilons.items()
+        for name, epsilon in crossings.items()
     )
     marks = sorted(
         (epsilon, f"From here on {name} beats working alone")
-        for name, epsilon in crossing_epsilons.items()
+        for name, epsilon in crossings.items()
         if math.isfinite(epsilon)
     )
     return MethodComparison(
         "Bound on the excess loss",
         _list_settings(collaboration),
-        lambda epsilons: _bounds_of_settings(collaboration.replace(epsilon=epsilons)),
+        lambda epsilons: _bound_settings(collaboration.replace(epsilon=epsilons)),
         tuple(marks),
         f"by the bounds, training together beats working alone {crossings_text}.",
         disclosure,
     )
 
 
-def _bounds_of_settings(collaboration: Collaboration) -> FloatArray:
+def _bound_settings(collaboration: Collaboration) -> FloatArray:
     """Compute every setting's bound, in the order of `_list_settings`, shape (settings,) or (settings, k)."""
-    bounds = (
-        bound_alone(collaboration),
-        bound_without_privacy(collaboration),
-        bound_together(collaboration, ProtectedPart.JOINT),
-        bound_together(collaboration, ProtectedPart.FULL),
-    )
-    return np.stack([np.broadcast_to(bound, np.shape(collaboration.epsilon)) for bound in bounds])[
-        : len(_list_settings(collaboration))
+    bounds = [
+        np.broadcast_to(compute_bound(collaboration), np.shape(collaboration.epsilon))
+        for compute_bound in SETTINGS.values()
     ]
+    return np.stack(bounds[: len(_list_settings(collaboration))])
 
 
 def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
     """Return the label of each setting; without personal parameters full privacy is joint privacy."""
-    return (*SETTING_NAMES[:2], "Joint or full privacy") if collaboration.personal == 0.0 else SETTING_NAMES
+    names = tuple(SETTINGS)
+    return (*names[:2], "Joint or full privacy") if collaboration.personal == 0.0 else names
 
 
 def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     """Tabulate each setting's bound for a record and for the protected unit, and the printed bound."""
-    record_collaboration, collaboration = (
-        solution.collaboration.replace(records_per_unit=1.0),
-        solution.collaboration,
-    )
-    rows: list[tuple[str, float | None, float | None, float | None, str]] = [
-        (
-            "Alone",
-            float(bound_alone(record_collaboration)),
-            float(bound_alone(collaboration)),
-            float(printed_bound_alone(collaboration)),
-            "§3.2 prints D_X + D_U for the root of A.1",
-        ),
-        (
-            "Together, no privacy",
-            float(bound_without_privacy(record_collaboration)),
-            float(bound_without_privacy(collaboration)),
-            None,
-            "A.2",
-        ),
-        (
-            "Together, joint privacy",
-            float(bound_together(record_collaboration, ProtectedPart.JOINT)),
-            solution.bound_joint,
-            None,
-            "theorem 3.1, as printed; privacy proof incomplete",
-        ),
+    alone, no_privacy, joint, full = SETTINGS.values()
+    owners, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
+    rows: list[tuple[str, Bound, Bound | None, str]] = [
+        ("Alone", alone, printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
+        ("Together, no privacy", no_privacy, None, "A.2"),
+        ("Together, joint privacy", joint, None, "theorem 3.1, as printed; privacy proof incomplete"),
         (
             "Together, full privacy",
-            float(bound_together(record_collaboration, ProtectedPart.FULL)),
-            solution.bound_full,
-            None
-            if solution.parameters.unit is Unit.RECORD
-            else float(printed_bound_full_user(collaboration)),
+            full,
+            None if is_record else printed_bound_full_user,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
-        (
-            "Joint privacy, smooth loss",
-            None,
-            None if solution.parameters.unit is Unit.RECORD else float(bound_smooth_joint(collaboration)),
-            None,
-            "theorem B.1, logs left out",
-        ),
+        ("Joint privacy, smooth loss", bound_smooth_joint, None, "theorem B.1, logs left out"),
         (
             "Saved by joint privacy",
-            float(compute_saving(record_collaboration)),
-            float(compute_saving(collaboration)),
-            float(printed_saving(collaboration)),
+            compute_saving,
+            printed_saving,
             "§3.2 prints √(nk) for √(nk + ℓ) − √ℓ, and leaves √log(1/δ) out",
         ),
     ]
-    names = ("Setting", "One record", "The unit protected", "As printed", "Source, and what is corrected")
-    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    records = owners.replace(records_per_unit=1.0)
+    columns: dict[str, list[object]] = {
+        "Setting": [name for name, *_ in rows],
+        "One record": [float(compute_bound(records)) for _, compute_bound, *_ in rows],
+        "The unit protected": [float(compute_bound(owners)) for _, compute_bound, *_ in rows],
+        "As printed": [None if printed is None else float(printed(owners)) for *_, printed, _ in rows],
+        "Source, and what is corrected": [source for *_, source in rows],
+    }
+    # Theorem B.1 is about units of several records.
+    smooth = columns["Setting"].index("Joint privacy, smooth loss")
+    columns["One record"][smooth] = None
+    if is_record:
+        columns["The unit protected"][smooth] = None
+    return columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,60 +27,98 @@ FORM_STYLES = {
 }
 """Name, style and symbol of each form."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-LineOfFigure = tuple[str, str, Form, int]
-"""Its name, its column, its form, and the place of its ε."""
 MAX_NAMED_PAIRS = 3
 """Pairs of ε and n that a sentence names."""
+COMPARED_FORMS = {
+    Form.FULL: ("full privacy", "In the paper's table 1 (MNIST) it is above for every n."),
+    Form.SEPARATE: ("working alone", "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on."),
+}
+"""What joint privacy is compared with, and what the paper says of that."""
 PAPER_SENTENCES = (
     " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network in federated "
     "rounds, so only directions are compared; its table 2 has no counterpart here."
 )
 FORM_SENTENCES = (
-    "Full privacy is W alone, with V = 0. Joint privacy is the same W with V added, so the two differ by "
-    "personalisation. Alone is V without W, which is personal, too: the fair comparison for joint privacy."
+    "Full privacy is W alone, with V = 0. Joint privacy is the same W with V added. Alone is V without W, which is "
+    "personal, too: the fair comparison for joint privacy."
 )
 """The meaning of the lines of the figure."""
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
-def list_lines(result: StudyResult) -> list[LineOfFigure]:
+@dataclass(frozen=True)
+class FormLine:
+    """A line of the figure: a form of training at one ε.
+
+    Attributes:
+        name: In the legend.
+        column: In the file; of the mean accuracy.
+        form: The form.
+        epsilon_index: The index of ε in the study; 0 for a form without privacy.
+    """
+
+    name: str
+    column: str
+    form: Form
+    epsilon_index: int
+
+
+def list_lines(result: StudyResult) -> list[FormLine]:
     """List every form, and each private form at every ε."""
     lines = []
     for form, (name, *_) in FORM_STYLES.items():
         if not form.is_private:
-            lines.append((name, form.value, form, 0))
+            lines.append(FormLine(name, form.value, form, 0))
             continue
-        for epsilon_index, epsilon in enumerate(result.study.epsilons):
-            label = f"{name}, ε = {wording.entered(epsilon)}"
-            lines.append((label, f"{form.value}_epsilon_{wording.digits(epsilon)}", form, epsilon_index))
+        for index, epsilon in enumerate(result.study.epsilons):
+            column = f"{form.value}_epsilon_{wording.digits(epsilon)}"
+            lines.append(FormLine(f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
     return lines
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
     """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.owners, dtype=np.float64)}
-    for _, column, form, epsilon_index in list_lines(result):
-        low, high = result.find_extremes(form)
+    for line in list_lines(result):
+        runs = result.accuracy[line.form][line.epsilon_index]
         columns |= {
-            column: result.average(form)[epsilon_index],
-            f"{column}_smallest": low[epsilon_index],
-            f"{column}_largest": high[epsilon_index],
+            line.column: result.average(line.form)[line.epsilon_index],
+            f"{line.column}_smallest": np.fmin.reduce(runs, axis=1),  # NaN only where nothing ran.
+            f"{line.column}_largest": np.fmax.reduce(runs, axis=1),
         }
     return columns
 
 
 def plot_accuracy(
-    result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, paper: bool = True
+    result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, has_paper: bool = True
 ) -> Plot:
     """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
-    columns = build_columns(result)
-    lines = [line for line in list_lines(result) if np.isfinite(columns[line[1]]).any()]
-    is_single = len(result.study.owners) == 1
-    x_axis, y_axis, items = (_plot_bars if is_single else _plot_curves)(result, lines, columns)
+    columns, owners = build_columns(result), result.study.owners
+    lines = [line for line in list_lines(result) if np.isfinite(columns[line.column]).any()]
+    items: list[Item] = []
+    for line in lines:
+        _, style, symbol = FORM_STYLES[line.form]
+        options: dict[str, Any] = {}
+        if len(result.study.seeds) > 1:
+            options = {"low": columns[f"{line.column}_smallest"], "high": columns[f"{line.column}_largest"]}
+        if len(owners) == 1:
+            options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
+            items.insert(0, Bars(line.name, columns[line.column], [line.name], style, **options))
+        else:
+            dash = DASHES[line.epsilon_index] if line.form.is_private else "longdash"
+            options |= {"dash": dash, "width": 2.0, "symbol": symbol}
+            items.append(Curve(line.name, columns["owners"], columns[line.column], style, **options))
+    smallest_accuracy = min((float(np.nanmin(columns[line.column])) for line in lines), default=0.0)
+    lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
+    limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
+    x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
+    y_axis = share_axis("test accuracy", (lowest_tick, 1.0), number_format=".1%")
+    if len(owners) == 1:
+        x_axis, y_axis = replace(y_axis, limits=(0.0, 1.0)), names_axis("form", " ")
     return Plot(
         "owners-accuracy",
         "Accuracy against the number of owners",
-        " ".join(write_directions(result, paper)).replace("**", "") or "Nothing has run yet.",
+        " ".join(write_directions(result, has_paper)).replace("**", "") or "Nothing has run yet.",
         x_axis,
         y_axis,
         items,
@@ -90,82 +128,34 @@ def plot_accuracy(
     )
 
 
-def _plot_bars(
-    result: StudyResult, lines: list[LineOfFigure], columns: dict[str, FloatArray]
-) -> tuple[Axis, Axis, list[Item]]:
-    """Plot a bar per form."""
-    items: list[Item] = []
-    for name, column, form, _ in reversed(lines):
-        options = {
-            "is_unnamed": True,
-            "gap": 0.2,
-            "is_overlaid": True,
-            **_get_whiskers(result, column, columns),
-        }
-        items.append(Bars(name, columns[column], [name], FORM_STYLES[form][1], **options))
-    return share_axis("test accuracy", (0.0, 1.0), number_format=".1%"), names_axis("form", " "), items
-
-
-def _plot_curves(
-    result: StudyResult, lines: list[LineOfFigure], columns: dict[str, FloatArray]
-) -> tuple[Axis, Axis, list[Item]]:
-    """Plot a curve per form and ε."""
-    items: list[Item] = []
-    for name, column, form, epsilon_index in lines:
-        _, style, symbol = FORM_STYLES[form]
-        dash = DASHES[epsilon_index] if form.is_private else "longdash"
-        options = {"dash": dash, "width": 2.0, "symbol": symbol, **_get_whiskers(result, column, columns)}
-        items.append(Curve(name, columns["owners"], columns[column], style, **options))
-    owners = result.study.owners
-    limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
-    smallest_accuracy = min((float(np.nanmin(columns[column])) for _, column, *_ in lines), default=0.0)
-    axis_start = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
-    y_axis = share_axis("test accuracy", (axis_start, 1.0), number_format=".1%")
-    return Axis("owners, n", "", limits, number_format=",", named_ticks=ticks), y_axis, items
-
-
-def _get_whiskers(result: StudyResult, column: str, columns: dict[str, FloatArray]) -> dict[str, Any]:
-    """Return the ends of whiskers, the smallest and the largest of several runs; none for one run."""
-    ends = {"low": columns[f"{column}_smallest"], "high": columns[f"{column}_largest"]}
-    return ends if len(result.study.seeds) > 1 else {}
-
-
-def write_directions(result: StudyResult, paper: bool = True) -> list[str]:
+def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
     """Write which form is more accurate, and what the paper's tables say, as sentences.
 
     Args:
         result: Accuracies.
-        paper: Whether the paper's figures stand beside; not for records of one's own.
+        has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    joint, full = result.average(Form.JOINT), result.average(Form.FULL)
     sentences = []
-    for other_form, name, paper_sentence in (
-        (Form.FULL, "full privacy", "In the paper's table 1 (MNIST) it is above for every n."),
-        (
-            Form.SEPARATE,
-            "working alone",
-            "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on.",
-        ),
-    ):
+    for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
         sign = result.compare(Form.JOINT, other_form)
-        num_pairs = int(np.sum(np.isfinite(sign)))
+        num_pairs = int(np.isfinite(sign).sum())
         if not num_pairs:
             continue
-        num_above, num_below = (int(np.sum(sign == direction)) for direction in (1.0, -1.0))
+        num_above, num_below = (int((sign == direction).sum()) for direction in (1.0, -1.0))
         num_equal = num_pairs - num_above - num_below
         equal_text = f", within the standard error in {num_equal}" if num_equal else ""
         sentences.append(
             f"**Joint privacy against {name}:** above in {num_above} of {num_pairs} pairs of ε and "
-            f"n{_list_wins(result, sign)}, "
-            f"below in {num_below}{equal_text}. {paper_sentence if paper else ''}".strip()
+            f"n{_list_wins(result, sign)}, below in {num_below}{equal_text}. "
+            f"{paper_sentence if has_paper else ''}".strip()
         )
-    if len(result.study.owners) > 1 and np.isfinite(joint - full).all():
-        gain = (joint - full).mean(axis=0)
-        grows = gain[-1] > gain[0]
+    gains = result.average(Form.JOINT) - result.average(Form.FULL)
+    owners = result.study.owners
+    if len(owners) > 1 and np.isfinite(gains).all():
+        first, *_, last = gains.mean(axis=0)
         sentences.append(
-            f"**The gain of joint over full privacy** {'grows' if grows else 'shrinks'} from {gain[0]:.3f} at n = "
-            f"{result.study.owners[0]} to {gain[-1]:.3f} at n = {result.study.owners[-1]}, averaged over ε; in the "
-            "paper (section 4.1.2) it grows."
+            f"**The gain of joint over full privacy** {'grows' if last > first else 'shrinks'} from {first:.3f} at n = "
+            f"{owners[0]} to {last:.3f} at n = {owners[-1]}, averaged over ε; in the paper (section 4.1.2) it grows."
         )
     return sentences
 
@@ -184,11 +174,11 @@ def _list_wins(result: StudyResult, sign: FloatArray) -> str:
 def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     """Tabulate accuracy, a row per line of the figure, a column per number of owners."""
     columns = build_columns(result)
-    rows = {name: columns[column] for name, column, _, _ in list_lines(result)}
+    rows = {line.name: columns[line.column] for line in list_lines(result)}
     return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
 
 
-def write_settings(result: StudyResult, paper: bool) -> str:
+def write_settings(result: StudyResult, has_paper: bool) -> str:
     """Write how the models were trained and tested."""
     study, options = result.study, result.study.options
     return (
@@ -198,7 +188,7 @@ def write_settings(result: StudyResult, paper: bool) -> str:
         f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian mechanism for a "
         f"unit whose records are zeroed. {write_replaced_epsilons(study)} Steps, clip and rate are public and were "
         "chosen on other seeds; every owner picks the penalty of its personal part on its own "
-        f"records.{PAPER_SENTENCES if paper else ''}"
+        f"records.{PAPER_SENTENCES if has_paper else ''}"
     )
 
 
@@ -214,12 +204,6 @@ def write_replaced_epsilons(study: Study) -> str:
     )
 
 
-def name_unit(study: Study) -> str:
-    """Name the unit of protection: ``one user (5 records)``."""
-    num_records = f" ({wording.counted(study.records_per_user, 'record')})" if study.unit is Unit.USER else ""
-    return UNIT_NAMES[study.unit] + num_records
-
-
 @dataclass(frozen=True, eq=False)
 class TrainingCard:
     """The card and the plot of a training that has ended.
@@ -227,12 +211,12 @@ class TrainingCard:
     Attributes:
         result: Its accuracies, with the settings that they are for.
         disclosure: Of the records behind them.
-        paper: Whether the paper's figures stand beside; not for records of one's own.
+        has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
 
     result: StudyResult
     disclosure: Provenance
-    paper: bool
+    has_paper: bool
 
     @property
     def is_private(self) -> bool:
@@ -242,28 +226,28 @@ class TrainingCard:
     @property
     def plot(self) -> Plot:
         """Plot test accuracy over the number of owners."""
-        return plot_accuracy(self.result, self.disclosure, self.paper)
+        return plot_accuracy(self.result, self.disclosure, self.has_paper)
 
     @property
     def card(self) -> Answer:
         """Build a card that says what was trained, and which form is more accurate."""
-        study = self.result.study
+        study, share_done = self.result.study, self.result.share_done
         epsilons = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
         owners = ", ".join(wording.number(n) for n in study.owners)
         stop_text = (
-            ""
-            if self.result.share_done == 1.0
-            else f" It was stopped after {wording.percent(self.result.share_done)} of the fits."
+            "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)} of the fits."
         )
-        unit = name_unit(study)
+        unit_text = wording.capital(UNIT_NAMES[study.unit])
+        if study.unit is Unit.USER:
+            unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
         facts: dict[str, str] = {}
-        for sentence in write_directions(self.result, self.paper):
+        for sentence in write_directions(self.result, self.has_paper):
             heading, _, text = sentence.removeprefix("**").partition("**")
             facts[heading.rstrip(":")] = text.strip()
         return Answer(
             headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
-            detail=f"{unit[:1].upper()}{unit[1:]} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
-            f"{write_settings(self.result, self.paper)} The script computes the bounds; it does not train.",
+            detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
+            f"{write_settings(self.result, self.has_paper)} The script computes the bounds; it does not train.",
             numbers=(),
             facts=facts,
             assumptions=(

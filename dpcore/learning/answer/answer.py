@@ -74,7 +74,7 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
     )
     others = yield Cached(solve_rivals, (answer.solution.problem,))
     yield Table(
-        list_rival_rows(answer.solution, others, answer.parameters.own_cap),
+        list_rival_rows(answer.solution, others, answer.parameters.own_bound),
         "All bounds",
         plain=True,
     )
@@ -83,7 +83,7 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
 
 def show_capped_users(answer: Answer, data: Dataset) -> Parts:
     """Show who loses rows."""
-    solution, own_cap = answer.solution, answer.parameters.own_cap
+    solution, own_cap = answer.solution, answer.parameters.own_bound
     cap = solution.choice.max_contributions
     if own_cap is not None:
         is_own = yield Choice("whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"})

@@ -103,8 +103,8 @@ def detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters)
         sentences.append("Smooth weights would gain nothing.")
     else:
         sentences.append(
-            "If your library can weight rows, smooth weights with a bound of "
-            f"{wording.number(solution.smooth.threshold)} err by {wording.number(smooth_error)}: {change}."
+            f"Smooth weights with a bound of {wording.number(solution.smooth.threshold)} "
+            f"err by {wording.number(smooth_error)}: {change}."
         )
     if isinstance(problem, private_counts.PrivateCountsProblem):
         sentences.append("Counts are **private too**.")

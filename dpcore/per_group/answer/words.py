@@ -254,13 +254,10 @@ def _describe_scaling(solution: PerGroupSolution) -> str:
 
 
 def describe_near_optimal(solution: PerGroupSolution) -> str:
-    """Describe the numbers of groups with a near-optimal error; empty if these were not computed."""
+    """Describe the numbers of groups with a near-optimal error under the best bound within a group, if computed."""
     if solution.near_optimal is None or solution.pair is None:
         return ""
-    objective = "the least error"
-    if solution.parameters.statistic is not Statistic.USERS:
-        objective += f", at {format_amount(solution.parameters, solution.pair.max_amount)} in each"
-    return standard.write_range(*solution.near_optimal, "group", objective=objective)
+    return standard.write_range(*solution.near_optimal, "group")
 
 
 def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dpcore.answer.answer import Answer, add_choice
 from dpcore.answer.section import Cached, Figures, Found, Label, Parts, Refusal, Sections, Solver, Table
 from dpcore.code.forms import CodeChoice
@@ -21,11 +19,11 @@ from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.common.strict_json import certificate_fields, finite_or_none
 from dpcore.dataset import Dataset
+from dpcore.plan.allocation import make_program, sum_weighted_squares
 from dpcore.plan.answer import plots, words
 from dpcore.plan.answer.solution import PlanSolution, compute_exact_epsilon, solve
-from dpcore.plan.answer.words import format_error, write_methods
+from dpcore.plan.answer.words import format_error
 from dpcore.plan.curves import RankCurve
-from dpcore.plan.drawn import make_program, sum_weighted_squares
 from dpcore.plan.lines import LineStatistic, Program
 from dpcore.plan.one_truncation import find_bound_over_groups, find_common_bound
 from dpcore.plan.parameters import Objective, PlanParameters
@@ -37,26 +35,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NoiseComparison:
-    """The errors of the plan with either noise.
+    """The plan with either noise.
 
     Attributes:
-        laplace: Errors of all lines with Laplace noise, in their units; empty where no epsilon is enough.
+        laplace: With Laplace noise; None where no epsilon is enough.
         gaussian: Likewise with Gaussian noise.
-        totals: What the objective makes of either, Laplace first: the size of all errors over wanted errors, the
-            largest, or the least epsilon; infinite where no epsilon is enough.
         delta: Of the Gaussian noise.
-        exact_gaussian_epsilon: Epsilon that the Gaussian noise really spends; None where no exact account of it is
-            known.
-        uses_plan_shares: Whether the shares are those of the plan, as the program divides epsilon and delta among
-            Gaussian releases, which no plan here is made for.
+        has_same_shares: Whether Gaussian noise has the shares of the plan, as the program divides epsilon and delta
+            among Gaussian releases, which no plan here is made for.
     """
 
-    laplace: tuple[float, ...]
-    gaussian: tuple[float, ...]
-    totals: tuple[float, float]
+    laplace: PlanSolution | None
+    gaussian: PlanSolution | None
     delta: float
-    exact_gaussian_epsilon: float | None
-    uses_plan_shares: bool = False
+    has_same_shares: bool = False
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """Return what the objective makes of either noise, Laplace first; infinite where no epsilon is enough.
+
+        With the same shares there is no least epsilon; the largest error over wanted error stands in its place.
+        """
+        laplace, gaussian = (
+            math.inf
+            if solution is None
+            else solution.summarise_errors(solution.lines)
+            if self.has_same_shares
+            else solution.objective_value
+            for solution in (self.laplace, self.gaussian)
+        )
+        return laplace, gaussian
 
 
 class LaterFacts(Mapping[str, str]):
@@ -76,218 +84,126 @@ class LaterFacts(Mapping[str, str]):
         return len(self._facts) + 1
 
 
-def compare_noises(dataset: Dataset, parameters: PlanParameters, solution: PlanSolution) -> NoiseComparison:
-    """Compare the plan with the best one under the other noise: same lines, epsilon, objective and program.
-
-    Args:
-        dataset: The data.
-        parameters: The question.
-        solution: The solution for both.
-    """
+def compare_noises(dataset: Dataset, solution: PlanSolution) -> NoiseComparison:
+    """Compare the plan with the best one under the other noise: same lines, epsilon, objective and program."""
+    parameters = solution.parameters
     if parameters.program is Program.PIPELINEDP:
-        return _compare_in_pipelinedp(dataset, parameters, solution)
+        gaussian = _draw_gaussian_in_pipelinedp(dataset, solution)
+        return NoiseComparison(solution, gaussian, DEFAULT_DELTA, has_same_shares=True)
     is_gaussian = parameters.mechanism is NoiseKind.GAUSSIAN
-    delta = parameters.delta if parameters.delta is not None else DEFAULT_DELTA
+    delta = DEFAULT_DELTA if parameters.delta is None else parameters.delta
     other_parameters = replace(
         parameters,
         mechanism=NoiseKind.LAPLACE if is_gaussian else NoiseKind.GAUSSIAN,
         delta=None if is_gaussian else delta,
     )
-    try:
-        # A quantile's errors take most of the time, and the exponential mechanism draws it with either noise.
-        other_solution = solve(
+    # A line that no epsilon is enough for shows with either noise.
+    other = None
+    with contextlib.suppress(InvalidInput):
+        other = solve(
             dataset, other_parameters, _plan_other_lines(dataset, other_parameters, solution.planned)
         )
-    except InvalidInput:
-        # Beyond every epsilon: that no epsilon is enough for a line shows with either noise.
-        other_solution = None
-    own_errors, other_errors = (
-        _list_errors(solution),
-        () if other_solution is None else _list_errors(other_solution),
-    )
-    objective_values = (
-        _objective_value(parameters, solution),
-        math.inf if other_solution is None else _objective_value(parameters, other_solution),
-    )
-    gaussian_solution = solution if is_gaussian else other_solution
-    return NoiseComparison(
-        other_errors if is_gaussian else own_errors,
-        own_errors if is_gaussian else other_errors,
-        (objective_values[1], objective_values[0]) if is_gaussian else objective_values,
-        delta,
-        None if gaussian_solution is None else compute_exact_epsilon(gaussian_solution),
-    )
-
-
-def _list_errors(solution: PlanSolution) -> tuple[float, ...]:
-    """List the errors of the lines."""
-    return tuple(line.error for line in solution.lines)
-
-
-def _objective_value(parameters: PlanParameters, solution: PlanSolution) -> float:
-    """Return the value of the objective."""
-    if parameters.objective is Objective.REACH:
-        return solution.budget.epsilon
-    return solution.summarise_errors(solution.lines, parameters.objective is Objective.LARGEST)
+    return NoiseComparison(other, solution, delta) if is_gaussian else NoiseComparison(solution, other, delta)
 
 
 def _plan_other_lines(
     dataset: Dataset, other_parameters: PlanParameters, lines: Sequence[PlannedLine]
 ) -> tuple[PlannedLine, ...]:
-    """Plan the lines for the other noise."""
-    quantile_lines = [line for line in lines if line.line.statistic is LineStatistic.QUANTILE]
-    other_text = "; ".join(line.line.text for line in lines if line not in quantile_lines)
-    planned_lines = iter(
-        plan_lines(dataset, replace(other_parameters, lines=other_text)) if other_text else ()
+    """Plan the lines for the other noise.
+
+    The exponential mechanism draws a quantile beside either noise: its errors, which take most of the time, are the
+    same, and its epsilon takes another amount of the budget.
+    """
+    other_text = "; ".join(line.line.text for line in lines if not isinstance(line.curve, RankCurve))
+    other_lines = iter(plan_lines(dataset, replace(other_parameters, lines=other_text)) if other_text else ())
+    gaussian_factor = float(
+        convert_rank_epsilon(1.0, NoiseKind.GAUSSIAN) / convert_rank_epsilon(1.0, NoiseKind.LAPLACE)
     )
+    is_gaussian = other_parameters.mechanism is NoiseKind.GAUSSIAN
+    v_factor = gaussian_factor if is_gaussian else 1.0 / gaussian_factor
     return tuple(
-        _rescale_quantile_line(line, other_parameters.mechanism)
-        if line in quantile_lines
-        else next(planned_lines)
+        replace(line, curve=line.curve.stretch(v_factor))
+        if isinstance(line.curve, RankCurve)
+        else next(other_lines)
         for line in lines
     )
 
 
-def _rescale_quantile_line(line: PlannedLine, noise: NoiseKind) -> PlannedLine:
-    """Rescale a quantile's line: its errors are the same, and its epsilon takes another amount of the budget."""
-    assert isinstance(line.curve, RankCurve)
-    previous_noise = NoiseKind.LAPLACE if noise is NoiseKind.GAUSSIAN else NoiseKind.GAUSSIAN
-    unit_epsilon = np.ones(1)
-    return replace(
-        line,
-        curve=line.curve.stretch(
-            float(
-                (
-                    convert_rank_epsilon(unit_epsilon, noise)
-                    / convert_rank_epsilon(unit_epsilon, previous_noise)
-                )[0]
-            )
-        ),
+def _draw_gaussian_in_pipelinedp(dataset: Dataset, solution: PlanSolution) -> PlanSolution:
+    """Return the plan with PipelineDP's Gaussian noise: a share of epsilon and delta, halved for a mean."""
+    gaussian_parameters = replace(
+        solution.parameters, mechanism=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA, program=Program.PYTHON
     )
-
-
-def _compare_in_pipelinedp(
-    dataset: Dataset, parameters: PlanParameters, solution: PlanSolution
-) -> NoiseComparison:
-    """Compare in PipelineDP, where a Gaussian release gets a share of epsilon and delta, and a mean half of both."""
-    with_gaussian = replace(
-        parameters, mechanism=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA, program=Program.PYTHON
-    )
-    squares, weights = [], []
-    for line, gaussian_line in zip(solution.lines, plan_lines(dataset, with_gaussian), strict=True):
-        num_halves = 2.0 if gaussian_line.line.statistic is LineStatistic.MEAN else 1.0
-        share = line.share / num_halves
-        noise_square = math.inf
+    lines = []
+    for line, planned in zip(solution.lines, plan_lines(dataset, gaussian_parameters), strict=True):
+        num_halves = 2.0 if line.statistic is LineStatistic.MEAN else 1.0
+        share, v = line.share / num_halves, math.inf
         if share > 0.0:
-            sigma = noise_error.compute_unit_scale(
-                NoiseKind.GAUSSIAN, solution.budget.epsilon * share, DEFAULT_DELTA * share
-            )
+            epsilon = solution.budget.epsilon * share
+            sigma = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, DEFAULT_DELTA * share)
             # Halves of rho instead would draw sqrt(2) sigma, which the curve holds already.
-            noise_square = sigma**2 / num_halves
-        squares.append(float(gaussian_line.curve.best(np.array([noise_square])).squares[0]))
-        weights.append(gaussian_line.weight)
-    errors = tuple(math.sqrt(square) for square in squares)
-    if parameters.objective is Objective.SUM:
-        weight_sum = math.fsum(line.line.weight for line in solution.planned)
-        gaussian_value = math.sqrt(
-            math.fsum(weight * square for weight, square in zip(weights, squares, strict=True)) / weight_sum
-        )
-        laplace_value = solution.summarise_errors(solution.lines, False)
-    else:
-        gaussian_value = max(
-            error / line.target_error for error, line in zip(errors, solution.planned, strict=True)
-        )
-        laplace_value = solution.summarise_errors(solution.lines, True)
-    return NoiseComparison(
-        _list_errors(solution),
-        errors,
-        (laplace_value, gaussian_value),
-        DEFAULT_DELTA,
-        None,
-        uses_plan_shares=True,
-    )
+            v = sigma**2 / num_halves
+        squared_error = float(planned.curve.find_best([v]).squared_errors[0])
+        lines.append(replace(line, planned=planned, v=v, error=math.sqrt(squared_error)))
+    return replace(solution, lines=tuple(lines))
 
 
-def write_noise_comparison(
-    comparison: NoiseComparison, solution: PlanSolution, parameters: PlanParameters
-) -> str:
+def write_noise_comparison(comparison: NoiseComparison, solution: PlanSolution) -> str:
     """Write which noise errs less, both objective values, and the epsilon spent; without a capital."""
-    laplace, gaussian = comparison.totals
-    delta_text, program, reach_objective = (
-        f"δ = {wording.entered(comparison.delta)}",
-        parameters.program.value,
-        Objective.REACH,
+    laplace, gaussian = comparison.values
+    objective, program = solution.parameters.objective, solution.parameters.program.value
+    delta_text = f"δ = {wording.entered(comparison.delta)}"
+    laplace_text, gaussian_text = (
+        map(wording.number, comparison.values) if math.isinf(gaussian) else wording.apart(laplace, gaussian)
     )
-    value_texts = (
-        tuple(map(wording.number, comparison.totals))
-        if math.isinf(gaussian)
-        else wording.apart(laplace, gaussian)
-    )
-    size_texts = {
-        Objective.SUM: "errors are {} times the wanted ones (root of the weighted mean square)",
-        Objective.LARGEST: "the largest error is {} times the wanted one",
-    }
-    if comparison.uses_plan_shares:
-        # For the least-epsilon objective, compare the errors at these shares with their targets.
-        size_text = size_texts.get(parameters.objective, size_texts[Objective.LARGEST])
+    size_text = f"the largest error is {laplace_text} times the wanted one"
+    if objective is Objective.SUM:
+        size_text = f"errors are {laplace_text} times the wanted ones (root of the weighted mean square)"
+    if comparison.has_same_shares:
         return (
-            f"with the Laplace noise of this plan {size_text.format(value_texts[0])}. With Gaussian noise, {program} "
-            f"divides ε and δ; at these shares and {delta_text} that is {value_texts[1]} times, and no plan is made "
-            "for it."
+            f"with the Laplace noise of this plan {size_text}. With Gaussian noise, {program} divides ε and δ; at "
+            f"these shares and {delta_text} that is {gaussian_text} times, and no plan is made for it."
         )
-    verb = "needs" if parameters.objective is reach_objective else "errs"
+    pronoun = "they are" if objective is Objective.SUM else "it is"
+    verb, gaussian_size_text = "errs", f"{pronoun} {gaussian_text} times"
+    if objective is Objective.REACH:
+        verb = "needs"
+        needs = [
+            "no ε is enough" if math.isinf(value) else f"ε = {format_rounded_up(value, 4)} is enough"
+            for value in comparison.values
+        ]
+        size_text, gaussian_size_text = f"{needs[0]} for all wanted errors", needs[1]
     verdict = f"{'Laplace' if laplace < gaussian else 'Gaussian'} noise {verb} less"
     if laplace == gaussian:
         verdict = "both noises are equally good"
-    if parameters.objective is reach_objective:
-        epsilon_texts = [
-            "no ε is enough" if math.isinf(total) else f"ε = {format_rounded_up(total, 4)} is enough"
-            for total in comparison.totals
-        ]
-        comparison_text = (
-            f"with Laplace noise {epsilon_texts[0]} for all wanted errors, and with Gaussian noise at "
-            f"{delta_text} {epsilon_texts[1]}"
-        )
-    else:
-        comparison_text = (
-            f"with Laplace noise {size_texts[parameters.objective].format(value_texts[0])}, and with Gaussian "
-            f"noise at {delta_text} "
-            f"{'they are' if parameters.objective is Objective.SUM else 'it is'} {value_texts[1]} times"
-        )
     return (
-        f"{verdict}. As {program} draws them, {comparison_text}. "
-        f"{_describe_spending(comparison, solution, parameters)}"
+        f"{verdict}. As {program} draws them, with Laplace noise {size_text}, and with Gaussian noise at {delta_text} "
+        f"{gaussian_size_text}. {_describe_spending(comparison)}"
     )
 
 
-def _describe_spending(
-    comparison: NoiseComparison, solution: PlanSolution, parameters: PlanParameters
-) -> str:
-    """Describe the epsilon that either noise spends."""
-    laplace_epsilon = solution.budget.epsilon
-    if parameters.objective is Objective.REACH:
-        laplace_epsilon = comparison.totals[0]
-    if math.isinf(laplace_epsilon):
+def _describe_spending(comparison: NoiseComparison) -> str:
+    """Describe the epsilon that each noise spends; empty if no epsilon is enough with Laplace noise."""
+    if comparison.laplace is None:
         return ""
-    laplace_text = f"Laplace noise spends all of ε = {format_rounded_up(laplace_epsilon, 4)}"
-    if comparison.exact_gaussian_epsilon is None:
-        return f"{laplace_text}; Gaussian noise with a quantile spends at most ε (no exact account is known)."
-    return (
-        f"{laplace_text}; the Gaussian noise really spends ε = "
-        f"{format_rounded_up(comparison.exact_gaussian_epsilon, 4)}, by an exact account."
-    )
+    text = f"Laplace noise spends all of ε = {format_rounded_up(comparison.laplace.budget.epsilon, 4)}"
+    if comparison.gaussian is None:
+        return f"{text}."
+    exact_epsilon = compute_exact_epsilon(comparison.gaussian)
+    if exact_epsilon is None:
+        return f"{text}; Gaussian noise with a quantile spends at most ε (no exact account is known)."
+    exact_text = format_rounded_up(exact_epsilon, 4)
+    return f"{text}; the Gaussian noise really spends ε = {exact_text}, by an exact account."
 
 
-def tabulate_comparison(comparison: NoiseComparison, solution: PlanSolution) -> dict[str, list[str]]:
+def tabulate_comparison(comparison: NoiseComparison) -> dict[str, list[str]]:
     """Tabulate the errors with either noise, a row per line; empty if one noise never suffices."""
-    if not (comparison.laplace and comparison.gaussian):
+    if comparison.laplace is None or comparison.gaussian is None:
         return {}
     return {
-        "release": [line.planned.line.label for line in solution.lines],
-        **{
-            name: [format_error(line, error) for line, error in zip(solution.lines, errors, strict=True)]
-            for name, errors in (("Laplace", comparison.laplace), ("Gaussian", comparison.gaussian))
-        },
+        "release": [line.label for line in comparison.laplace.lines],
+        "Laplace": [format_error(line, line.error) for line in comparison.laplace.lines],
+        "Gaussian": [format_error(line, line.error) for line in comparison.gaussian.lines],
     }
 
 
@@ -308,10 +224,9 @@ def show_shares(answer: Answer, data: Dataset) -> Parts:
 
 def show_noises(answer: Answer, data: Dataset) -> Parts:
     """Show Laplace against Gaussian noise, both as the program draws them."""
-    solution = answer.solution
-    both = yield Cached(compare_noises, (data, answer.parameters, solution), kept=8)
-    yield wording.capital(write_noise_comparison(both, solution, answer.parameters))
-    if columns := tabulate_comparison(both, solution):
+    comparison = yield Cached(compare_noises, (data, answer.solution), kept=8)
+    yield wording.capital(write_noise_comparison(comparison, answer.solution))
+    if columns := tabulate_comparison(comparison):
         yield Table(columns, "Errors with either noise", full=True)
     yield Label()
 
@@ -320,15 +235,18 @@ def show_one_bound(answer: Answer, data: Dataset) -> Parts:
     """Show what one truncation of the table for all lines costs."""
     solution, parameters = answer.solution, answer.parameters
     try:
-        one = yield Cached(find_common_bound, (data, parameters, solution.planned, solution.budget), kept=8)
+        truncation = yield Cached(
+            find_common_bound, (data, parameters, solution.planned, solution.budget), kept=8
+        )
     except InvalidInput as refused:
         yield Refusal(refused)
     else:
-        yield words.describe_common_bound(one, solution)
-        yield Table(words.tabulate_common_bound(one, solution), "Errors under one bound on rows", full=True)
+        yield words.describe_common_bound(truncation, solution)
+        columns = words.tabulate_common_bound(truncation, solution)
+        yield Table(columns, "Errors under one bound on rows", full=True)
     for line in solution.lines:
-        if line.planned.line.statistic is LineStatistic.GROUP_ROWS and not line.is_dropped:
-            with contextlib.suppress(InvalidInput):  # Rows in no group, which is said above.
+        if line.statistic is LineStatistic.GROUP_ROWS and not line.is_dropped:
+            with contextlib.suppress(InvalidInput):  # Rows in no group, which is stated above.
                 bound = find_bound_over_groups(data, parameters, line.planned, line.v)
                 yield words.describe_bound_over_groups(line, *bound)
     yield Label()
@@ -368,27 +286,23 @@ def build_answer(
     """
     compares_noises = solution is None
     solution = solve(dataset, parameters) if solution is None else solution
-    proofs = words.list_proofs(solution, parameters)
-    numbers = words.build_numbers(solution, parameters)
-    facts = words.build_facts(solution, parameters)
-    if certainty_text := words.describe_uncertainty(solution, parameters):
-        facts = {"How sure": certainty_text, **facts}
+    proofs, numbers = words.list_proofs(solution), words.build_numbers(solution)
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=numbers,
         assumptions=words.list_assumptions(solution),
         disclosure=dataset.provenance,
-        facts=facts,
+        facts=words.build_facts(solution),
         proofs=proofs,
-        code=_write_programs(solution, dataset, parameters),
+        code=_write_programs(solution, dataset),
         parameters=parameters,
         solution=solution,
         plots={
             "plan-errors": lambda: plots.plot_errors(solution, dataset),
             "plan-shares": lambda: plots.plot_shares(solution, dataset),
         },
-        make_methods=lambda: write_methods(solution, dataset, parameters),
+        make_methods=lambda: words.write_methods(solution, dataset),
         bound=lambda: _tabulate(solution),
         error=numbers[1].value,
         sections=SECTIONS,
@@ -405,7 +319,7 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
         "weighted_sum_of_squares": sum_weighted_squares(solution.lines),
         "lines": [
             {
-                "release": line.planned.line.label,
+                "release": line.label,
                 "parts_of_2_20": line.num_parts,
                 "budget": line.amount,
                 "noise_scale_at_sensitivity_1": finite_or_none(math.sqrt(line.v)),
@@ -423,53 +337,35 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
 
 
 def add_noise_comparison(answer: Answer, dataset: Dataset) -> Answer:
-    """Add the fact that compares both noises: a second plan, for which a moved slider does not wait.
-
-    Args:
-        answer: Of a plan.
-        dataset: What it is about.
-    """
+    """Add the fact that compares both noises: a second plan, for which a moved slider does not wait."""
 
     def write_comparison() -> str:
-        comparison = compare_noises(dataset, answer.parameters, answer.solution)
-        return write_noise_comparison(comparison, answer.solution, answer.parameters)
+        return write_noise_comparison(compare_noises(dataset, answer.solution), answer.solution)
 
     return replace(answer, facts=LaterFacts(answer.facts, "Laplace or Gaussian", write_comparison))
 
 
-def _write_programs(
-    solution: PlanSolution, dataset: Dataset, parameters: PlanParameters
-) -> CodeChoice | None:
+def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | None:
     """Write the programs of the plan; None if no program can apply a bound."""
-    try:
-        program = make_program(dataset, parameters, solution.lines, solution.budget)
-    except InvalidInput:  # A bound that no program could apply.
-        return None
-    return None if program is None else CodeChoice((("Plan", program),))
+    with contextlib.suppress(InvalidInput):  # A bound that no program could apply.
+        if program := make_program(dataset, solution.parameters, solution.lines, solution.budget):
+            return CodeChoice((("Plan", program),))
+    return None
 
 
 def _tabulate(solution: PlanSolution) -> pd.DataFrame:
     """Tabulate the plan, a row per line."""
     import pandas as pd
 
-    rows = [
-        (
-            line.planned.line.label,
-            line.share,
-            line.amount,
-            line.bound,
-            line.second_bound,
-            line.error,
-            line.planned.unit,
-        )
-        for line in solution.lines
-    ]
-    names = ["release", "share", "budget", "bound", "second_bound", "error", "unit"]
-    return (
-        pd.DataFrame(rows, columns=names)
-        .set_index("release")
-        .assign(
-            wanted=[line.planned.target_error for line in solution.lines],
-            reached_at=solution.reaching_epsilons,
-        )
-    )
+    names = ("share", "amount", "bound", "second_bound", "error")
+    columns = {name: [getattr(line, name) for line in solution.lines] for name in names}
+    planned_lines = [line.planned for line in solution.lines]
+    return pd.DataFrame(
+        {
+            **columns,
+            "unit": [line.unit for line in planned_lines],
+            "wanted": [line.target_error for line in planned_lines],
+            "reached_at": solution.reaching_epsilons,
+        },
+        index=pd.Index([line.label for line in solution.lines], name="release"),
+    ).rename(columns={"amount": "budget"})

@@ -28,8 +28,6 @@ HEIGHT = 36
 LONGEST_NAME = 18
 """Characters of the name of the data."""
 MISSING = "missing"
-INVENTED = "invented data"
-"""Shown if the answer is about invented data, as those in use lack what the page needs."""
 
 _HTML = '<nav class="sweetspot-strip" aria-label="From the data to the code"></nav>'
 _STYLE = """
@@ -130,7 +128,7 @@ def list_steps(question: Question, run: page_run.PageRun, data: Dataset) -> tupl
         Step("Release", _describe_release(question, card), page="Start"),
         _build_range_step(question, card),
         Step("Bound", bound, selector=".sweetspot-number button"),
-        Step("Private?", INVENTED, page="Your data")
+        Step("Private?", "invented", page="Your data")
         if run.invented
         else _build_privacy_step(data.is_private, card, run),
         Step(

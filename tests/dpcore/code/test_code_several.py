@@ -29,7 +29,7 @@ from dpcore.plan import (
     compute_total_amount,
     table,
 )
-from dpcore.plan.drawn import make_program
+from dpcore.plan.allocation import make_program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import VALUES, choice
 from tests.dpcore.code.files import FURTHER, NASTY

@@ -18,7 +18,7 @@ from dpcore.plan import (
     find_needed_budgets,
     split_by_largest_error,
 )
-from dpcore.plan.least_sum import evaluate_objective
+from dpcore.plan.least_sum import evaluate_split
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 FINE = {2: 400, 3: 40, 4: 16}
@@ -62,7 +62,7 @@ def brute_force(curves, weights, budget):
     """The least sum over all shares that are whole parts of 1 / FINE, none of them 0 parts or some."""
     parts = FINE[len(curves)]
     v = budget.divide(np.arange(parts + 1) / parts)
-    f = [w * curve.best(v).squares for w, curve in zip(weights, curves, strict=True)]
+    f = [w * curve.find_best(v).squared_errors for w, curve in zip(weights, curves, strict=True)]
     # Shares of the last two lines are an anti-diagonal; those of the lines before are loops.
     least = math.inf
     for first in itertools.product(range(parts + 1), repeat=len(curves) - 2):
@@ -81,7 +81,7 @@ def test_no_split_of_a_grid_is_better_and_no_bound_lies_above_it():
         assert found.certificate.relative_gap <= 1e-4, number
         assert found.certificate.lower_bound <= best * (1.0 + 1e-9), number
         assert found.certificate.value <= best * (1.0 + 1e-4), number
-        assert evaluate_objective(curves, weights, budget, found.shares) == pytest.approx(
+        assert evaluate_split(curves, weights, budget, found.shares)[0] == pytest.approx(
             found.certificate.value
         )
         assert found.shares.sum() == pytest.approx(1.0)
@@ -101,10 +101,16 @@ def test_a_total_has_the_bound_and_the_error_of_its_own_question(noise, whole):
     for number in range(40):
         epsilon = 10.0 ** np.random.default_rng(number).uniform(-2.0, 1.5)
         problem = total.TotalProblem(totals(number), epsilon, noise, delta, Measure.RMSE, whole)
-        best = TotalCurve(totals(number), noise.unit_variance, whole).best(np.array([problem.unit_noise**2]))
+        best = TotalCurve(totals(number), noise.unit_variance, whole).find_best(
+            np.array([problem.unit_noise**2])
+        )
         bound = total.optimal_bound(problem)
-        assert math.sqrt(best.squares[0]) == pytest.approx(float(total.errors(problem, bound).rmse), rel=1e-9)
-        assert math.sqrt(best.squares[0]) == pytest.approx(float(total.errors(problem, best.bounds[0]).rmse))
+        assert math.sqrt(best.squared_errors[0]) == pytest.approx(
+            float(total.errors(problem, bound).rmse), rel=1e-9
+        )
+        assert math.sqrt(best.squared_errors[0]) == pytest.approx(
+            float(total.errors(problem, best.bounds[0]).rmse)
+        )
 
 
 def test_a_list_of_bounds_gives_the_least_of_its_lines():
@@ -113,10 +119,9 @@ def test_a_list_of_bounds_gives_the_least_of_its_lines():
     for size in (1, 2, 7, 400):
         alpha, beta = 10.0 ** generator.uniform(-3.0, 3.0, (2, size))
         bounds = np.arange(float(size))
-        best = BoundCurve(np.append(alpha, 50.0), np.append(beta, 0.0), np.append(bounds, -1.0)).best(v)
+        best = BoundCurve(np.append(alpha, 50.0), np.append(beta, 0.0), np.append(bounds, -1.0)).find_best(v)
         lines = np.minimum((alpha[:, None] + beta[:, None] * v).min(axis=0), 50.0)
-        assert best.squares == pytest.approx(lines, rel=1e-12)
-        assert best.alpha + best.beta * v == pytest.approx(lines, rel=1e-12)
+        assert best.squared_errors == pytest.approx(lines, rel=1e-12)
 
 
 def test_equal_lines_share_equally_and_one_line_takes_all():
@@ -162,7 +167,9 @@ def test_what_a_line_needs_is_inverted(noise):
         curve = TotalCurve(totals(number), noise.unit_variance)
         wanted = np.array([0.03 * totals(number).total])
         (amount,) = find_needed_budgets([curve], wanted, budget)
-        error = np.sqrt(curve.best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squares)
+        error = np.sqrt(
+            curve.find_best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squared_errors
+        )
         assert error[0] <= wanted[0] * (1.0 + 1e-9)
         assert error[1] > wanted[0] * (1.0 - 1e-9)
 
@@ -176,7 +183,10 @@ def test_the_least_largest_error_is_the_same_number_in_every_line():
 
         def ratio(split, curves=curves, wanted=wanted, budget=budget):
             v = budget.divide(split)
-            return max(math.sqrt(c.best(v[j : j + 1]).squares[0]) / wanted[j] for j, c in enumerate(curves))
+            return max(
+                math.sqrt(c.find_best(v[j : j + 1]).squared_errors[0]) / wanted[j]
+                for j, c in enumerate(curves)
+            )
 
         level = ratio(shares)
         generator = np.random.default_rng(number)

@@ -13,7 +13,8 @@ from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
 from dpcore.data import samples
 from dpcore.plan import Objective, PlanParameters, Program
 from dpcore.plan.answer import answer, build_answer, solve
-from dpcore.plan.lines import compute_unit_scale
+from dpcore.plan.answer.solution import compute_exact_epsilon
+from dpcore.plan.lines import Budget
 
 SHOP = samples.load("shop-events")
 USERS = SHOP.histogram.num_users
@@ -31,29 +32,31 @@ def asked(lines, noise=NoiseKind.LAPLACE, **more):
 def test_each_noise_has_the_errors_of_its_own_plan(objective):
     laplace, gaussian = (asked(EASY, noise, objective=objective) for noise in NoiseKind)
     plans = [solve(SHOP, laplace), solve(SHOP, gaussian)]
-    for parameters, found in zip((laplace, gaussian), plans, strict=True):
-        both = answer.compare_noises(SHOP, parameters, found)
-        for errors, plan in zip((both.laplace, both.gaussian), plans, strict=True):
-            assert errors == pytest.approx([line.error for line in plan.lines], rel=1e-6)
+    for found in plans:
+        both = answer.compare_noises(SHOP, found)
+        for same_plan, plan in zip((both.laplace, both.gaussian), plans, strict=True):
+            assert [line.error for line in same_plan.lines] == pytest.approx(
+                [line.error for line in plan.lines], rel=1e-6
+            )
         if objective is Objective.REACH:
-            assert both.totals == pytest.approx([plan.budget.epsilon for plan in plans], rel=1e-6)
-        assert both.exact_gaussian_epsilon is None  # A quantile beside Gaussian noise.
-        assert "no exact account" in answer.write_noise_comparison(both, found, parameters)
+            assert both.values == pytest.approx([plan.budget.epsilon for plan in plans], rel=1e-6)
+        assert compute_exact_epsilon(both.gaussian) is None  # A quantile beside Gaussian noise.
+        assert "no exact account" in answer.write_noise_comparison(both, found)
 
 
 def test_one_line_has_the_totals_of_the_closed_form_and_spends_what_the_formula_says():
     found = solve(SHOP, asked("users"))
-    both = answer.compare_noises(SHOP, asked("users"), found)
-    sigma = compute_unit_scale(1.0, NoiseKind.GAUSSIAN, DEFAULT_DELTA)
-    assert both.totals == pytest.approx((math.sqrt(2.0) / (0.05 * USERS), sigma / (0.05 * USERS)), rel=1e-8)
+    both = answer.compare_noises(SHOP, found)
+    sigma = math.sqrt(Budget(1.0, NoiseKind.GAUSSIAN, DEFAULT_DELTA).full_v)
+    assert both.values == pytest.approx((math.sqrt(2.0) / (0.05 * USERS), sigma / (0.05 * USERS)), rel=1e-8)
     # Balle and Wang 2018, theorem 8: delta of this noise at the epsilon that is said.
-    spent = both.exact_gaussian_epsilon
+    spent = compute_exact_epsilon(both.gaussian)
     at = norm.cdf(0.5 / sigma - spent * sigma) - math.exp(spent) * norm.cdf(-0.5 / sigma - spent * sigma)
     assert at == pytest.approx(DEFAULT_DELTA, rel=1e-3)
     assert spent < 1.0
-    said = answer.write_noise_comparison(both, found, asked("users"))
+    said = answer.write_noise_comparison(both, found)
     assert said.startswith("Laplace noise errs less. As plain Python draws them")
-    for total in both.totals:
+    for total in both.values:
         assert wording.number(total, 4) in said
     assert f"really spends ε = {spent:.3f}"[:-1] in said
 
@@ -61,18 +64,18 @@ def test_one_line_has_the_totals_of_the_closed_form_and_spends_what_the_formula_
 def test_pipelinedp_divides_epsilon_and_delta_and_halves_both_for_a_mean():
     parameters = asked("users within 10; mean within 1", program=Program.PIPELINEDP)
     found = solve(SHOP, parameters)
-    both = answer.compare_noises(SHOP, parameters, found)
+    both = answer.compare_noises(SHOP, found)
     share = found.lines[0].share
     # Not the program's own account, but of the exact sigma at its share: delta of it by the formula.
-    sigma, epsilon = both.gaussian[0], share
+    sigma, epsilon = both.gaussian.lines[0].error, share
     at = norm.cdf(0.5 / sigma - epsilon * sigma) - math.exp(epsilon) * norm.cdf(
         -0.5 / sigma - epsilon * sigma
     )
     assert at == pytest.approx(DEFAULT_DELTA * share, rel=1e-3)
     # A mean with all of rho would have less noise than halves of epsilon and delta leave it.
     whole = solve(SHOP, asked("mean within 1", NoiseKind.GAUSSIAN))
-    assert both.gaussian[1] > whole.lines[0].error
-    assert "no plan is made for it" in answer.write_noise_comparison(both, found, parameters)
+    assert both.gaussian.lines[1].error > whole.lines[0].error
+    assert "no plan is made for it" in answer.write_noise_comparison(both, found)
 
 
 def test_where_no_epsilon_is_enough_the_sentence_says_so_and_an_answer_holds_it():

@@ -142,7 +142,7 @@ def test_what_it_costs_is_parted_into_sharing_a_bound_and_bounding_rows(objectiv
         found = find_common_bound(held, parameters, planned, plan.budget)
         own = {
             Objective.SUM: sum_weighted_squares(plan.lines),
-            Objective.LARGEST: plan.summarise_errors(plan.lines, is_largest=True),
+            Objective.LARGEST: plan.summarise_errors(plan.lines),
             Objective.REACH: plan.budget.epsilon,
         }[objective]
         parted[text] = found.sharing_cost, found.compute_rows_cost(own)
@@ -200,7 +200,7 @@ def test_one_bound_on_rows_in_all_groups_leaves_no_room_for_many_rows_in_many(no
     # the root of ten times.
     assert bound == 10
     assert error == pytest.approx(10e-3 * math.sqrt(noise.unit_variance))
-    pair = math.sqrt(line.curve.best([1e-6]).squares[0])
+    pair = math.sqrt(line.curve.find_best([1e-6]).squared_errors[0])
     assert pair == pytest.approx(error * (10.0 if noise is LAPLACE else math.sqrt(10.0)))
     of_line = AllocatedLine(line, 1, 1.0, 1e-6, 10.0, 10.0, pair)
     said = words.describe_bound_over_groups(of_line, bound, error)

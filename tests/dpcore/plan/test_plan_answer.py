@@ -15,7 +15,7 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
 from dpcore.plan import Objective, PlanParameters
 from dpcore.plan.answer import build_answer, words
-from dpcore.plan.lines import MAX_LINES, compute_unit_scale, convert_to_epsilon
+from dpcore.plan.lines import MAX_LINES, Budget
 from dpcore.report.plotly_figures import draw
 
 SHOP = samples.load("shop-events")
@@ -45,7 +45,9 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
     line, at = found.lines[1], found.reaching_epsilons[1]
     assert not line.is_reached
     for times, has in ((1.001, True), (0.999, False)):
-        squares = line.planned.curve.best(np.array([(line.share * at * times) ** -2.0])).squares[0]
+        squares = line.planned.curve.find_best(np.array([(line.share * at * times) ** -2.0])).squared_errors[
+            0
+        ]
         assert (math.sqrt(squares) <= line.planned.target_error) == has
 
 
@@ -123,10 +125,10 @@ def test_lines_one_by_one_are_a_text():
 
 def test_epsilon_of_a_gaussian_plan_is_the_inverse_of_its_noise():
     for epsilon in (0.05, 1.0, 7.0):
-        amount = compute_unit_scale(epsilon, NoiseKind.GAUSSIAN, 1e-6) ** -2
-        assert convert_to_epsilon(amount, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(epsilon, rel=1e-7)
-    assert convert_to_epsilon(0.0, NoiseKind.GAUSSIAN, 1e-6) == 0.0
-    assert math.isinf(convert_to_epsilon(math.inf, NoiseKind.GAUSSIAN, 1e-6))
+        budget = Budget(epsilon, NoiseKind.GAUSSIAN, 1e-6)
+        assert budget.convert_to_epsilon(1.0 / budget.full_v) == pytest.approx(epsilon, rel=1e-7)
+    assert budget.convert_to_epsilon(0.0) == 0.0
+    assert math.isinf(budget.convert_to_epsilon(math.inf))
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def mean_curve(number, noise):
 def test_no_split_of_a_grid_is_better_with_means_on_their_tables_and_none_below_the_bound():
     for number in range(24):
         curves, weights, budget = random_plan(number)
-        curves[0], value = mean_curve(number, budget.noise)
+        curves[0], value = mean_curve(number, budget.mechanism)
         weights[0] = 10.0 ** np.random.default_rng(number).uniform(-1.0, 1.0) / value**2
         found = find_least_sum(curves, weights, budget)
         best = brute_force(curves, weights, budget)
@@ -154,8 +154,8 @@ def test_of_a_long_list_of_bounds_the_least_is_found_too():
     beta = np.sort(10.0 ** generator.uniform(-3.0, 3.0, 30_000))
     alpha = np.where(beta < 1.0, 50.0 - 40.0 * beta**2, 10.0 / beta) * generator.uniform(1.0, 1.3, beta.size)
     curve, v = BoundCurve(alpha, beta, np.arange(beta.size)), 10.0 ** generator.uniform(-6.0, 4.0, 60)
-    best = curve.best(v)
-    assert best.squares == pytest.approx((alpha[:, None] + beta[:, None] * v).min(axis=0), rel=1e-12)
+    best = curve.find_best(v)
+    assert best.squared_errors == pytest.approx((alpha[:, None] + beta[:, None] * v).min(axis=0), rel=1e-12)
 
 
 def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
@@ -169,7 +169,7 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         )
         said = build_answer(data, asked)
         assert said.solution.split.certificate.relative_gap <= 1e-4
-        assert not said.solution.planned[3].has_all_bounds
+        assert not said.solution.planned[3].curve.has_all_bounds
         assert all(math.isfinite(line.error) for line in said.solution.lines)
         line = said.solution.lines[3]
         own = mean.best_cap(

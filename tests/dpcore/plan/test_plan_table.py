@@ -30,7 +30,7 @@ from dpcore.plan import (
     round_to_parts,
     table,
 )
-from dpcore.plan.lines import Budget, Program, compute_unit_scale, convert_to_epsilon, round_amount_down
+from dpcore.plan.lines import Budget, Program, round_amount_down
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
@@ -135,15 +135,15 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
         problem = private_counts.PrivateCountsProblem(
             SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
         )
-        best, own = line_of_mean.curve.best(v), mean.best_cap(problem)
+        best, own = line_of_mean.curve.find_best(v), mean.best_cap(problem)
         assert best.bounds[0] == own.max_contributions
-        assert best.squares[0] == pytest.approx(own.variance, rel=1e-9)
+        assert best.squared_errors[0] == pytest.approx(own.variance, rel=1e-9)
         asked = PerGroupParameters(epsilon, Statistic.ROWS)
         pair = best_pair(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked))
-        of = line_of_groups.curve.best(v)
-        assert (of.bounds[0], of.seconds[0]) == (pair.max_groups, pair.max_amount)
-        assert math.sqrt(of.squares[0]) == pytest.approx(pair.error, rel=1e-6)
-        assert line_of_groups.has_all_bounds
+        of = line_of_groups.curve.find_best(v)
+        assert (of.bounds[0], of.second_bounds[0]) == (pair.max_groups, pair.max_amount)
+        assert math.sqrt(of.squared_errors[0]) == pytest.approx(pair.error, rel=1e-6)
+        assert line_of_groups.curve.has_all_bounds
 
 
 def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_worse_than_it_must():
@@ -153,13 +153,15 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
     )
     assert problem.neighbours is table.NEIGHBOURS
     epsilons = np.geomspace(0.01, 100.0, 40)
-    errors = np.sqrt(line.curve.best(table.convert_rank_epsilon(epsilons, NoiseKind.LAPLACE)).squares)
+    errors = np.sqrt(
+        line.curve.find_best(table.convert_rank_epsilon(epsilons, NoiseKind.LAPLACE)).squared_errors
+    )
     assert np.all(np.diff(errors) <= 1e-12)
     for epsilon, error in zip(epsilons[::8], errors[::8], strict=True):
         v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
-        bound = float(line.curve.best(np.array([v])).bounds[0])
+        bound = float(line.curve.find_best(np.array([v])).bounds[0])
         at = problem.with_changes(
-            epsilon=table.convert_rank_v(line.curve.find_v_of_release(v), NoiseKind.LAPLACE)
+            epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
         )
         exact = quantile.output(at, quantile.WeightKind.SMOOTH, bound).expected_rank_error
         assert exact == pytest.approx(error, rel=0.05)  # read between points that are 1.6 apart in epsilon
@@ -192,26 +194,28 @@ def test_a_signed_sum_has_the_least_error_of_the_bounds_looked_at():
     bounds = np.linspace(0.0, 500.0, 20_001)
     cut = np.array([np.sum(values - np.clip(values, -t, t)) for t in bounds])
     for v in (0.01, 1.0, 30.0):
-        best = line.curve.best(np.array([v]))
+        best = line.curve.find_best(np.array([v]))
         least = float(np.min(cut**2 + 2.0 * bounds**2 * v))
-        assert best.squares[0] <= least * (1.0 + 1e-3)
+        assert best.squared_errors[0] <= least * (1.0 + 1e-3)
         t = float(best.bounds[0])
         exact = float(np.sum(values - np.clip(values, -t, t))) ** 2 + 2.0 * t * t * v
-        assert best.squares[0] == pytest.approx(exact, rel=1e-9)
+        assert best.squared_errors[0] == pytest.approx(exact, rel=1e-9)
 
 
 def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
-    sigma = compute_unit_scale(1.0, NoiseKind.GAUSSIAN, 1e-6)
-    assert 1.0 < sigma / 4.2247 < 1.12  # exactly calibrated: 4.2247 at (1, 1e-6), Balle and Wang 2018
     budget = Budget(1.0, NoiseKind.GAUSSIAN, 1e-6)
+    sigma = math.sqrt(budget.full_v)
+    assert 1.0 < sigma / 4.2247 < 1.12  # exactly calibrated: 4.2247 at (1, 1e-6), Balle and Wang 2018
     assert budget.exact_epsilon == pytest.approx(compute_gaussian_epsilon(sigma, 1e-6))
     assert budget.exact_epsilon < 1.0
     # Four lines of any shares are one Gaussian of all of them.
     assert np.sum(1.0 / budget.divide(np.array([0.1, 0.2, 0.3, 0.4]))) == pytest.approx(1.0 / sigma**2)
-    assert convert_to_epsilon(sigma**-2.0, NoiseKind.GAUSSIAN, 1e-6) == pytest.approx(1.0, rel=1e-5)
-    assert convert_to_epsilon(0.7, NoiseKind.LAPLACE, None) == 0.7
+    assert budget.convert_to_epsilon(sigma**-2.0) == pytest.approx(1.0, rel=1e-5)
+    assert Budget(1.0, NoiseKind.LAPLACE).convert_to_epsilon(0.7) == 0.7
     # A mean costs more where a library splits its budget inside.
-    ours, *theirs = (planned("mean", program=p)[0].curve.best(np.ones(1)).squares[0] for p in Program)
+    ours, *theirs = (
+        planned("mean", program=p)[0].curve.find_best(np.ones(1)).squared_errors[0] for p in Program
+    )
     assert min(theirs) > ours
     for program, text in ((Program.TUMULT, "median"), (Program.PIPELINEDP, "rows")):
         with pytest.raises(InvalidInput, match=program.value):
@@ -233,12 +237,12 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
         )
         for epsilon in table.EPSILONS_OF_RANKS[8::6]:  # From 0.006 on.
             v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
-            best = line.curve.best(np.array([v]))
+            best = line.curve.find_best(np.array([v]))
             at = problem.with_changes(
-                epsilon=table.convert_rank_v(line.curve.find_v_of_release(v), NoiseKind.LAPLACE)
+                epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
             )
             exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
-            assert math.sqrt(best.squares[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
+            assert math.sqrt(best.squared_errors[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
             # Between points of the curve the error at a share is that of the rows, too.
             asked = PlanParameters(1.0, lines=text, lower=0.0, upper=100.0)
             bound, other = (

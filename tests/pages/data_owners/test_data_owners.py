@@ -140,7 +140,7 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert answer.LEAKS in told.detail
     assert f"at most {found.cap.cap} record" in told.headline
     assert any(name == "Your bound on records, 100 records" for name in told.facts)
-    assert found.own_bound == pytest.approx(float(every[99]))
+    assert found.bound_at_own_cap == pytest.approx(float(every[99]))
     assert [name for name, _, _ in told.proofs] == ["Cap per owner"]
     assert found.gaining_owners is not None
     limit, count = found.gaining_owners
@@ -168,7 +168,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         told_of = build_answer(SECRET, found.parameters, found)
         choice = json.loads(made(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
-        told = contents.content(told_of, Source(SECRET))
+        told = contents.build_report(told_of, Source(SECRET))
         assert told.disclosure is Disclosure.PRIVATE
         assert told.summary is not None
         assert {line.disclosure for line in told.summary} == {Disclosure.PRIVATE}
@@ -290,7 +290,7 @@ def test_directions_are_counted_against_the_standard_error() -> None:
     assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
     assert "within the standard error in 1. In the paper's table 1" in said[1]
     assert "within" not in said[0]
-    assert "paper" not in " ".join(trained.write_directions(found, paper=False)[:2])
+    assert "paper" not in " ".join(trained.write_directions(found, has_paper=False)[:2])
     assert "shrinks from 0.150 at n = 4 to 0.100 at n = 64" in said[2]
     found.accuracy[Form.JOINT][:] = np.nan
     assert trained.write_directions(found) == []
@@ -329,7 +329,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
         TrainingCard(made_up(3), disclosure, disclosure is Disclosure.PUBLIC)
         for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
     )
-    of = contents.content(answer_of(), Source(LINES), public)
+    of = contents.build_report(answer_of(), Source(LINES), public)
     assert of.disclosure is Disclosure.PUBLIC
     made = remove_private(of)
     title, told = made.answers[1]
@@ -344,7 +344,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
     assert "above in 4 of 4" in report_content.write_html(of, MADE, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
-    of = contents.content(answer_of(), Source(LINES), secret)
+    of = contents.build_report(answer_of(), Source(LINES), secret)
     assert of.disclosure is Disclosure.PRIVATE
     made = remove_private(of)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}

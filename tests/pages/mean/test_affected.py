@@ -6,12 +6,7 @@ import re
 
 from dpcore.common import wording
 from pages.shared.base import keys
-from tests.pages.driving import (
-    finished,
-    metrics_of,
-    on_file,
-    shown_texts,
-)
+from tests.pages.driving import finished, metrics_of, on_file, shown_texts
 
 # Every size from 1 to 30 has a number of users of its own, so that h − 1, h and h + 1 have different users above.
 COUNTS = [size for size in range(1, 31) for _ in range(2 * (31 - size) + 3)]

@@ -32,12 +32,10 @@ from pages.shared.session import session
 from tests.pages.driving import (
     answer_of,
     chart,
-    data,
     errors,
     fine,
     go,
     link_of,
-    numbers,
     open_app,
     shown_texts,
     trace,
@@ -324,19 +322,6 @@ def test_what_is_empty_or_cannot_be_gives_a_sentence_all_at_once():
     assert_answer(at, from_counts(SAMPLE.histogram, 1e-6, 1.0, 0.25))
 
 
-def test_everything_entered_survives_page_switches():
-    at = on(SECRET, epsilon=0.37, lower=-1.0, upper=77.0)
-    enter(enter(choose(at, variance_source="Entered"), value_variance=5.5), own_cap=9)
-    before = data(at)
-    for title in ("Start", "Your data", "Mean"):
-        go(at, title)
-    assert data(at) is before
-    assert entered(at) == [0.37, -1.0, 77.0]
-    assert at.number_input(key="mean.own_cap").value == 9
-    assert at.number_input(key="mean.value_variance").value == 5.5
-    assert_answer(at, from_counts(before.histogram, 0.37, 78.0, 5.5))
-
-
 # --- private data and labels --------------------------------------------------------------------------------
 
 
@@ -437,15 +422,6 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 
 
 # --- the drawing --------------------------------------------------------------------------------------------
-
-
-def test_axes_have_titles_with_units_and_traces_are_short():
-    _, made = answered(SHOP, MeanParameters(1.0, upper=100.0, own_cap=7))
-    for key in ("mean-error", "mean-shift"):
-        drawn = plotly_figures.draw(made.plots[key]())
-        assert "(rows per user)" in drawn.layout.xaxis.title.text
-        assert "(unit of the values)" in drawn.layout.yaxis.title.text
-        assert all(numbers(t.x).size <= 500 for t in drawn.data if t.x[0] is not None)
 
 
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():

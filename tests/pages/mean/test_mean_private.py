@@ -20,17 +20,7 @@ from dpcore.mean.answer import build_answer
 from dpcore.mean.private_counts import PrivateCountsProblem, Release
 from pages.shared.fields import setting
 from pages.shared.session import session
-from tests.pages.driving import (
-    chart,
-    data,
-    errors,
-    fine,
-    go,
-    link_of,
-    open_app,
-    shown_texts,
-    trace,
-)
+from tests.pages.driving import chart, data, errors, fine, link_of, open_app, shown_texts, trace
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
 SHOP = samples.load("shop-events")
@@ -82,13 +72,6 @@ def test_the_switch_moves_curves_card_and_assumptions():
     fine(at.segmented_control(key="mean.counts").set_value("Public").run())
     assert mean.ASSUMPTIONS[0] in shown_texts(at)
     assert "delta method" not in shown_texts(at)
-
-
-def test_the_setting_survives_page_switches():
-    at = switched()
-    go(at, "Start")
-    go(at, "Mean")
-    assert at.segmented_control(key="mean.counts").value is mean.Counts.PRIVATE
 
 
 def test_a_link_from_before_the_switch_means_public_counts():

@@ -32,8 +32,8 @@ def test_the_way_into_the_plan_says_what_is_otherwise_there(released, neighbours
     asked = SimpleNamespace(selection_share=share)
     setting = ReleaseSetting(released, 1.0, neighbours)
     card = Answer("", "", (), (), Disclosure.PUBLIC, parameters=asked, setting=setting)
-    assert on_card.texts_of(card) == lines
-    found = " ".join(on_card.otherwise(card))
+    assert on_card.list_lines(card) == lines
+    found = " ".join(on_card.describe_differences(card))
     assert said in found
     assert bool(said) == bool(found)
-    assert bool(lines) != (released in on_card.NOT_HELD)
+    assert bool(lines) != (released in on_card.REFUSALS)

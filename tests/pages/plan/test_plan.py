@@ -52,13 +52,13 @@ def opened(text, **more):
 
 
 def test_a_table_of_lines_is_their_text_and_back():
-    assert inputs.text_of(inputs.frame_of(TEXT)) == TEXT
-    frame = inputs.frame_of("rows; sum; median")
+    assert inputs.write_lines(inputs.build_frame(TEXT)) == TEXT
+    frame = inputs.build_frame("rows; sum; median")
     frame.loc[0, inputs.WANTED_ERROR] = " 5 ;\n users"  # No second line comes out of a cell.
     frame.loc[1, inputs.RELEASE] = None
     frame.loc[2, inputs.QUANTILE] = 0.25
-    assert inputs.text_of(frame) == "rows within 5 users; quantile 0.25"
-    assert inputs.text_of(inputs.frame_of("")) == ""
+    assert inputs.write_lines(frame) == "rows within 5 users; quantile 0.25"
+    assert inputs.write_lines(inputs.build_frame("")) == ""
     # What cannot be is not lost on the way, whatever it is.
     for wrong in (
         "rows weight 0; users per grp",
@@ -66,7 +66,7 @@ def test_a_table_of_lines_is_their_text_and_back():
         "rows within 1.2.3",
         "rows weight 1e",
     ):
-        assert inputs.text_of(inputs.frame_of(wrong)) == wrong
+        assert inputs.write_lines(inputs.build_frame(wrong)) == wrong
 
 
 def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():

@@ -172,7 +172,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
         drawn = selection.build_request(on_page, SECRET, selection.SelectionSettings())
-        assert on_card._aim(on_page, drawn)
+        assert on_card._describe_aim(on_page, drawn)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
@@ -355,7 +355,7 @@ def test_the_range_beside_a_demonstration_is_about_that_alone():
     assert at.number_input(key="quantile.high").value == 100.0
     # Nor does the strip say of an answer on invented data that it is one on those in use.
     steps = strip(at)
-    assert (steps["Data"], steps["Private?"]) == ("invented!", "invented data")
+    assert (steps["Data"], steps["Private?"]) == ("invented!", "invented")
     assert steps["Code"] == "of invented data"
     fine(at.number_input(key="quantile.high").set_value(60.0).run())
     go(at, "Mean")

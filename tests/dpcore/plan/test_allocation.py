@@ -19,12 +19,12 @@ from dpcore.plan import (
     Program,
     allocate_lines,
     compute_total_amount,
-    describe_coverage,
     find_least_sum,
     sum_weighted_squares,
     table,
 )
-from dpcore.plan.least_sum import evaluate_objective
+from dpcore.plan.answer.words import describe_coverage
+from dpcore.plan.least_sum import evaluate_split
 from dpcore.plan.lines import LineStatistic
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
@@ -58,8 +58,8 @@ def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_
         scale = 1.0 / one.amount if noise is LAPLACE else math.sqrt(0.5 / one.amount)
         assert one.v == pytest.approx(scale**2, rel=1e-12)
         assert one.share == pytest.approx(share, abs=2.0 / NUM_PARTS)
-        best = one.planned.curve.best(np.array([one.v]))
-        least = math.sqrt(best.squares[0])
+        best = one.planned.curve.find_best(np.array([one.v]))
+        least = math.sqrt(best.squared_errors[0])
         if one.planned.line.statistic is not LineStatistic.SUM:
             assert (one.bound, one.error) == (best.bounds[0], pytest.approx(least))
             continue
@@ -130,7 +130,7 @@ def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
 
 def test_a_proof_says_which_bounds_it_covers():
     parameters, planned = asked(ALL)
-    which = {one.line.label for one in planned if not one.has_all_bounds}
+    which = {one.line.label for one in planned if not one.curve.has_all_bounds}
     # Amounts per group and ends of a quantile's ladder are tried at some points; all else is whole, or in closed form.
     assert which == {"quantile 0.75", "sums per group"}
     assert all(name in describe_coverage(planned) for name in which)
@@ -142,12 +142,12 @@ def test_a_mean_has_the_noise_that_a_library_adds():
     # Half of the line's budget on sum around the middle, half on rows: linearised by hand, at one cap for both.
     for noise, scale in ((LAPLACE, math.sqrt(2.0) / 0.5), (GAUSSIAN, 1.0 / math.sqrt(0.5))):
         _, (line,) = asked("mean", noise=noise, program=Program.OPENDP)
-        at = line.curve.best(np.ones(1))
+        at = line.curve.find_best(np.ones(1))
         h = at.bounds[0]
         kept = np.minimum(SHOP.histogram.sizes, h) @ SHOP.histogram.users
         mean = np.clip(SHOP.values.values, 0.0, 100.0).mean()
         by_hand = (scale * h / kept) ** 2 * (50.0**2 + (mean - 50.0) ** 2)
-        assert at.beta[0] == pytest.approx(by_hand, rel=1e-9)
+        assert at.noise_variances[0] == pytest.approx(by_hand, rel=1e-9)
 
 
 @functools.cache
@@ -171,10 +171,10 @@ def test_no_split_of_a_grid_is_better_with_quantiles_among_the_lines():
         curves, weights, budget = random_plan(number)
         generator = np.random.default_rng(number)
         for j in range(1 + number // 12):  # one or two of the two to four lines
-            curves[j] = rank_curve(int(generator.integers(6)), budget.noise)
+            curves[j] = rank_curve(int(generator.integers(6)), budget.mechanism)
             weights[j] = 10.0 ** generator.uniform(-1.0, 1.0) / 0.05**2
         found = find_least_sum(curves, weights, budget)
         assert found.certificate is None  # best found, no proof
         assert found.shares.sum() == pytest.approx(1.0)
         best = brute_force(curves, weights, budget)
-        assert evaluate_objective(curves, weights, budget, found.shares) <= best * (1.0 + 1e-4), number
+        assert evaluate_split(curves, weights, budget, found.shares)[0] <= best * (1.0 + 1e-4), number

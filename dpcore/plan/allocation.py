@@ -1,0 +1,229 @@
+"""A plan as a program releases it: shares as integer parts, the bound and the exact error of every line.
+
+Shares are first found as real numbers. A program gets integer parts of 2^20, whose sum no rounding lifts above
+the whole budget. The error of a line is then computed again from them: the page and the program have the same noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.code.choice import Choice, Quantity
+from dpcore.code.forms import fields_of_data
+from dpcore.code.several import ReleaseShare, Several
+from dpcore.dataset import Dataset
+from dpcore.plan.curves import RankCurve, TotalCurve
+from dpcore.plan.lines import NUM_PARTS, Budget, LineStatistic, round_amount_down, round_to_parts
+from dpcore.plan.parameters import PlanParameters
+from dpcore.plan.table import PlannedLine, choose_rank_weights, compute_rank_error
+from dpcore.quantile.rows import WeightKind
+from dpcore.total.parameters import Summed, user_totals
+
+_NO_BUDGET = np.array([math.inf])
+
+
+@dataclass(frozen=True)
+class AllocatedLine:
+    """A line with its share of the budget.
+
+    Attributes:
+        planned: What is released, and what it costs.
+        num_parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
+        amount: What it takes of what adds up: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
+        v: Square of its noise scale at sensitivity 1; infinite where it is dropped.
+        bound: Bound on rows, on a total, on groups; 0 where it is dropped.
+        second_bound: Of pairs the bound on the amount in each group; NaN of others.
+        error: Root of the mean square, in the line's unit; of a quantile the expected share of rows between.
+    """
+
+    planned: PlannedLine
+    num_parts: int
+    amount: float
+    v: float
+    bound: float
+    second_bound: float
+    error: float
+
+    @property
+    def label(self) -> str:
+        """Return the name of the released statistic."""
+        return self.planned.line.label
+
+    @property
+    def statistic(self) -> LineStatistic:
+        """Return the released statistic."""
+        return self.planned.line.statistic
+
+    @property
+    def is_dropped(self) -> bool:
+        """Return True if 0 is published instead."""
+        return self.num_parts == 0
+
+    @property
+    def share(self) -> float:
+        """Return the share of the budget."""
+        return self.num_parts / NUM_PARTS
+
+    @property
+    def error_ratio(self) -> float:
+        """Return the error over the target error."""
+        return self.error / self.planned.target_error
+
+    @property
+    def is_reached(self) -> bool:
+        """Return True if the error is at most the target error."""
+        return self.error <= self.planned.target_error
+
+
+def compute_total_amount(budget: Budget) -> float:
+    """Compute the amount that a program may spend, in 32 binary digits: epsilon, or rho = mu^2 / 2 if Gaussian."""
+    if budget.power == 2:
+        return round_amount_down(budget.epsilon)
+    # The search for sigma ends at 1e-9 of it: what is lost here keeps the conversion of rho on the safe side of it.
+    return round_amount_down(0.5 / budget.full_v * (1.0 - 2.0**-32))
+
+
+def allocate_lines(
+    dataset: Dataset,
+    parameters: PlanParameters,
+    planned_lines: Sequence[PlannedLine],
+    shares: npt.ArrayLike,
+    budget: Budget | None = None,
+) -> tuple[AllocatedLine, ...]:
+    """Allocate integer parts of the budget to every line, under the best bound there.
+
+    A bound on totals is rounded to few digits, as the exact one is often one user's total; its error is that of
+    the rounded bound, at most 0.1 % more. A line whose best release at its share is 0 is dropped, and the
+    others get its share. A quantile that errs less with less of the budget takes less.
+
+    Args:
+        dataset: The data that the lines were planned on.
+        parameters: The settings.
+        planned_lines: The lines.
+        shares: Of the budget, at least 0, not all 0, shape (lines,).
+        budget: What is divided, where it is not that of the parameters.
+
+    Returns:
+        One per line; their parts add up to at most 2^20.
+    """
+    budget = budget or parameters.budget
+    amount_per_part = compute_total_amount(budget) / NUM_PARTS
+    best_without_budget = [line.curve.find_best(_NO_BUDGET) for line in planned_lines]
+    # A line that cannot be published as 0, a mean or a quantile, has at least one part.
+    can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in best_without_budget])
+    shares = np.array(shares, dtype=np.float64)
+    shares = np.where((shares > 0.0) | can_be_zero, shares, shares.sum() / NUM_PARTS)
+    num_parts = round_to_parts(shares)
+    # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
+    while True:
+        line_vs = [_convert_to_v(parts * amount_per_part, budget) for parts in num_parts.tolist()]
+        optima = [line.curve.find_best(np.array([v])) for line, v in zip(planned_lines, line_vs, strict=True)]
+        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in optima]) & (num_parts > 0)
+        if not is_zero.any() or is_zero[num_parts > 0].all():
+            break
+        shares[is_zero] = 0.0
+        num_parts = round_to_parts(np.where(num_parts > 0, shares, 0.0))
+    num_parts = np.where(is_zero, 0, num_parts)
+    allocated = []
+    for index, (line, parts, v) in enumerate(zip(planned_lines, num_parts.tolist(), line_vs, strict=True)):
+        if parts == 0:
+            error = math.sqrt(best_without_budget[index].squared_errors[0])
+            allocated.append(AllocatedLine(line, 0, 0.0, math.inf, 0.0, math.nan, error))
+            continue
+        optimum = optima[index]
+        bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
+        error = math.sqrt(max(optimum.squared_errors[0], 0.0))
+        if isinstance(line.curve, TotalCurve):
+            bound, squared_error = line.curve.find_short_bound(bound, v)
+            error = math.sqrt(squared_error)
+        elif isinstance(line.curve, RankCurve):
+            release_amount = _convert_to_amount(line.curve.find_release_v(v), budget)
+            parts = max(1, min(parts, math.floor(release_amount / amount_per_part)))
+            v = _convert_to_v(parts * amount_per_part, budget)
+            bound = float(line.curve.find_best(np.array([v])).bounds[0])
+            error = compute_rank_error(dataset, parameters, line, v, bound)
+        allocated.append(AllocatedLine(line, parts, parts * amount_per_part, v, bound, second_bound, error))
+    return tuple(allocated)
+
+
+def _convert_to_v(amount: float, budget: Budget) -> float:
+    """Convert an epsilon, or a rho, to the square of the noise scale at sensitivity 1."""
+    if amount == 0.0:
+        return math.inf
+    return amount**-2.0 if budget.power == 2 else 0.5 / amount
+
+
+def _convert_to_amount(v: float, budget: Budget) -> float:
+    """Convert the square of the noise scale at sensitivity 1 to an epsilon, or to a rho."""
+    return v**-0.5 if budget.power == 2 else 0.5 / v
+
+
+def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
+    """Sum squared errors over target errors, weighted, as the program releases them."""
+    return math.fsum(line.planned.weight * line.error**2 for line in lines)
+
+
+def make_program(
+    dataset: Dataset, parameters: PlanParameters, lines: Sequence[AllocatedLine], budget: Budget | None = None
+) -> Several | None:
+    """Make the releases that `dpcore.code.write` writes for a library; None if every line is published as 0.
+
+    Args:
+        dataset: The data that the lines were planned on.
+        parameters: The settings.
+        lines: The lines with their shares.
+        budget: What is divided, where it is not that of the parameters.
+    """
+    budget = budget or parameters.budget
+    releases = tuple(
+        ReleaseShare(line.label, _make_choice(dataset, parameters, line, budget.epsilon), line.num_parts)
+        for line in lines
+        if not line.is_dropped
+    )
+    dropped_labels = tuple(line.label for line in lines if line.is_dropped)
+    if not releases:
+        return None
+    total_amount = compute_total_amount(budget)
+    return Several(releases, budget.epsilon, total_amount, budget.mechanism, budget.delta, dropped_labels)
+
+
+def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
+    """Make a release of one line with the names that the data have; its noise is that of the plan."""
+    bounds: dict[str, Any]
+    match line.statistic:
+        case LineStatistic.USERS:
+            quantity, bounds = Quantity.COUNT, {"max_rows": 1}
+        case LineStatistic.ROWS:
+            quantity, bounds = Quantity.COUNT, {"max_rows": int(line.bound)}
+        case LineStatistic.SUM:
+            quantity, bounds = Quantity.SUM, {"max_total": line.bound}
+            if user_totals(dataset, Summed.VALUES).amounts is None:
+                bounds["min_total"] = -line.bound
+        case LineStatistic.MEAN:
+            quantity, bounds = Quantity.MEAN, {"max_rows": int(line.bound)}
+        case LineStatistic.QUANTILE:
+            quantity, bounds = Quantity.QUANTILE, {"quantiles": (line.planned.line.quantile,)}
+            if choose_rank_weights(parameters) is WeightKind.CAP:
+                bounds["max_rows"] = int(line.bound)
+            else:
+                bounds["threshold"] = line.bound
+        case LineStatistic.GROUP_USERS:
+            quantity, bounds = Quantity.GROUP_COUNTS, {"max_groups": int(line.bound)}
+        case LineStatistic.GROUP_ROWS:
+            quantity = Quantity.GROUP_ROWS
+            bounds = {"max_groups": int(line.bound), "max_rows": int(line.second_bound)}
+        case LineStatistic.GROUP_SUMS:
+            quantity = Quantity.GROUP_SUMS
+            bounds = {"max_groups": int(line.bound), "max_total": line.second_bound}
+            sums = None if dataset.pairs is None else dataset.pairs.sums
+            if sums is not None and float(sums.min(initial=0.0)) < 0.0:
+                bounds["min_total"] = -line.second_bound
+    if line.statistic.needs_range:
+        bounds |= {"lower": parameters.lower, "upper": parameters.upper}
+    return Choice(quantity, epsilon, **fields_of_data(dataset), **bounds)
