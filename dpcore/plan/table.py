@@ -231,7 +231,7 @@ def _make_group_curve(
     amounts, has_all_amounts = np.array([]), True
     if largest > 0.0:
         check_magnitude(line_statistic.value, largest)
-    if problem.is_integer:
+    if statistic.is_integer:
         amounts, has_all_amounts = list_caps(int(largest), MAX_AMOUNTS)
     elif largest > 0.0:
         smallest = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest * 1e-4)
