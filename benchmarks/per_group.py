@@ -160,7 +160,7 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
     released = 0.0 if best.releases_nothing else selection.keep_probability(best.max_groups).sum()
     print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
           f"{best.evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups released, "
-          f"nothing costs {best.error_of_nothing:,.2f}")  # fmt: skip
+          f"nothing costs {selection.problem.error_of_nothing:,.2f}")  # fmt: skip
     start = time.process_time()
     l0, linf = pick_as_tuner(selection.problem, selection.keep_probability)
     error = selection.error(l0, linf)

@@ -441,12 +441,7 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         '[server]\naddress = "0.0.0.0"\nbaseUrlPath = "elsewhere"\nmaxUploadSize = 1\n', encoding="utf-8"
     )
     (tmp_path / "pages.py").write_text("raise SystemExit", encoding="utf-8")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "SWEETSPOT_NO_BROWSER": "1",
-        "SWEETSPOT_TOKEN": "",
-    }
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SWEETSPOT_NO_BROWSER": "1", "SWEETSPOT_TOKEN": ""}
     with subprocess.Popen(
         [sys.executable, "-m", "dpcore"],
         cwd=tmp_path,

@@ -392,9 +392,9 @@ class PerGroupProblem:
         return self.parameters.group_weights(self.totals, self.pairs.times) * self.pairs.times
 
     @property
-    def is_integer(self) -> bool:
-        """Return True if L-infinity is a whole number: that of a count is."""
-        return self.parameters.statistic.is_integer
+    def num_groups(self) -> int:
+        """Return the number of groups on the public list, including groups without rows."""
+        return self.pairs.num_groups
 
     def per_group(self, of_pairs: FloatArray) -> FloatArray:
         """Add up the amounts of each group's pairs, shape (num_entries,)."""

@@ -9,14 +9,13 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import numpy as np
 
 from dpcore.answer import Bars, Cells, Curve, Level, Mark
-from pages.shared.base import keys
+from pages.shared.base import catalogue, keys
 from pages.shared.card import cards
 from pages.shared.fields import jobs
 from pages.shared.report import report_content
@@ -45,231 +44,120 @@ def marks(text):
 MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A page, how it is opened, which of its cards the report is about, and (button, job) of work done on request."""
-
-    title: str
-    stem: str
-    tab: tuple[str, str] | None
-    link: dict[str, str]
-    card: str
-    work: tuple[str, str] | None = None
-
-
 SHOP, ONLINE = {"data": "shop-events"}, {"data": "online-retail-lines"}
-TRAINED = ("factorisation_train_job_start", "factorisation.train_job")
-CASES = {
-    "mean": Case("Mean", "mean", ("mean.tabs", "Downloads"), ONLINE, "mean_card"),
-    "mean of values": Case(
+CASES: dict[str, tuple[str, dict[str, str]]] = {
+    "mean": ("Mean", ONLINE),
+    "mean of values": ("Mean", {**SHOP, "lower": "0", "upper": "100", "variance_source": "values"}),
+    "mean, private counts": (
         "Mean",
-        "mean",
-        ("mean.tabs", "Downloads"),
-        {**SHOP, "lower": "0", "upper": "100", "variance_source": "values"},
-        "mean_card",
-    ),
-    "mean, private counts": Case(
-        "Mean",
-        "mean",
-        ("mean.tabs", "Downloads"),
         {**SHOP, "lower": "0", "upper": "100", "variance_source": "values", "counts": "private", "own_cap": "7"},
-        "mean_card",
     ),
-    "generated": Case(
+    "generated": (
         "Mean",
-        "mean",
-        ("mean.tabs", "Downloads"),
         {"data": "zipf", "data.alpha": "1.5", "data.num_users": "5000", "data.max_contributions": "300",
          "data.seed": "4"},
-        "mean_card",
     ),
-    "count": Case(
+    "count": ("Sum and count", {**ONLINE, "measure": "bound", "own_bound": "200"}),
+    "sum, gaussian": (
         "Sum and count",
-        "total",
-        ("total.tabs", "Downloads"),
-        {**ONLINE, "measure": "bound", "own_bound": "200"},
-        "total_card",
-    ),
-    "sum, gaussian": Case(
-        "Sum and count",
-        "total",
-        ("total.tabs", "Downloads"),
         {**SHOP, "summed": "values", "mechanism": "Gaussian", "delta": "1e-6", "measure": "rmse"},
-        "total_card",
     ),
-    "per group": Case(
-        "Per group", "per_group", ("per_group.tabs", "Downloads"), {**SHOP, "statistic": "rows"}, "per_group_card"
-    ),
-    "per group, mean": Case(
+    "per group": ("Per group", {**SHOP, "statistic": "rows"}),
+    "per group, mean": (
         "Per group",
-        "per_group",
-        ("per_group.tabs", "Downloads"),
-        {**SHOP, "epsilon": "100", "statistic": "mean of a column", "lower": "0", "upper": "100",
-         "own_groups": "2", "own_amount": "5"},
-        "per_group_card",
+        {**SHOP, "epsilon": "100", "statistic": "mean of a column", "lower": "0", "upper": "100", "own_groups": "2",
+         "own_amount": "5"},
     ),
-    "per group, users of private groups": Case(
+    "per group, users of private groups": (
         "Per group",
-        "per_group",
-        ("per_group.tabs", "Downloads"),
         {**SHOP, "statistic": "distinct users", "selection": "truncated geometric", "selection_share": "0.5",
          "selection_delta": "1e-6"},
-        "per_group_card",
     ),
-    "quantile": Case(
+    "quantile": ("Quantile", {**SHOP, "low": "0", "high": "100"}),
+    "quantiles, cap from counts": (
         "Quantile",
-        "quantile",
-        ("quantile.tabs", "Downloads"),
-        {**SHOP, "low": "0", "high": "100"},
-        "quantile_card",
-    ),
-    "quantiles, cap from counts": Case(
-        "Quantile",
-        "quantile",
-        ("quantile.tabs", "Downloads"),
         {**SHOP, "low": "0", "high": "100", "quantiles": "0.25, 0.9", "weighting": "cap", "bound_from": "counts",
          "own_bound": "7", "beta": "0.2"},
-        "quantile_card",
     ),
-    "quantile, no bound": Case(
+    "quantile, no bound": (
         "Quantile",
-        "quantile",
-        ("quantile.tabs", "Downloads"),
         {**SHOP, "base": "normal", "center": "40", "spread": "30", "weighting": "none"},
-        "quantile_card",
     ),
-    "learning": Case(
-        "Learning under a bound", "learning", ("learning.tabs", "Downloads"), ONLINE, "learning_card"
-    ),
-    "learning, own cap": Case(
+    "learning": ("Learning under a bound", ONLINE),
+    "learning, own cap": (
         "Learning under a bound",
-        "learning",
-        ("learning.tabs", "Downloads"),
         {**SHOP, "bias": "chi_squared", "loss_variance": "0.02", "own_cap": "9", "privacy_form": "own",
          "privacy_power": "1.25", "alpha": "0.75"},
-        "learning_card",
     ),
-    "learning, no bound at the own cap": Case(
+    "learning, no bound at the own cap": (
         "Learning under a bound",
-        "learning",
-        ("learning.tabs", "Downloads"),
         {"data": "requests-commits", "bias": "corollary_1", "own_cap": "1", "vc_dimension": "0"},
-        "learning_card",
     ),
-    "regression": Case(
+    "regression": (
         "Regression",
-        "regression",
-        ("regression.tabs", "Downloads"),
-        {"lower": "-300", "upper": "300", "num_rows": "300", "informative": "2", "uninformative": "1",
-         "exponent": "1.8", "seed": "3"},
-        "regression_card",
+        {"lower": "-300", "upper": "300", "num_rows": "300", "informative": "2", "uninformative": "1", "exponent":
+         "1.8", "seed": "3"},
     ),
-    "regression, entered variance": Case(
+    "regression, entered variance": (
         "Regression",
-        "regression",
-        ("regression.tabs", "Downloads"),
         {"lower": "-50", "upper": "50", "num_rows": "120", "informative": "1", "uninformative": "1",
          "variance_source": "entered", "residual_variance": "400"},
-        "regression_card",
     ),
-    "training": Case(
+    "training": (
         "Training",
-        "training",
-        ("training.tabs", "Downloads"),
         {"source": "generated", "num_users": "90", "informative": "2", "runs": "4", "splits": "2"},
-        "training_card",
     ),
-    "training, as entered": Case(
+    "training, as entered": (
         "Training",
-        "training",
-        ("training.tabs", "Downloads"),
         {"source": "sample", "pace": "entered", "runs": "2", "splits": "1", "steps": "3", "bounded_by": "cap",
          "neighbours": "one user's values change; everybody's number of rows is public"},
-        "training_card",
     ),
-    "many tasks": Case(
+    "many tasks": ("Many tasks", {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"}),
+    "many tasks of the data": ("Many tasks", {**SHOP, "source": "data"}),
+    "many tasks, nobody clipped": (
         "Many tasks",
-        "many_tasks",
-        ("multitask.tabs", "Downloads"),
-        {"num_users": "600", "num_tasks": "20", "tasks_per_user": "5"},
-        "many_tasks_card",
+        {"source": "heavy-tailed", "num_users": "400", "num_tasks": "30", "tasks_per_user": "4", "loss": "convex",
+         "fit": "nobody-clipped", "max_tasks": "3", "exponent": "1"},
     ),
-    "many tasks of the data": Case(
-        "Many tasks", "many_tasks", ("multitask.tabs", "Downloads"), {**SHOP, "source": "data"}, "many_tasks_card"
-    ),
-    "many tasks, nobody clipped": Case(
-        "Many tasks",
-        "many_tasks",
-        ("multitask.tabs", "Downloads"),
-        {"source": "heavy-tailed", "num_users": "400", "num_tasks": "30", "tasks_per_user": "4",
-         "loss": "convex", "fit": "nobody-clipped", "max_tasks": "3", "exponent": "1"},
-        "many_tasks_card",
-    ),
-    "factorisation": Case(
+    "factorisation": (
         "Factorisation",
-        "factorisation",
-        ("factorisation.tabs", "Downloads"),
         {"num_users": "400", "num_items": "90", "ratings_per_user": "12", "repeats": "1"},
-        "factorisation_card",
     ),
-    "factorisation, trained": Case(
+    "factorisation, trained": (
         "Factorisation",
-        "factorisation",
-        ("factorisation.tabs", "Downloads"),
         {"num_users": "300", "num_items": "60", "ratings_per_user": "12", "repeats": "2", "train_epsilons": "5"},
-        "factorisation_card",
-        TRAINED,
     ),
-    "factorisation of the data, gradient steps": Case(
+    "factorisation of the data, gradient steps": (
         "Factorisation",
-        "factorisation",
-        ("factorisation.tabs", "Downloads"),
         {**SHOP, "source": "data", "lowest": "0", "highest": "100", "repeats": "1", "train_epsilons": "20",
          "algorithm": "descent", "sweeps": "1"},
-        "factorisation_card",
-        TRAINED,
     ),
-    "data owners": Case(
+    "data owners": ("Data owners", {"personal": "50", "personal_diameter": "0.1"}),
+    "data owners of the data": ("Data owners", {**ONLINE, "source": "data", "unit": "owner"}),
+    "data owners, users protected": (
         "Data owners",
-        "owners",
-        ("data_owners.tabs", "Downloads"),
-        {"personal": "50", "personal_diameter": "0.1"},
-        "owners_card",
-    ),
-    "data owners of the data": Case(
-        "Data owners",
-        "owners",
-        ("data_owners.tabs", "Downloads"),
-        {**ONLINE, "source": "data", "unit": "owner"},
-        "owners_card",
-    ),
-    "data owners, users protected": Case(
-        "Data owners",
-        "owners",
-        ("data_owners.tabs", "Downloads"),
         {**ONLINE, "source": "data", "unit": "user", "records_per_user": "3", "x_axis": "shared", "personal": "5",
          "personal_diameter": "0.5", "own_cap": "9"},
-        "owners_card",
     ),
-    "private choice": Case(
-        "Choose privately", "private", ("private_choice.tabs", "Downloads"), ONLINE, "private_card"
-    ),
-    "private choice of a quantile": Case(
-        "Choose privately",
-        "private",
-        ("private_choice.tabs", "Downloads"),
-        {**SHOP, "wanted": "quantile", "share": "0.9"},
-        "private_card",
-    ),
-    "gap": Case("What weights gain", "gap", ("gap_examples.tabs", "Downloads"), ONLINE, "gap_card"),
-    "gap, variance entered": Case(
-        "What weights gain",
-        "gap",
-        ("gap_examples.tabs", "Downloads"),
-        {**SHOP, "variance_source": "entered", "value_variance": "0"},
-        "gap_card",
-    ),
+    "private choice": ("Choose privately", ONLINE),
+    "private choice of a quantile": ("Choose privately", {**SHOP, "wanted": "quantile", "share": "0.9"}),
+    "gap": ("What weights gain", ONLINE),
+    "gap, variance entered": ("What weights gain", {**SHOP, "variance_source": "entered", "value_variance": "0"}),
 }  # fmt: skip
+"""Pages, and the links that open them."""
+STEMS = {
+    "Sum and count": "total",
+    "Learning under a bound": "learning",
+    "Data owners": "owners",
+    "Choose privately": "private",
+    "What weights gain": "gap",
+}
+"""Beginnings of the keys of a page's card and report, where they are not its title."""
+
+
+def stem_of(title):
+    """Return the name under which a page's card and report stand."""
+    return STEMS.get(title, title.lower().replace(" ", "_"))
 
 
 def settled(at):
@@ -287,17 +175,23 @@ def settled(at):
     return fine(at.run())
 
 
-def opened(case):
-    at = new_app(case.title)
-    if case.tab is not None:
-        at.session_state[case.tab[0]] = case.tab[1]
-    for name, text in {"link": "1", "epsilon": "1", **case.link}.items():
-        at.query_params[name] = text
+def open_case(name):
+    """Open the *Downloads* of a case; what it trains only on request is trained."""
+    title, link = CASES[name]
+    at = show_downloads(new_app(title), title)
+    for field, text in {"link": "1", "epsilon": "1", **link}.items():
+        at.query_params[field] = text
     at = settled(fine(at.run()))
     assert at.session_state[keys.LINK_PROBLEMS] == ()
-    if case.work is not None:
-        button, job = case.work
-        finished(fine(at.button(key=button).click().run()), job)
+    if "train_epsilons" in link:
+        job = "factorisation.train_job"
+        finished(fine(at.button(key="factorisation_train_job_start").click().run()), job)
+    return at
+
+
+def show_downloads(at, title):
+    (spec,) = (spec for spec in catalogue.PAGES if spec.title == title)
+    at.session_state[spec.key("tabs")] = "Downloads"
     return at
 
 
@@ -457,16 +351,14 @@ ROWS = "".join(f"u{i % 37},{i % 11},p{i % 5}\n" for i in range(2500)) + "u0,3,p1
 PRIVATE_FILE = f"{HEADER}\n{ROWS}".encode()
 
 
-def private_page(title, *held):
-    """A page on private uploaded events whose names try to break out."""
-    at = on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv")
+def private_page(title, *entered):
+    """The *Downloads* of a page on private uploaded events whose names try to break out."""
+    at = show_downloads(on_file(PRIVATE_FILE, title, f"{HOSTILE.replace('/', '')}.csv"), title)
     assert data(at).is_private
-    for key, value in held:
+    # Of private values the page asks for the range.
+    ends = {"Mean": ("mean.lower", "mean.upper"), "Quantile": ("quantile.low", "quantile.high")}.get(
+        title, ()
+    )
+    for key, value in (*entered, *zip(ends, (0.0, 1.0), strict=False)):
         at.session_state[key] = value
-    for question, ends in {
-        "Mean": ("mean.lower", "mean.upper"),
-        "Quantile": ("quantile.low", "quantile.high"),
-    }.items():
-        if title == question:  # Of private values the page asks for the range.
-            at.session_state[ends[0]], at.session_state[ends[1]] = 0.0, 1.0
     return settled(at)

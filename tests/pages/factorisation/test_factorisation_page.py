@@ -394,8 +394,3 @@ def test_a_public_demo_limits_what_is_trained(monkeypatch: pytest.MonkeyPatch) -
     assert "this public demo generates at most 600,000 ratings" in errors(at).replace("This", "this")
     assert "trains at most 3 seeds" in errors(at)
     assert not figure_keys(at)
-
-
-def test_the_large_size_is_what_the_button_says() -> None:
-    of = FactorisationParameters(2.0, repeats=5)
-    assert (of.large_study.repeats, of.large_study.epsilons, of.large_study.with_recall) == (1, (2.0,), False)

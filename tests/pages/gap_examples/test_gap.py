@@ -32,7 +32,6 @@ from tests.pages.driving import (
     chart,
     errors,
     fine,
-    go,
     link_of,
     metrics_of,
     open_app,
@@ -217,21 +216,6 @@ def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
 
 
 # --- state and links ----------------------------------------------------------------------------------------
-
-
-def test_every_step_begins_with_what_to_look_at():
-    at = open_app(QUESTION.title)
-    for tab in set(TABS) - {"Behind the answer", "Downloads"}:
-        assert "**Look at**" in shown_texts(step(at, tab)), tab
-
-
-def test_settings_survive_closed_steps_and_other_pages():
-    at = step(open_app(QUESTION.title), "Two groups")
-    fine(at.slider(key="gap_examples.light_users").set_value(33).run())
-    go(go(step(at, "Regression"), "Mean"), QUESTION.title)
-    assert "light_users=33" in link_of(at)
-    step(at, "Two groups")
-    assert at.slider(key="gap_examples.light_users").value == 33
 
 
 def test_a_link_sets_every_step():

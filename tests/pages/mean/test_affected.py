@@ -6,12 +6,7 @@ import re
 
 from dpcore.common import wording
 from pages.shared.base import keys
-from tests.pages.driving import (
-    finished,
-    metrics_of,
-    on_file,
-    shown_texts,
-)
+from tests.pages.driving import finished, metrics_of, on_file, shown_texts
 
 # Every size from 1 to 30 has a number of users of its own, so that h − 1, h and h + 1 have different users above.
 COUNTS = [size for size in range(1, 31) for _ in range(2 * (31 - size) + 3)]
@@ -48,8 +43,8 @@ def test_mean():
         rows = sum(count for count in COUNTS if count > h)
         lost = sum(count - h for count in COUNTS if count > h)
         assert (
-            f"{above(h)} with {wording.percent(rows / sum(COUNTS))} of all rows lie over it; "
-            f"{wording.percent(lost / sum(COUNTS))} of all rows would be left out"
+            f"{above(h)} lie over the bound; {wording.percent(lost / sum(COUNTS))} of all rows are left out. "
+            f"These users hold {wording.percent(rows / sum(COUNTS))} of all rows."
         ) in shown_texts(at)
 
 
@@ -57,7 +52,7 @@ def test_sum_and_count():
     at = page("Sum and count")
     for epsilon in (0.02, 0.1):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        assert f"{above(bound(at))} hold more than the bound" in shown_texts(at)
+        assert f"{above(bound(at))} lie over the bound" in shown_texts(at)
 
 
 def test_quantile():

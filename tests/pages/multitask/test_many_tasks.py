@@ -15,7 +15,6 @@ from dpcore.answer import Answer, Plot
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.common.text_fields import to_fields
 from dpcore.data import samples
 from dpcore.multitask import bounds, exact, files
 from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
@@ -492,16 +491,6 @@ def test_a_single_user_has_no_logarithm(at):
     assert "The number of users must be a whole number between 2" in errors(at)
 
 
-def test_the_link_holds_every_setting():
-    at = open_app(
-        PAGE, link="1", epsilon="1", source="heavy-tailed", exponent="0.35", fit="full", num_users="400"
-    )
-    link = link_of(at)
-    for text in ("source=heavy-tailed", "exponent=0.35", "fit=full", "num_users=400"):
-        assert text in link
-    assert len(to_fields(MultitaskParameters(1.0))) < 35
-
-
 # --- the experiment -----------------------------------------------------------------------------------------
 
 
@@ -511,10 +500,7 @@ def test_the_experiment_runs_on_the_page(at):
     assert "It has not run yet" in shown_texts(at)
     finished(fine(at.button(key="multitask_experiment_job_start").click().run()), "multitask.experiment_job")
     expected = run_experiment(Experiment(epsilons=(5.0,), repeats=2, seed=3, num_users=300))
-    panels = [
-        (Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0),
-        (Algorithm.GRADIENT_DESCENT, 1.0, 5.0),
-    ]
+    panels = [(Algorithm.SUFFICIENT_STATISTICS, 2.0, 5.0), (Algorithm.GRADIENT_DESCENT, 1.0, 5.0)]
     mu, drawn = trace(chart(at, "many_tasks_experiment_1_2"), "ε = 5")
     assert mu.tolist() == list(expected.experiment.exponents)
     assert drawn == pytest.approx(expected.summarise(panels[0], is_relative=True).mean)
@@ -525,26 +511,7 @@ def test_the_experiment_runs_on_the_page(at):
     assert "results are for earlier settings" in shown_texts(at)
 
 
-def test_a_stopped_experiment_shows_what_it_has(at):
-    # Minutes of work: it cannot end by itself before it is stopped, however slowly the page is drawn.
-    enter(at, experiment_epsilons="1", experiment_users=10000, experiment_repeats=50)
-    tab(at, "Experiment")
-    fine(at.button(key="multitask_experiment_job_start").click().run())
-    at.session_state["multitask.experiment_job"].stop()
-    finished(at, "multitask.experiment_job")
-    shown = shown_texts(at)
-    assert "Stopped after" in shown or "Stopped before the first run" in shown
-
-
 # --- pure ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("ratio", "said"),
-    [(0.56, "−44"), (1.0, "the same"), (1.25, "+25"), (3.0, "3×")],
-)
-def test_words_for_a_change(ratio, said):
-    assert said in format_change(ratio)
 
 
 def test_figures_have_at_most_500_points():

@@ -163,8 +163,8 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
     curves = view.norm_curves
     assert view.cap is not None
     assert view.radial is not None
-    assert min(curves.cap) == pytest.approx(view.cap.error, rel=2e-3)
-    assert min(curves.radial) == pytest.approx(view.radial.error, rel=1e-9)
+    assert min(curves[1]) == pytest.approx(view.cap.error, rel=2e-3)
+    assert min(curves[2]) == pytest.approx(view.radial.error, rel=1e-9)
     assert "L2 norm" in drawn(view, "per-group-norm").layout.xaxis.title.text
 
 
@@ -198,7 +198,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
         assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
         assert scaled.near_optimal == plain.near_optimal
         assert (scaled.pair is None) == (plain.pair is None)
-        norms, norms_scaled = (view.norm_curves.norms for view in (plain, scaled))
+        norms, norms_scaled = (view.norm_curves[0] for view in (plain, scaled))
         assert norms_scaled == pytest.approx(norms / unit, rel=1e-2)
 
 
@@ -213,7 +213,7 @@ def test_distinct_users_have_one_bound_and_a_line() -> None:
 
 def test_groups_of_use_are_counted() -> None:
     view = solve(SHOP, asked(epsilon=300.0))
-    size, error = np.abs(view.sizes), view.errors
+    size, error = np.abs(view.problem.totals), view.errors
     assert view.count_useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
     found = view.find_useful_size(error)
     assert found is not None
@@ -241,7 +241,7 @@ def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: PerGro
     # As many groups more, all of them noise: another pair is best.
     assert longer.pair_error < rows.pair_error
     longest = solve(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
-    assert longest.sizes.size == longer.sizes.size == 41
+    assert longest.problem.totals.size == longer.problem.totals.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
         solve(SHOP, asked(num_groups=39))
 

@@ -145,7 +145,9 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
 
 def test_what_a_draw_usually_costs_is_said_from_public_figures() -> None:
     def said(epsilon: float, groups: int) -> str:
-        return words.usual_cost(PrivatePairProblem(PerGroupParameters(1.0, num_groups=groups), epsilon, 10))
+        return words.describe_pair_cost(
+            PrivatePairProblem(PerGroupParameters(1.0, num_groups=groups), epsilon, 10)
+        )
 
     for epsilon, groups, share in ((0.5, 10, "5"), (0.5, 4, "15"), (0.5, 2, "30")):
         assert f"about {share}\xa0%" in said(epsilon, groups)

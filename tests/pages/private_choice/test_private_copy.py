@@ -52,7 +52,7 @@ SECRET = "user_id,amount,task\n" + "\n".join(
     f"u{owner},{value},t{owner % 7}" for owner, value in zip(OWNERS, VALUES, strict=True)
 )
 RELEASE, BACK = "test_release", "test_back"
-DRAWN = "test_copy"
+EMPTY = "private_choice.empty_copy"
 COPY = PrivateCopyParameters(1.0)
 
 
@@ -64,7 +64,7 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_release(spec):
         if wanted := st.session_state.get(RELEASE):
             st.session_state[RELEASE] = None
-            st.session_state[DRAWN] = actions.release(wanted)
+            actions.draw_copy(wanted)
         if st.session_state.get(BACK):
             st.session_state[BACK] = None
             session.use_original()
@@ -262,11 +262,12 @@ def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
     at = on_file(b"size,users\n1,2\n", "Your data")
     for _ in range(20):
         at = release(at, PrivateCopyParameters(0.001))
-        if at.session_state[DRAWN].histogram is None:
+        if at.session_state[EMPTY]:
             break
-    assert at.session_state[DRAWN].histogram is None
+    assert at.session_state[EMPTY] == data(at).histogram.digest
+    assert data(at).is_private
     assert "Spent on these data" in spent(at)
-    assert "No users are left" in at.session_state[DRAWN].sentence
+    assert "No users are left" in errors(go(at, "Choose privately"))
 
 
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:

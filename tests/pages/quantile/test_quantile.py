@@ -41,7 +41,6 @@ from tests.pages.driving import (
     go,
     link_of,
     metrics_of,
-    numbers,
     open_app,
     shown_texts,
     trace,
@@ -344,17 +343,6 @@ def test_degenerate_data_are_answered():
             assert "nan" not in words_of(found)
 
 
-def test_traces_are_short_and_axes_have_titles():
-    found = asked(quantiles="0.1, 0.3, 0.5, 0.7, 0.9")
-    drawn = {key: drawn_of(make()) for key, make in found.plots.items()}
-    for one in drawn.values():
-        assert one["layout"]["xaxis"]["title"]["text"]
-        assert one["layout"]["yaxis"]["title"]["text"]
-        assert all(numbers(t["x"]).size <= 500 for t in one["data"])
-    assert "(rows per user)" in drawn["quantile-error"]["layout"]["xaxis"]["title"]["text"]
-    assert "(unit of the values)" in drawn["quantile-density"]["layout"]["xaxis"]["title"]["text"]
-
-
 def test_columns_hold_what_is_drawn():
     found = asked(weighting=Weighting.CAP)
     columns = found.plots["quantile-error"]().columns
@@ -542,17 +530,6 @@ def test_what_cannot_be_gets_a_sentence_and_nothing_is_lost():
             widget = at.text_input(key=key)
         fine(widget.set_value(before).run())
     assert not errors(at)
-
-
-def test_settings_survive_page_switches_and_travel_in_the_link():
-    at = quantile_page(quantiles="0.3, 0.9", weighting="cap", bound_from="counts", own_bound="7")
-    go(at, "Start")
-    settled(go(at, "Quantile"))
-    assert "Your own bound, 7 rows" in shown_texts(at)
-    assert "2 quantiles share ε evenly: 0.5 each" in shown_texts(at)
-    link = link_of(at)
-    for piece in ("quantiles=0.3", "weighting=cap", "bound_from=counts", "own_bound=7", "low=0", "high=100"):
-        assert piece in link
 
 
 def test_a_field_that_a_link_left_out_has_a_proposal_when_it_comes_into_use():

@@ -17,19 +17,27 @@ from dpcore.data import samples
 from dpcore.data_owners.bounds import Unit
 from dpcore.data_owners.parameters import OwnersSource
 from dpcore.factorisation.parameters import RatingSource
+from dpcore.mean import MeanParameters
+from dpcore.mean.answer import build_answer
+from dpcore.multitask.parameters import MultitaskParameters
+from dpcore.multitask.problem import compute_exact_budget
+from dpcore.private_choice import choice
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
+from dpcore.training import excess
 from dpcore.training.account import plan_noise
 from dpcore.training.mechanism import Pace
+from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import prepare_rows
+from dpcore.training.training_data import load_sample
 from pages.shared.base import catalogue
 from pages.shared.compare import compare_tab
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
 DATA = samples.load("shop-events")
-ASKED: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "mean": {"lower": 0.0, "upper": 60.0},
     "total": {},
     "learning": {},
@@ -39,19 +47,24 @@ ASKED: dict[str, dict[str, Any]] = {
     "start": {"bound": 3},
     "data_owners": {"source": OwnersSource.DATA, "unit": Unit.OWNER, "shared": 20},
     "factorisation": {"num_users": 300, "num_items": 200, "ratings_per_user": 20.0},
-    "private_choice": {"wanted": Wanted.CAP},
+    "private_choice": {"purpose": Wanted.CAP},
 }
 
 
-def declared(name: str, **changes: Any) -> BoundComparison:
+def compare(name: str, data: Any = DATA, **settings: Any) -> Any:
+    """Return what a page compares over ε under these settings, or its sentence on why there is nothing."""
     question = catalogue.find_question(name)
     assert question is not None
     assert question.parameters is not None
     function = compare_tab.find_comparison_function(question)
     assert function is not None
-    found = function(DATA, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
-    assert isinstance(found, BoundComparison)
-    return found
+    return function(data, question.parameters(**{"epsilon": 1.0, **settings}))
+
+
+def compare_bounds(name: str, **changes: Any) -> BoundComparison:
+    comparison = compare(name, **(SETTINGS[name] | changes))
+    assert isinstance(comparison, BoundComparison)
+    return comparison
 
 
 def toy() -> BoundComparison:
@@ -75,7 +88,7 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
 )
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 20.0])
 def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float) -> None:
-    found = declared(name)
+    found = compare_bounds(name)
     bound, error = found.compute_best(epsilon)
     assert found.compute_errors is not None
     every = np.arange(1.0, float(np.max(found.contributions)) + 1.0)
@@ -90,42 +103,30 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         question = catalogue.find_question(name)
         assert question is not None
         assert question.parameters is not None
-        one = question.parameters(epsilon=0.4, **(ASKED[name] | changes))
-        other = question.parameters(epsilon=2.0, **ASKED[name])
+        one = question.parameters(epsilon=0.4, **(SETTINGS[name] | changes))
+        other = question.parameters(epsilon=2.0, **SETTINGS[name])
         assert compare_tab.build_cache_key(question, one) == compare_tab.build_cache_key(question, other)
         kept = compare_tab.build_cache_key(question, one)
-        assert declared(name, **changes).compute_best(0.7) == compare_tab.find_comparison_function(question)(
-            DATA, kept
-        ).compute_best(0.7)  # type: ignore
+        assert compare_bounds(name, **changes).compute_best(0.7) == compare_tab.find_comparison_function(
+            question
+        )(DATA, kept).compute_best(0.7)  # type: ignore
 
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
     for name, changes, words in (
         ("quantile", {"weighting": Weighting.NONE}, "there is no bound"),
-        ("private_choice", {"wanted": Wanted.QUANTILE}, "the same at every ε"),
+        ("private_choice", {"purpose": Wanted.QUANTILE}, "the same at every ε"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
         ("per_group", {}, "needs a group"),
     ):
-        question = catalogue.find_question(name)
-        assert question is not None
-        assert question.parameters is not None
-        function = compare_tab.find_comparison_function(question)
-        assert function is not None
-        bare = replace(DATA, pairs=None, tasks=None)
-        said = function(bare, question.parameters(epsilon=1.0, **(ASKED[name] | changes)))
-        assert isinstance(said, str)
-        assert words in said
+        reason = compare(name, replace(DATA, pairs=None, tasks=None), **(SETTINGS[name] | changes))
+        assert isinstance(reason, str)
+        assert words in reason
 
 
 @pytest.mark.parametrize("personal", [0, 300])
 def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
-    question = catalogue.find_question("data_owners")
-    assert question is not None
-    assert question.parameters is not None
-    asked = question.parameters(epsilon=1.0, personal=personal, personal_diameter=float(personal > 0))
-    function = compare_tab.find_comparison_function(question)
-    assert function is not None
-    found = function(DATA, asked)
+    found = compare("data_owners", personal=personal, personal_diameter=float(personal > 0))
     assert isinstance(found, MethodComparison)
     assert len(found.crossings) == 1 + (personal > 0)
     for epsilon, words in found.crossings:
@@ -151,15 +152,8 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
-    from dpcore.multitask.problem import compute_exact_budget
-
-    question = catalogue.find_question("multitask")
-    assert question is not None
-    assert question.parameters is not None
-    asked = question.parameters(epsilon=1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
-    function = compare_tab.find_comparison_function(question)
-    assert function is not None
-    found = function(DATA, asked)
+    asked = MultitaskParameters(1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
+    found = compare("multitask", num_users=400, num_tasks=12, tasks_per_user=4.0)
     assert isinstance(found, MethodComparison)
     epsilons = np.array([0.1, 1.0, 5.0])
     errors = found.compute_errors(epsilons)
@@ -171,10 +165,8 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
 
 
 def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
-    from dpcore.private_choice import choice
-
     for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
-        found = declared("private_choice", wanted=wanted)
+        found = compare_bounds("private_choice", purpose=wanted)
         for epsilon in (0.05, 2.0):
             asked = PrivateParameters(epsilon, wanted)
             bound, error = found.compute_best(epsilon)
@@ -198,21 +190,14 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 
 
 def test_training_predicts_what_its_formulas_say() -> None:
-    from dpcore.training import excess
-    from dpcore.training.training_data import DESIGN, RANGES, TrainingData, load_tickets
-
-    data, scaling = load_tickets()
-    loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
-    question = catalogue.find_question("training")
-    assert question is not None
-    assert question.parameters is not None
-    asked = question.parameters(epsilon=1.0, neighbours=Neighbours.REPLACE_VALUES, pace=Pace.ENTERED)
-    function = compare_tab.find_comparison_function(question)
-    assert function is not None
-    found = function(loaded, asked)
+    loaded = load_sample()
+    settings = {"neighbours": Neighbours.REPLACE_VALUES, "pace": Pace.ENTERED}
+    asked, found = TrainingParameters(1.0, **settings), compare("training", loaded, **settings)
     assert isinstance(found, BoundComparison)
     assert found.compute_errors is not None
-    rows = asked.make_experiment(prepare_rows(data.table, scaling, asked.positive_above)).train  # type: ignore[arg-type]
+    rows = asked.make_experiment(
+        prepare_rows(loaded.dataset.table, loaded.scaling, asked.positive_above)
+    ).train  # type: ignore[arg-type]
     eigenvalues = excess.compute_public_hessian(rows, asked.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
@@ -229,18 +214,15 @@ def test_training_predicts_what_its_formulas_say() -> None:
         assert float(excess.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
         )
-    slow = function(loaded, question.parameters(epsilon=1.0, sampled=0.5))
+    slow = compare("training", loaded, sampled=0.5)
     assert isinstance(slow, BoundComparison)
     assert (slow.is_slow, slow.compute_errors) == (True, None)
 
 
 def test_the_curves_agree_with_the_answers_of_the_pages() -> None:
-    from dpcore.mean import MeanParameters
-    from dpcore.mean.answer import build_answer
-
     asked = MeanParameters(0.3, lower=0.0, upper=60.0)
     view = build_answer(DATA, asked).solution
-    assert declared("mean").compute_best(0.3) == (view.cap.max_contributions, view.cap.standard_error)
+    assert compare_bounds("mean").compute_best(0.3) == (view.cap.max_contributions, view.cap.standard_error)
 
 
 def test_curves_follow_epsilon_and_stop_when_told() -> None:
@@ -258,7 +240,7 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
 
 @pytest.mark.parametrize("name", ["quantile", "per_group"])
 def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
-    found = declared(name)
+    found = compare_bounds(name)
     assert found.is_slow
     curves = against.compute_bound_curves(found)
     assert curves.epsilons.tolist() == list(against.COARSE_EPSILONS)

@@ -30,12 +30,7 @@ BEFORE: dict[str, tuple[str, dict[str, Any], str]] = {
     "Start": ("", {"users": "the data in use"}, ""),
     "Mean": (
         "lower=0&upper=50&noise=entered&noise_variance=9&counts=public",
-        {
-            "variance_source": "entered",
-            "value_variance": 9.0,
-            "target": "population",
-            "likeness": "none",
-        },
+        {"variance_source": "entered", "value_variance": 9.0, "target": "population", "likeness": "none"},
         "",
     ),
     "Sum and count": (

@@ -172,7 +172,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
         drawn = selection.build_request(on_page, SECRET, selection.SelectionSettings())
-        assert on_card._aim(on_page, drawn)
+        assert on_card._describe_aim(on_page, drawn)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])

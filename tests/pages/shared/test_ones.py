@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import words
 from dpcore.multitask.bounds import Bucket
@@ -54,10 +53,6 @@ def wrong(text: str) -> list[str]:
 )
 def test_the_rules_find_what_they_are_for(text):
     assert wrong(text)
-
-
-def test_verbs_agree():
-    assert [wording.agreeing(n, "lies", "lie") for n in (0, 1, 2)] == ["lie", "lies", "lie"]
 
 
 def on(content: bytes):

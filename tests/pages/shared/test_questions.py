@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from streamlit.delta_generator import DeltaGenerator
 
-from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.parameters import FactorisationParameters
@@ -22,7 +21,6 @@ from dpcore.total.parameters import TotalParameters
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.fields import fields as questions
 from pages.shared.figures import figures
-from pages.shared.screen import layout
 from tests.pages.driving import (
     begin,
     chart,
@@ -84,11 +82,6 @@ def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsi
     at = finished(at, *JOBS)
     assert answered(at)
     assert "must lie between" not in errors(at)
-
-
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.3, 1e3, 1e9, -4.0, 0.0])
-def test_the_slider_has_a_place_for_whatever_is_typed(epsilon):
-    assert layout.find_nearest_step(epsilon) in EPSILON_STEPS
 
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.

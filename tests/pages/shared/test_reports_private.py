@@ -39,14 +39,7 @@ from pages.shared.base import keys
 from pages.shared.report import report_content
 from pages.shared.session import session
 from pages.training import release as training_report
-from tests.pages.driving import (
-    data,
-    fine,
-    on_file,
-    open_app,
-    release_copy,
-    shown_texts,
-)
+from tests.pages.driving import data, fine, on_file, open_app, release_copy, shown_texts
 from tests.pages.reporting import (
     HOSTILE,
     MADE,
@@ -58,6 +51,7 @@ from tests.pages.reporting import (
     private_page,
     run,
     settled,
+    stem_of,
 )
 
 READ = ("mean.variance_source", VarianceSource.FROM_VALUES)
@@ -65,7 +59,7 @@ READ = ("mean.variance_source", VarianceSource.FROM_VALUES)
 
 
 def test_private_numbers_are_left_out_and_that_is_said(taken):
-    at = private_page("Mean", ("mean.tabs", "Downloads"))
+    at = private_page("Mean")
     content = taken["mean"]()
     histogram = data(at).histogram
     numbers = [value for _, value in card_numbers(at, "mean_card")]
@@ -85,11 +79,7 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     assert "plotly.js v" not in public_text, (
         "nothing to draw: the plotting script would be 1.2 MB for nothing"
     )
-    for left_out in (
-        "The choice: headline",
-        "Figure: Error against the bound",
-        "Summary of the data",
-    ):
+    for left_out in ("The choice: headline", "Figure: Error against the bound", "Summary of the data"):
         assert left_out in public.text
     for kept in ("What is assumed", "How this is computed", "Versions", "Privacy budget ε"):
         assert kept in public.text
@@ -103,7 +93,7 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
 
 
 def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_cost(taken):
-    at = private_page("Choose privately", ("private_choice.tabs", "Downloads"))
+    at = private_page("Choose privately")
     before = taken["private"]()
     assert before.releases == ()
     fine(at.button(key="private_choose").click().run())
@@ -131,7 +121,7 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
 
 
 def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_path):
-    at = private_page("Choose privately", ("private_choice.tabs", "Downloads"))
+    at = private_page("Choose privately")
     settled(release_copy(at, 3.0))
     content, copy = taken["private"](), data(at)
     assert copy.release is not None
@@ -147,7 +137,7 @@ def test_a_report_of_a_private_choice_on_a_copy_is_that_of_the_copy(taken, tmp_p
 
 def test_a_public_report_does_not_depend_on_the_private_data(taken):
     # Two data sets of other sizes, sums and names: apart from nothing, the files are the same.
-    at = private_page("Mean", ("mean.tabs", "Downloads"))
+    at = private_page("Mean")
     first = taken["mean"]()
     counts = np.array([1, 2, 90, 4000])
     origin = session.Origin(session.UPLOADED)
@@ -170,17 +160,11 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     assert texts[0] == texts[1]
 
 
-@pytest.mark.parametrize(
-    ("title", "stem", "tab", "card"),
-    [
-        ("Mean", "mean", ("mean.tabs", "Downloads"), "mean_card"),
-        ("Sum and count", "total", ("total.tabs", "Downloads"), "total_card"),
-        ("Learning under a bound", "learning", ("learning.tabs", "Downloads"), "learning_card"),
-    ],
-)
-def test_hostile_names_stay_text(title, stem, tab, card, taken):
-    private_page(title, tab)
-    page = Reader(report_content.write_html(taken[stem](), MADE, public_only=False))
+@pytest.mark.parametrize("title", ["Mean", "Sum and count", "Learning under a bound"])
+def test_hostile_names_stay_text(title, taken):
+    private_page(title)
+    content = taken[stem_of(title)]()
+    page = Reader(report_content.write_html(content, MADE, public_only=False))
     kinds = {tag for tag, _ in page.elements}
     assert not kinds & {"img", "a", "iframe", "svg"}
     assert all(
@@ -188,7 +172,7 @@ def test_hostile_names_stay_text(title, stem, tab, card, taken):
         for attributes, script in page.scripts
     )
     assert HOSTILE.replace("/", "") in page.text.replace("\u2060", "")
-    document = report_content.write_json(taken[stem](), MADE, public_only=False)
+    document = report_content.write_json(content, MADE, public_only=False)
     assert HOSTILE.replace("/", "") in json.loads(document)["data"][0]["value"]
 
 
@@ -247,7 +231,7 @@ def test_no_text_of_a_report_becomes_markup():
 
 @pytest.mark.parametrize("public_only", [True, False])
 def test_a_script_holds_no_number_of_private_data(public_only, taken):
-    at = private_page("Mean", ("mean.tabs", "Downloads"), READ)
+    at = private_page("Mean", READ)
     script = report_content.write_script(taken["mean"](), MADE, public_only)
     histogram = data(at).histogram
     own = {float(n) for n in (*histogram.sizes, *histogram.users, histogram.num_rows, histogram.num_users)}
@@ -266,7 +250,7 @@ def test_a_script_holds_no_number_of_private_data(public_only, taken):
 
 
 def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path):
-    at = private_page("Learning under a bound", ("learning.tabs", "Downloads"))
+    at = private_page("Learning under a bound")
     shown = card_numbers(at, "learning_card")
     content = taken["learning"]()
     histogram = data(at).histogram
@@ -282,7 +266,7 @@ def test_the_script_of_private_data_reads_the_persons_own_files(taken, tmp_path)
 
 
 def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_path):
-    at = private_page("Mean", ("mean.tabs", "Downloads"), READ)
+    at = private_page("Mean", READ)
     shown = card_numbers(at, "mean_card")
     content = taken["mean"]()
     (tmp_path / "your-file.csv").write_bytes(PRIVATE_FILE)
@@ -292,7 +276,7 @@ def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_
 
 
 def test_both_reports_of_private_data_stand_beside_each_other():
-    at = private_page("Mean", ("mean.tabs", "Downloads"))
+    at = private_page("Mean")
     found = [b.key for b in at.get("download_button") if "report" in str(b.key)]
     assert found == [
         f"mean_report{public}_{ending}" for public in ("", "_public") for ending in ("html", "json", "py")
@@ -303,16 +287,9 @@ def test_both_reports_of_private_data_stand_beside_each_other():
 
 
 @pytest.mark.parametrize(
-    ("title", "stem", "tab"),
-    [
-        ("Mean", "mean", ("mean.tabs", "Downloads")),
-        ("Sum and count", "total", ("total.tabs", "Downloads")),
-        ("Quantile", "quantile", ("quantile.tabs", "Downloads")),
-        ("Learning under a bound", "learning", ("learning.tabs", "Downloads")),
-        ("What weights gain", "gap", ("gap_examples.tabs", "Downloads")),
-    ],
+    "title", ["Mean", "Sum and count", "Quantile", "Learning under a bound", "What weights gain"]
 )
-def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, monkeypatch):
+def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, monkeypatch):
     contents = {}
     maker = report_content.build_writer
 
@@ -321,7 +298,7 @@ def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, stem, tab, m
         return maker(make, content, public_only)
 
     monkeypatch.setattr(report_content, "build_writer", noted)
-    at = private_page(title, tab)
+    at = private_page(title)
     without, whole = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
     assert without in shown_texts(at)
     assert whole in shown_texts(at)
@@ -338,7 +315,7 @@ def printed_of(content, folder, file, name):
 
 
 def test_scripts_of_pages_that_need_rows_read_them_from_the_file(taken, tmp_path):
-    at = private_page("Quantile", ("quantile.tabs", "Downloads"))
+    at = private_page("Quantile")
     content = taken["quantile"]()
     (tmp_path / data(at).name).write_bytes(PRIVATE_FILE)
     assert_script_has_what_the_page_has(at, content, answer_of_script(content, tmp_path))

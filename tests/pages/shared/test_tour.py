@@ -287,7 +287,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     of_sample = session.dataset()
     copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget"):
-        session.use_release(copy.dataset("sample"))
+        session.use_release(copy.to_dataset("sample"))
     assert session.dataset().release is not None
     assert not tour.has_step_data(tour.step_of(STOPS[-1]))
     assert shelf.get_tour() is not None
@@ -313,7 +313,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
     copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget"):
-        session.use_release(copy.dataset("secret.csv"))
+        session.use_release(copy.to_dataset("secret.csv"))
         loaded = session.get_loaded()
         tour.begin()
         assert session.get_ledger().releases == ()  # Of the tour's data nothing was released.

@@ -52,11 +52,7 @@ def released(epsilon: float = PLENTY, **settings) -> AppTest:
     [
         {},
         {"epsilon": 10 / 3, "private_choice.relation": Relation.REPLACE},
-        {
-            "epsilon": 5.5,
-            "private_choice.noise": CopyNoise.GAUSSIAN,
-            "private_choice.delta": 1e-9,
-        },
+        {"epsilon": 5.5, "private_choice.noise": CopyNoise.GAUSSIAN, "private_choice.delta": 1e-9},
     ],
     ids=["Laplace", "replace, no short decimal", "Gaussian"],
 )

@@ -118,14 +118,6 @@ def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_
     assert data(at).histogram == generators.ZipfSizes(1.2, 500, 1_000, 1).histogram()
 
 
-def test_an_empty_generator_field_gives_its_sentence():
-    at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
-    at.number_input(key="your_data.generator_field_zipf_seed").set_value(None).run()
-    fine(at.button(key="generate").click().run())
-    assert "“Seed” is empty. Enter a number" in errors(at)
-
-
 def a_good_file_works(at) -> None:
     use(upload(at, GOOD, "good.csv"))
     assert histogram_of(at) == {3: 1, 4: 2}

@@ -387,11 +387,6 @@ def test_formulas_are_shown_as_text():
     assert frame["'=1+1"].tolist() == ["-5", "'+x", "ok"]
 
 
-def test_sizes_are_said_in_round_units():
-    assert file_upload._write_size(999) == "999 bytes"
-    assert file_upload._write_size(20_400_000_000) == "20 GB"
-
-
 def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):
     exact = Amounts.from_totals(samples.load("shop-events").totals)
     monkeypatch.setattr(reduce, "MAX_TOTALS", 10)
