@@ -42,7 +42,6 @@ from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import plotly_figures
 from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
-from dpcore.training import training_data
 from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource as TrainingSource
 from dpcore.training.parameters import TrainingParameters
@@ -299,7 +298,7 @@ def test_every_other_question_answers():
     assert not said.protects_users  # What is said holds.
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
-    made = training_data.generate_data(TRAINING.generator)
+    made = TRAINING.generator.generate()
     trained = ss.training_bound(made, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
     table, _ = RegressionGenerator(60, 1, 0).dataset()

@@ -212,9 +212,8 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
             parts_text = ", ".join(
                 f"{part_name.lower()} {wording.number(part)}" for part_name, part in get_parts(parts).items()
             )
-            error_text = f"at most {wording.number(own_total)} ({parts_text})"
             facts[name] = standard.compare_own_bound(
-                "excess risk", error_text, wording.change(own_total, total)
+                "excess risk", own_total, total, lambda risk: f"at most {wording.number(risk)} ({parts_text})"
             )
     return facts
 

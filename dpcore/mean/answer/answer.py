@@ -144,7 +144,7 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         yield PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
         low, high = plots.round_outward(joint)
-        if (low, high) == (ranges.lower, ranges.upper):
+        if (low, high) == (ranges.current.lower, ranges.current.upper):
             yield Note("The range in use is the best one.")
         else:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"

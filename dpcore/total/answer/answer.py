@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpcore.answer import standard
 from dpcore.answer.answer import (
     BIAS,
     NOISE,
@@ -100,6 +101,7 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
     yield Figures((plots.plot_strategies(curves, data, parameters.epsilon, points),), "xy")
     yield "\n".join(f"- {sentence}" for sentence in plots.write_sentences(curves, points))
     if points is not None:
+        yield Note(standard.SIMULATION)
         yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
     yield Label()
     yield PaperFigures(FIGURES)

@@ -98,7 +98,7 @@ def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
 
     def compared(delta):
         view = solve(data, TotalParameters(1.0, mechanism=NoiseKind.GAUSSIAN, delta=delta))
-        laplace, gaussian = (view.choices_by_noise[noise].certificate.value for noise in NoiseKind)
+        laplace, gaussian = (view.best_by_noise(noise).certificate.value for noise in NoiseKind)
         return laplace < gaussian, words.compare_noises(view, has_delta=True)
 
     # sigma_1 sqrt(2 / pi) = 3.37 at (1, 1e-6) against 1 for Laplace; at delta 0.3 it is 0.58.
