@@ -146,10 +146,10 @@ STAND_IN = {"epsilon": 1.0, "lower": -99.0}
 
 def test_good_fields_are_kept_and_bad_ones_named():
     parsed, bad, problems = read_good_fields(
-        MeanParameters, {"epsilon": "2", "lower": "-1", "upper": "high", "own_cap": "0", "x": "1"}, STAND_IN
+        MeanParameters, {"epsilon": "2", "lower": "-1", "upper": "high", "own_bound": "0", "x": "1"}, STAND_IN
     )
     assert parsed == MeanParameters(2.0, lower=-1.0)
-    assert bad == ("upper", "own_cap")
+    assert bad == ("upper", "own_bound")
     said = " ".join(problem.sentence for problem in problems)
     for sentence_part in (
         "X is not a parameter",
@@ -191,7 +191,7 @@ def test_missing_fields_have_stand_ins_and_are_named():
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["epsilon", "lower", "upper", "variance_source", "value_variance", "own_cap", "counts", "?"]
+            ["epsilon", "lower", "upper", "variance_source", "value_variance", "own_bound", "counts", "?"]
         ),
         st.sampled_from(
             ["1", "0.5", "-3", "nan", "1e300", "", "worst", "entered", "values", "private", "9" * 300]

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from dpcore.training.rows import ClassifierRows, TrainingGenerator, prepare_rows
+from dpcore.training.rows import ClassifierRows, prepare_rows
+from dpcore.training.training_data import TrainingGenerator
 
 
 def draw_rows(seed: int, sizes, d: int = 3, on_sphere: bool = False) -> ClassifierRows:
