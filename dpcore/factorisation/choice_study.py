@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
+from dpcore.contributions import FloatArray
 from dpcore.factorisation import implicit
+from dpcore.factorisation.fit import OnSweep
 from dpcore.factorisation.implicit import ImplicitSettings, PopularityModel
-from dpcore.factorisation.measures import BUCKETS, Measurements, compute_recall
+from dpcore.factorisation.measures import BUCKETS, Buckets, compute_recall
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import SCHEMES, FitContext, ModelKind, Split, Study
+from dpcore.factorisation.study import SCHEMES, Fitted, ModelKind, Split, Study
 
 CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEMES)
 TEST_SHARE = 0.2
@@ -56,26 +57,26 @@ class ChoiceStudy(Study):
         return split_users(table, self.test_users, rng)
 
     def fit(
-        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model; None if it was stopped."""
-        match model_kind:
+        """Fit one model."""
+        match kind:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
-                return implicit.fit(train, self.reference, context.on_sweep)
+                return implicit.fit(train, self.reference, on_sweep)
             case ModelKind.PRIVATE_POPULAR:
                 return PopularityModel(implicit.release_popularity(train, self.spending(epsilon), seed))
+        spending = self.spending(epsilon)
         return implicit.fit_private(
-            train, self.settings, SCHEMES[model_kind], self.spending(epsilon), self.exponent, self.ridge_to_noise, seed,
-            context.on_sweep, context.should_stop,
-        )  # fmt: skip
+            train, self.settings, SCHEMES[kind], spending, self.exponent, self.ridge_to_noise, seed, on_sweep
+        )
 
-    def measure(self, model: Any, split: Split, buckets: npt.NDArray[np.int8]) -> Measurements:
+    def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
         """Measure recall."""
         users = model.solve_user_vectors(split.history)
         recalls = compute_recall(users, model.item_vectors, split.history, split.test, buckets)
-        return Measurements(np.full(1 + BUCKETS, np.nan), recalls)
+        return np.full(1 + BUCKETS, np.nan), recalls
 
 
 def split_users(choices: Ratings, test_users: float, rng: np.random.Generator) -> Split:
