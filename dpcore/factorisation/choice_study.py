@@ -53,8 +53,21 @@ class ChoiceStudy(Study):
         return 2, 1
 
     def split(self, table: Ratings, rng: np.random.Generator) -> Split:
-        """Hold out users, and of each of them a fifth of what they chose."""
-        return split_users(table, self.test_users, rng)
+        """Hold out users, and of each of them a fifth of what they chose.
+
+        Raises:
+            InvalidInput: Nothing is left on one side.
+
+        Source: Liang et al. 2018, which Krichene et al. 2023 follow for recall (section 5).
+        """
+        is_test_user = rng.random(table.num_users, dtype=np.float32) < self.test_users
+        is_test_choice = np.repeat(is_test_user, np.diff(table.starts))
+        is_to_recall = rng.random(table.num_ratings, dtype=np.float32) < TEST_SHARE
+        masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
+        if not all(mask.any() for mask in masks):
+            remedy = "Bring more users, or hold out more of them"
+            raise refuse("nothing is left to train on or to test", remedy=remedy)
+        return Split(*(table.select(mask) for mask in masks))
 
     def fit(
         self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
@@ -77,27 +90,3 @@ class ChoiceStudy(Study):
         users = model.solve_user_vectors(split.history)
         recalls = compute_recall(users, model.item_vectors, split.history, split.test, buckets)
         return np.full(1 + BUCKETS, np.nan), recalls
-
-
-def split_users(choices: Ratings, test_users: float, rng: np.random.Generator) -> Split:
-    """Hold out users, and of each of them a fifth of what they chose.
-
-    Args:
-        choices: The table.
-        test_users: Probability with which a user is held out.
-        rng: Source of the draw.
-
-    Raises:
-        InvalidInput: Nothing is left on one side.
-
-    Source: Liang et al. 2018, which Krichene et al. 2023 follow for recall (section 5).
-    """
-    is_test_user = rng.random(choices.num_users, dtype=np.float32) < test_users
-    is_test_choice = np.repeat(is_test_user, np.diff(choices.starts))
-    is_to_recall = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
-    masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
-    if not all(mask.any() for mask in masks):
-        raise refuse(
-            "nothing is left to train on or to test", remedy="Bring more users, or hold out more of them"
-        )
-    return Split(*(choices.select(mask) for mask in masks))
