@@ -206,17 +206,14 @@ class RegressionProblem(ByDigest):
             num_rows, num_features = (None, None) if features is None else features.shape
             codes = _check_codes(self.user_codes, num_rows, problems)
             names = _check_names(self.feature_names, num_features, problems)
+            vars(self).update(features=features, user_codes=codes, feature_names=names)
             self._check_settings(problems)
-        assert features is not None
-        assert codes is not None
-        for array in (features, codes):
+        for array in (self.features, self.user_codes):
             # Digest and factors are computed once: nobody may change the arrays behind them.
             array.flags.writeable = False
-        vars(self).update(features=features, user_codes=codes, feature_names=names)
         with problems:
-            self._check_ratio(problems)
             if self.whitened.condition > 1.0 / RANK_TOLERANCE:
-                columns = ", ".join(names[j] for j in find_dependent_columns(features))
+                columns = ", ".join(names[j] for j in find_dependent_columns(self.features))
                 problems.add(
                     f"the features are linearly dependent: {columns} can be written through the others",
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",
@@ -225,8 +222,8 @@ class RegressionProblem(ByDigest):
     def _check_settings(self, problems: Problems) -> None:
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
         problems.non_negative(residual_variance=self.residual_variance)
-
-    def _check_ratio(self, problems: Problems) -> None:
+        if problems.entries:
+            return
         if not (0.0 < self.unit_noise < math.inf and math.isfinite(self.trade_off)):
             problems.add(
                 "epsilon, value_bound and residual_variance are so far apart that their ratio leaves float64",
@@ -246,15 +243,12 @@ class RegressionProblem(ByDigest):
         Raises:
             InvalidInput: As for a new problem.
         """
-        new = copy.copy(
-            self
-        )  # What is cached goes along: all but the digest depends on features and owners alone.
+        # What is cached goes along: all but the digest depends on features and owners alone.
+        new = copy.copy(self)
         vars(new).update(epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance)
         vars(new).pop("digest", None)
         with Problems() as problems:
             new._check_settings(problems)
-        with problems:
-            new._check_ratio(problems)
         return new
 
     @property
@@ -381,14 +375,14 @@ def build_rows(table: LabelledRows) -> RegressionProblem:
     return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
 
 
-def check(data: Dataset) -> None:
-    """Check that a regression can take a data set with the facet `table`.
+def check(data: Dataset) -> RegressionProblem:
+    """Check and sort features and owners of a data set with the facet `table`, once for all parameters.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
     """
     assert data.table is not None
-    build_rows(data.table)
+    return build_rows(data.table)
 
 
 def _check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
