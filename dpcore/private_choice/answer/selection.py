@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.answer import Answer, Number, ReleaseSetting, standard
+from dpcore.answer import Answer, Number, standard
 from dpcore.code import Choice, Quantity, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Charge, ReleaseFacts, format_rounded_up
+from dpcore.common.privacy import Charge, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
@@ -33,7 +33,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice import choice, private_range, release_bounds
-from dpcore.private_choice.answer.words import Selection, format_selection
+from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
@@ -53,30 +53,7 @@ from dpcore.total.parameters import TotalParameters
 Ends = tuple[float | None, float | None]
 """L and U of the release; None and None for one without a range."""
 
-FROM_COUNTS = "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
-BINS = (
-    "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them would keep "
-    "its ε. Bring the file again (*Your data*) with the total of {} as the contribution (*More about users*)."
-)
-NO_DRAW = (
-    "No draw aims at this bound. *Choose privately* releases a private copy of the counts, on which this page "
-    "answers."
-)
-HIGHEST_MISSING = (
-    "To draw it privately, a highest total of one user is needed. Take it from what the quantity is, not from the "
-    "data."
-)
-ROWS_MISSING = (
-    "To draw it privately, a number of rows that may be public is needed. About is enough; rather too few than too "
-    "many."
-)
-LIST_MISSING = (
-    "To draw the pair privately, enter how many groups are on your public list. Take it from the list, not from the "
-    "data."
-)
-UNIT_MISSING = (
-    "To draw the pair privately, the unit and the highest of the amounts are needed. Both are public."
-)
+NO_DRAW = "No draw aims at this bound. *Choose privately* releases a private copy of the counts to answer on."
 
 
 @dataclass(frozen=True)
@@ -95,6 +72,23 @@ class MissingInput:
 NO_PAIR = MissingInput(
     "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, sums of any "
     "sign and groups that are selected privately, enter bounds that you know."
+)
+LIST_MISSING = MissingInput(
+    "To draw the pair privately, enter how many groups are on your public list. Take it from the list, not from the "
+    "data.",
+    ("num_groups",),
+)
+UNIT_MISSING = MissingInput(
+    "To draw the pair privately, the unit and the highest of the amounts are needed. Both are public.",
+    ("unit", "highest_amount"),
+)
+HIGHEST_MISSING = MissingInput(
+    "To draw it privately, a highest total of one user is needed. Take it from what it is, not from the data.",
+    ("highest_total",),
+)
+ROWS_MISSING = MissingInput(
+    "To draw it privately, a number of rows that may be public is needed. About is enough; rather too few.",
+    ("public_rows",),
 )
 
 
@@ -161,29 +155,30 @@ def build_request(
         request = release_bounds.of_quantile(question, release, epsilon, largest)
     elif isinstance(question, LearningParameters):
         if question.public_rows is None:
-            return MissingInput(ROWS_MISSING, ("public_rows",))
+            return ROWS_MISSING
         request = release_bounds.of_learner(question, release, question.public_rows, epsilon, largest)
     elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
         if not has_totals(data):
-            return MissingInput(BINS.format(wording.plain(release.column)))
+            return MissingInput(
+                "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them "
+                "would keep its ε. Bring the file again (*Your data*) with the total of "
+                f"{wording.plain(release.column)} as the contribution (*More about users*)."
+            )
         if question.highest_total is None:
-            return MissingInput(HIGHEST_MISSING, ("highest_total",))
+            return HIGHEST_MISSING
         request = release_bounds.of_total(release, question.highest_total, epsilon, settings.margin)
     else:
         parameters = PrivateParameters.of_release(
             release, selection_epsilon=epsilon, largest=largest, margin=settings.margin
         )
         request = None if parameters is None else SelectionRequest.from_parameters(parameters)
-    return _explain_refusal(release) if request is None else request
-
-
-def _explain_refusal(release: ReleaseSetting) -> MissingInput | None:
-    """Return what to do if no selection aims at a bound, or None if the bound leaks nothing.
-
-    A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
-    """
+    if request is not None:
+        return request
     if release.uses_values and release.statistic is Quantity.QUANTILE:
-        return MissingInput(FROM_COUNTS)
+        return MissingInput(
+            "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
+        )
+    # Where counts are taken as public, a bound that is read off them has nothing to hide.
     return MissingInput(NO_DRAW) if release.protects_counts else None
 
 
@@ -198,16 +193,16 @@ def build_pair_request(
     if not parameters.statistic.is_non_negative or parameters.selection.is_private:
         return NO_PAIR
     if parameters.num_groups is None:
-        return MissingInput(LIST_MISSING, ("num_groups",))
-    is_sum = parameters.statistic is Statistic.SUM
-    if is_sum and (settings.unit is None or settings.highest_amount is None):
-        return MissingInput(UNIT_MISSING, ("unit", "highest_amount"))
-    unit = float(settings.unit or 0.0) if is_sum else 1.0
-    limit = float(settings.highest_amount or 0.0) if is_sum else float(settings.largest)
+        return LIST_MISSING
+    unit, limit = 1.0, float(settings.largest)
+    if parameters.statistic is Statistic.SUM:
+        if settings.unit is None or settings.highest_amount is None:
+            return UNIT_MISSING
+        unit, limit = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
     names = "epsilon", "statistic", "noise", "delta", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
-    units = int(min(limit / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
+    units = int(min(limit / unit, private_pair.MAX_AMOUNT))
     return SelectionRequest.of_pair(PrivatePairProblem(release, settings.epsilon, units, unit))
 
 
@@ -314,8 +309,8 @@ def build_answer(
     else:
         assert isinstance(selection, PrivateChoice)
         headline, number = _number_texts(selection, request.number, data)
-    number_kind, release = request.number, (request.epsilon, request.delta)
-    ends = ends or find_ends(card, number_kind)
+    release = request.number, data, request.epsilon, request.delta
+    ends = ends or find_ends(card, request.number)
     return Answer(
         headline=headline,
         detail=describe_spending(selection, request, range_facts),
@@ -327,8 +322,8 @@ def build_answer(
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
-        code=build_code(selection, number_kind, data, *release, ends, range_facts, card.code),
-        choice=lambda: write_json(selection, number_kind),
+        code=build_code(selection, *release, ends, range_facts, card.code),
+        choice=lambda: write_json(selection, request.number),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
 
@@ -338,15 +333,12 @@ def describe_spending(
 ) -> str:
     """Return the budget spent on the bound, on its range if that was selected, and on both with the release."""
     total = selection.facts.epsilon + request.epsilon
-    sentence = f"The draw has spent ε = {format_rounded_up(selection.facts.epsilon)}"
+    sentence = f"The draw has spent {format_cost(selection.facts.epsilon)}"
     if range_facts is not None:
         total += range_facts.epsilon
-        sentence += f", that of the range ε = {format_rounded_up(range_facts.epsilon)}"
-    delta = "" if request.delta is None else f", δ = {format_rounded_up(request.delta)}"
-    return (
-        f"{sentence}; the release adds ε = {format_rounded_up(request.epsilon)}{delta}: "
-        f"ε = {format_rounded_up(total)}{delta} in all."
-    )
+        sentence += f", that of the range {format_cost(range_facts.epsilon)}"
+    release_cost, total_cost = format_cost(request.epsilon, request.delta), format_cost(total, request.delta)
+    return f"{sentence}; the release adds {release_cost}: {total_cost} in all."
 
 
 def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
@@ -373,9 +365,8 @@ def _number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -
         label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
         headline = f"Take {text} as the {NUMBER_NAMES[number]}."
     else:
-        text = wording.counted(selection.value, "row")
-        smooth = number is Bounded.QUANTILE_SMOOTH
-        headline = standard.instruct_to_weight(text) if smooth else standard.instruct_to_cap(text)
+        text, is_smooth = wording.counted(selection.value, "row"), number is Bounded.QUANTILE_SMOOTH
+        headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(text)
     value = int(selection.value) if number in (Wanted.CAP, Wanted.SUM) else selection.value
     return headline, Number(label, text, note, value=value, unit=unit)
 
@@ -420,9 +411,9 @@ def build_code(
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None
     facts, value = selection.facts, selection.value
-    smooth = number in (Wanted.SMOOTH, Bounded.QUANTILE_SMOOTH)
-    name = forms.smooth_form(value) if smooth else forms.cap_form(value)
-    bound: dict[str, Any] = {"threshold": value} if smooth else {"max_rows": int(value)}
+    name, bound = forms.cap_form(value), dict[str, Any](max_rows=int(value))
+    if number in (Wanted.SMOOTH, Bounded.QUANTILE_SMOOTH):
+        name, bound = forms.smooth_form(value), {"threshold": value}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
@@ -430,44 +421,38 @@ def build_code(
         assert isinstance(program, Choice)
         return CodeChoice(((name, replace(program, disclosure=facts, **bound)),))
     base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    quantity = Quantity.MODEL if number is Bounded.MODEL else Quantity.COUNT
     if number in OF_MEAN:
-        of_range = {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
-        return forms.build_forms(epsilon, base, [(name, Quantity.MEAN, {**bound, **of_range})])
-    if number is Bounded.MODEL:
-        return forms.build_forms(epsilon, base, [(name, Quantity.MODEL, bound)])
-    if delta is not None:
-        base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-    if column := selection.column or forms.summed_column(dataset):
-        total = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
-        return forms.build_forms(epsilon, base, [("Clamp", Quantity.SUM, total)])
-    return forms.build_forms(epsilon, base, [(name, Quantity.COUNT, bound)])
+        quantity = Quantity.MEAN
+        bound |= {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
+    elif quantity is Quantity.COUNT:
+        if delta is not None:
+            base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
+        if column := selection.column or forms.summed_column(dataset):
+            name, quantity = "Clamp", Quantity.SUM
+            bound = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
+    return forms.build_forms(epsilon, base, [(name, quantity, bound)])
 
 
 def write_json(selection: Selection, number: NumberKind) -> str:
     """Return the selection with its guarantee as JSON; nothing else in it depends on the data."""
-    facts, problem = selection.facts, selection.problem
+    question: dict[str, Any]
+    answer: dict[str, Any]
     if isinstance(selection, PrivateChoice):
-        column = selection.column
-        question = {
-            "condition": to_values(selection.problem.condition),
-            "largest": selection.problem.largest,
-            **({"unit": selection.problem.unit, "column": column} if column else {}),
-            "prior": to_values(selection.problem.prior) if selection.problem.prior is not None else None,
-        }
-        answer = {"value": selection.value, "unit": f"{column} per user" if column else "rows per user"}
+        problem, column = selection.problem, selection.column
+        question = {"condition": to_values(problem.condition), "largest": problem.largest}
+        if column:
+            question |= {"unit": problem.unit, "column": column}
+        question["prior"] = None if problem.prior is None else to_values(problem.prior)
+        answer = {"value": selection.value, "unit": f"{column or 'rows'} per user"}
     elif isinstance(selection, PrivatePair):
-        question = to_values(problem) | {"parameters": to_values(selection.problem.parameters)}
+        question = to_values(selection.problem) | {"parameters": to_values(selection.problem.parameters)}
         answer = {"max_groups": selection.max_groups, "max_amount": selection.max_amount}
     else:
-        question, answer = to_values(problem), {"lower": selection.lower, "upper": selection.upper}
-    guarantee = {
-        "epsilon": facts.epsilon,
-        "delta": facts.delta,
-        "neighbours": facts.neighbours.value,
-        "mechanism": facts.mechanism,
-    }
+        question = to_values(selection.problem)
+        answer = {"lower": selection.lower, "upper": selection.upper}
     return write_document(
         CHOICE_SCHEMA,
         question={"label": "public input", "number": NUMBER_NAMES[number], **question},
-        answer={"label": facts.label, **answer, **guarantee},
+        answer={"label": selection.facts.label, **answer, **to_values(selection.facts)},
     )

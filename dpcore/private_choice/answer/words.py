@@ -73,8 +73,8 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
             "know, or spend more on the choice."
         )
     return (
-        f"With {groups}, that sum is usually within about {wording.percent(share, 1)} of the best pair's. Where a few "
-        "users hold everything a draw can be as bad as releasing nothing."
+        f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair by the sum of "
+        "all groups' mean absolute errors. Where a few users hold everything it can be as bad as releasing nothing."
     )
 
 
