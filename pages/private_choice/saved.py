@@ -20,7 +20,7 @@ from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer.words import Selection
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, Prior, PrivateChoice, SmallFirst
-from dpcore.private_choice.parameters import Bounded, NumberKind, Several, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, NumberKind, NumberPair, OtherBound
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.scores import CapMean, RankedSum, RisingPrice, SizeQuantile, SmoothMean
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
@@ -29,19 +29,22 @@ from pages.private_choice.actions import Choices
 MAX_ENTRIES, MAX_DIGEST = 1_000, 64
 """Selections of one set of data, and sets of data, and characters of the digest of a set, at most."""
 _CONDITIONS: dict[NumberKind, type[Any]] = {
-    Wanted.SMOOTH: SmoothMean,
-    Wanted.CAP: CapMean,
-    Wanted.SUM: RankedSum,
-    Wanted.QUANTILE: SizeQuantile,
-    Bounded.QUANTILE_SMOOTH: SmoothMean,
-    Bounded.QUANTILE_CAP: CapMean,
-    Bounded.MODEL: RisingPrice,
-    Bounded.TOTAL: RankedSum,
+    BoundPurpose.SMOOTH: SmoothMean,
+    BoundPurpose.CAP: CapMean,
+    BoundPurpose.SUM: RankedSum,
+    BoundPurpose.QUANTILE: SizeQuantile,
+    OtherBound.QUANTILE_SMOOTH: SmoothMean,
+    OtherBound.QUANTILE_CAP: CapMean,
+    OtherBound.MODEL: RisingPrice,
+    OtherBound.TOTAL: RankedSum,
 }
-_TABLE_CONDITIONS: dict[NumberKind, type[Any]] = {Wanted.SMOOTH: TableSmooth, Wanted.CAP: TableCap}
+_TABLE_CONDITIONS: dict[NumberKind, type[Any]] = {
+    BoundPurpose.SMOOTH: TableSmooth,
+    BoundPurpose.CAP: TableCap,
+}
 """Those for a mean of a table whose users differ; they have a ``user_share``."""
-_NUMBERS: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *Several)}
-_TYPES: dict[Any, type[Any]] = {Several.PAIR.value: PrivatePair, Several.RANGE.value: PrivateRange}
+_NUMBERS: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *NumberPair)}
+_TYPES: dict[Any, type[Any]] = {NumberPair.PAIR.value: PrivatePair, NumberPair.RANGE.value: PrivateRange}
 _ATTRIBUTES: dict[type[Any], dict[str, tuple[str, ...]]] = {
     PrivateChoice: {"": ("value",), "problem.": ("epsilon", "largest")},
     PrivatePair: {
@@ -197,7 +200,7 @@ def _build_choice(members: dict[str, Any], facts: ReleaseFacts) -> PrivateChoice
     number, column, value = members["number"], members.get("column", ""), members["value"]
     guess, factor, power = members["guess"], members["factor"], members.get("small_first")
     with Problems() as problems:
-        if (number is Bounded.TOTAL) != bool(column):
+        if (number is OtherBound.TOTAL) != bool(column):
             problems.add("a unit and a column go with the bound on a total")
         if (guess is None) != (factor is None):
             problems.add("a guess goes with a factor that says how good it is")

@@ -40,10 +40,10 @@ from dpcore.private_choice.parameters import (
     NUMBER_NAMES,
     OF_MEAN,
     OF_QUANTILE,
-    Bounded,
+    BoundPurpose,
     NumberKind,
+    OtherBound,
     PrivateParameters,
-    Wanted,
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
@@ -152,11 +152,13 @@ def build_request(
         release = replace(release, statistic=Quantity.COUNT)
     request: SelectionRequest | None
     if isinstance(question, QuantileParameters):
-        request = release_bounds.of_quantile(question, release, epsilon, largest)
+        request = release_bounds.request_quantile_bound(question, release, epsilon, largest)
     elif isinstance(question, LearningParameters):
         if question.public_rows is None:
             return ROWS_MISSING
-        request = release_bounds.of_learner(question, release, question.public_rows, epsilon, largest)
+        request = release_bounds.request_learner_bound(
+            question, release, question.public_rows, epsilon, largest
+        )
     elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
         if not has_totals(data):
             return MissingInput(
@@ -166,9 +168,11 @@ def build_request(
             )
         if question.highest_total is None:
             return HIGHEST_MISSING
-        request = release_bounds.of_total(release, question.highest_total, epsilon, settings.margin)
+        request = release_bounds.request_total_bound(
+            release, question.highest_total, epsilon, settings.margin
+        )
     else:
-        parameters = PrivateParameters.of_release(
+        parameters = PrivateParameters.from_release(
             release, selection_epsilon=epsilon, largest=largest, margin=settings.margin
         )
         request = None if parameters is None else SelectionRequest.from_parameters(parameters)
@@ -203,7 +207,7 @@ def build_pair_request(
     names = "epsilon", "statistic", "noise", "delta", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
     units = int(min(limit / unit, private_pair.MAX_AMOUNT))
-    return SelectionRequest.of_pair(PrivatePairProblem(release, settings.epsilon, units, unit))
+    return SelectionRequest.from_pair_problem(PrivatePairProblem(release, settings.epsilon, units, unit))
 
 
 def select(
@@ -229,16 +233,16 @@ def select(
     amounts = amounts_of(data) if amounts is None else amounts
     column = find_column(request, data)
     if isinstance(problem, PrivatePairProblem):
-        return private_pair.choose_pair(problem, _pairs_of(problem, amounts), charge, column)
+        return private_pair.choose_pair(problem, _build_pairs(problem, amounts), charge, column)
     histogram = amounts.histogram
-    if request.number is Bounded.TOTAL:
+    if request.number is OtherBound.TOTAL:
         if amounts.totals is None:
             raise refuse("there is no total for each user to draw a bound from")
-        histogram = release_bounds.in_units(amounts.totals, problem.unit, problem.largest)
+        histogram = release_bounds.count_units(amounts.totals, problem.unit, problem.largest)
     return choice.choose(problem, histogram, charge, column)
 
 
-def _pairs_of(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
+def _build_pairs(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
     """Return the pairs with made-up codes of groups: a selection asks only how many groups each user is in."""
     is_sum = problem.parameters.statistic is Statistic.SUM
     if is_sum and amounts.sums is None:
@@ -262,7 +266,7 @@ def count_dropped(request: SelectionRequest, counts: Mapping[str, int]) -> dict[
     names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
         names += ["cells without a number", "amounts below 0"]
-    elif request.number is Bounded.TOTAL:
+    elif request.number is OtherBound.TOTAL:
         names += ["cells without a number", "totals below 0"]
     dropped = {name: counts.get(name, 0) for name in names}
     if isinstance(problem, PrivatePairProblem):
@@ -275,7 +279,7 @@ def find_column(request: SelectionRequest, data: Dataset) -> str:
     if isinstance(request.problem, PrivatePairProblem):
         facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
         return "" if facet is None else facet.label
-    if request.number is not Bounded.TOTAL:
+    if request.number is not OtherBound.TOTAL:
         return ""
     if data.totals is not None and data.totals.column:
         return data.totals.column
@@ -305,10 +309,10 @@ def build_answer(
         release, which has numbers that were read off private values.
     """
     if isinstance(selection, PrivatePair):
-        headline, number = _pair_texts(selection)
+        headline, number = _write_pair_texts(selection)
     else:
         assert isinstance(selection, PrivateChoice)
-        headline, number = _number_texts(selection, request.number, data)
+        headline, number = _write_number_texts(selection, request.number, data)
     release = request.number, data, request.epsilon, request.delta
     ends = ends or find_ends(card, request.number)
     return Answer(
@@ -341,7 +345,7 @@ def describe_spending(
     return f"{sentence}; the release adds {release_cost}: {total_cost} in all."
 
 
-def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
+def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     """Return the headline and the number of a pair of bounds."""
     parameters, groups = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
@@ -354,20 +358,20 @@ def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     return headline, Number(label, format_selection(selection), clipboard_text=copied)
 
 
-def _number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -> tuple[str, Number]:
+def _write_number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -> tuple[str, Number]:
     """Return the headline and the number of a selected number."""
     label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
     unit = "rows per user"
-    if column := selection.column or (number is Wanted.SUM and forms.summed_column(data)):
-        unit, note = f"{column} per user", note if number is Wanted.SUM else ""
+    if column := selection.column or (number is BoundPurpose.SUM and forms.summed_column(data)):
+        unit, note = f"{column} per user", note if number is BoundPurpose.SUM else ""
         headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
-    elif number in (Wanted.SMOOTH, Wanted.QUANTILE):
+    elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
         label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
         headline = f"Take {text} as the {NUMBER_NAMES[number]}."
     else:
-        text, is_smooth = wording.counted(selection.value, "row"), number is Bounded.QUANTILE_SMOOTH
+        text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
         headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(text)
-    value = int(selection.value) if number in (Wanted.CAP, Wanted.SUM) else selection.value
+    value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
     return headline, Number(label, text, note, value=value, unit=unit)
 
 
@@ -407,12 +411,12 @@ def build_code(
     """
     if isinstance(selection, PrivatePair):
         return write_private_forms(selection, dataset, epsilon)
-    unbounded = number is Wanted.QUANTILE or (number in OF_MEAN and None in ends)
+    unbounded = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in ends)
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None
     facts, value = selection.facts, selection.value
     name, bound = forms.cap_form(value), dict[str, Any](max_rows=int(value))
-    if number in (Wanted.SMOOTH, Bounded.QUANTILE_SMOOTH):
+    if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
         name, bound = forms.smooth_form(value), {"threshold": value}
     if number in OF_QUANTILE:
         if card_code is None:
@@ -421,7 +425,7 @@ def build_code(
         assert isinstance(program, Choice)
         return CodeChoice(((name, replace(program, disclosure=facts, **bound)),))
     base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
-    quantity = Quantity.MODEL if number is Bounded.MODEL else Quantity.COUNT
+    quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
         quantity = Quantity.MEAN
         bound |= {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
