@@ -48,7 +48,7 @@ _TYPES: dict[Any, type[Any]] = {NumberPair.PAIR.value: PrivatePair, NumberPair.R
 _ATTRIBUTES: dict[type[Any], dict[str, tuple[str, ...]]] = {
     PrivateChoice: {"": ("value",), "problem.": ("epsilon", "largest")},
     PrivatePair: {
-        "problem.parameters.": ("epsilon", "statistic", "noise", "delta", "num_groups"),
+        "problem.parameters.": ("epsilon", "statistic", "mechanism", "delta", "num_groups"),
         "problem.": ("epsilon", "largest", "unit"),
         "": ("max_groups", "max_amount", "column"),
     },
@@ -72,6 +72,7 @@ _RENAMED = {
     "problem.lower": "known_lower",
     "problem.parameters.epsilon": "epsilon_release",
     "problem.parameters.delta": "release_delta",
+    "problem.parameters.mechanism": "noise",
 }
 """The names of attributes in the file that are not their own."""
 _CODEC = replace(CODEC, integers=(1, MAX_SIZE))

@@ -243,7 +243,7 @@ def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
 def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None:
     content = file(whole()) | {"epsilon": -1}
     content["settings"] = {
-        "mean": {"lower": 2, "upper": "x", "nowhere": 1, "counts": "nobody's", "own_cap": -5},
+        "mean": {"lower": 2, "upper": "x", "nowhere": 1, "counts": "nobody's", "own_bound": -5},
         "start": {"bound": True},
         "nobody": {},
         "total": [],
