@@ -74,9 +74,7 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
     )
     others = yield Cached(solve_rivals, (answer.solution.problem,))
     yield Table(
-        list_rival_rows(answer.solution, others, answer.parameters.own_bound),
-        "All bounds",
-        plain=True,
+        list_rival_rows(answer.solution, others, answer.parameters.own_bound), "All bounds", plain=True
     )
     yield Label()
 
