@@ -363,7 +363,7 @@ def _read_per_group() -> PerGroupParameters:
     """
     fields.start(PER_GROUP, uses_shared_data=False)
     state, key = st.session_state, PER_GROUP.key
-    statistic, noise = state[key("statistic")], state[key("noise")]
+    statistic, noise = state[key("statistic")], state[key("mechanism")]
     ends = {name: setting.read_value(PER_GROUP, name) for name in ("lower", "upper")}
     return PerGroupParameters(
         state[keys.EPSILON],

@@ -94,11 +94,11 @@ def explain_total(data: Dataset, parameters: PrivateParameters, number: float) -
     if parameters.purpose is not Wanted.SUM:
         return ""
     fields.start(TOTAL, uses_shared_data=False)
-    measure = st.session_state[TOTAL.key("measure")]
+    measure = st.session_state[TOTAL.key("objective")]
     mechanism = setting.read_value(TOTAL, "mechanism")
     delta = setting.read_value(TOTAL, "delta") if mechanism is NoiseKind.GAUSSIAN else None
     try:
-        total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, measure=measure)
+        total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, objective=measure)
     except InvalidInput:
         return ""
     bound = runner.compute(Cached(solve, (data, total))).bound

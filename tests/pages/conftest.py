@@ -63,7 +63,7 @@ def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
 
 def of_first_split(asked: experiment.Experiment, *rest: Any) -> experiment.References | None:
     """As `experiment.references`, with what is found on the first split in the place of all."""
-    found = REFERENCES(dataclasses.replace(asked, further_splits=()), *rest)
+    found = REFERENCES(dataclasses.replace(asked, splits=asked.splits[:1]), *rest)
     if found is None:
         return None
     scores = ("no_privacy", "guessing", "without_noise", "without_noise_and_clipping")

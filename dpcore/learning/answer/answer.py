@@ -81,11 +81,11 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
 
 def show_capped_users(answer: Answer, data: Dataset) -> Parts:
     """Show who loses rows."""
-    solution, own_cap = answer.solution, answer.parameters.own_bound
+    solution, own_bound = answer.solution, answer.parameters.own_bound
     cap = solution.choice.max_contributions
-    if own_cap is not None:
+    if own_bound is not None:
         is_own = yield Choice("whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"})
-        cap = own_cap if is_own else cap
+        cap = own_bound if is_own else cap
     histogram = solution.problem.histogram
     columns, num_unlisted = list_capped_users(histogram, solution.fraction(cap))
     if not columns["size"].size:

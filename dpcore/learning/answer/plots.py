@@ -60,7 +60,7 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 # --- on data ------------------------------------------------------------------------------------------------
 
 
-def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
     best, curves, histogram = solution.choice, solution.curves, solution.problem.histogram
     caps, parts = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
@@ -71,7 +71,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
-    for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_cap), strict=True):
+    for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
         if cap is not None and 0.0 < (height := float(solution.error_parts_at(cap).total)) < math.inf:
             items.append(Mark(name, cap, height, style, symbol))
@@ -79,7 +79,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None
         "Bound",
         caps,
         curves["bound"],
-        own_cap or best.max_contributions,
+        own_bound or best.max_contributions,
         "own_bound",
         is_integer=True,
         parts=parts,
@@ -102,7 +102,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None
     )
 
 
-def plot_terms(solution: LearningSolution, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
     curves, best_terms = solution.curves, optimal_cap.bias_terms(solution.problem, solution.choice.fraction)
     worst, cut, log = (
@@ -113,7 +113,9 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_cap: int | None
     for term, (style, dash, width) in TERMS.items():
         bias = curves[f"twice_{term.value}"]
         items.append(Curve(TERM_NAMES[term], curves["cap_rows"], bias, style, dash=dash, width=width))
-    for (name, style, _), cap in zip(MARKED_CAPS, (solution.choice.max_contributions, own_cap), strict=True):
+    for (name, style, _), cap in zip(
+        MARKED_CAPS, (solution.choice.max_contributions, own_bound), strict=True
+    ):
         if cap is not None:
             items.append(Level(name, cap, is_vertical=True, style=style))
     return Plot(

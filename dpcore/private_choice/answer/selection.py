@@ -205,7 +205,7 @@ def build_pair_request(
     unit = float(settings.unit or 0.0) if is_sum else 1.0
     limit = float(settings.highest_amount or 0.0) if is_sum else float(settings.largest)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    names = "epsilon", "statistic", "noise", "delta", "neighbours", "num_groups"
+    names = "epsilon", "statistic", "mechanism", "delta", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
     units = int(min(limit / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
     return SelectionRequest.of_pair(PrivatePairProblem(release, settings.epsilon, units, unit))

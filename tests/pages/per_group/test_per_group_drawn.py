@@ -115,7 +115,7 @@ def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> Non
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
     for drawn in (
         drawn_pair(),
-        drawn_pair(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6),
+        drawn_pair(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
     ):
         held = {"digest": ((Several.PAIR, drawn),)}
         written = json.loads(json.dumps(saved.to_json(held)))
@@ -132,7 +132,7 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
             ("max_groups", 59),
             ("max_amount", 0.1),
             ("epsilon", 0.7),
-            ("statistic", "mean of a column"),
+            ("statistic", "mean"),
             ("num_groups", 0),
             ("unit", "1"),
             ("column", 3),

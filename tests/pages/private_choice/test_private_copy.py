@@ -127,13 +127,13 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     at = secret("Mean")
     fine(at.number_input(key="mean.lower").set_value(20.0).run())
     fine(at.number_input(key="mean.upper").set_value(55.0).run())
-    fine(at.number_input(key="mean.own_cap").set_value(2017).run())
+    fine(at.number_input(key="mean.own_bound").set_value(2017).run())
     at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     at = go(release(at), "Mean")
     assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     assert at.number_input(key="mean.lower").value is None
     assert at.number_input(key="mean.upper").value is None
-    assert at.session_state["mean.own_cap"] is None
+    assert at.session_state["mean.own_bound"] is None
     assert "Lowest value L is empty" in errors(at)
     assert "L and U are empty because the release in use holds no values" in shown_texts(at)
     assert "From values" not in at.segmented_control(key="mean.variance_source").options

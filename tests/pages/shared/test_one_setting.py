@@ -108,14 +108,14 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
     ):
         delta = None if noise is NoiseKind.LAPLACE else 1e-6
         asked = TotalParameters(
-            epsilon, summed, mechanism=noise, delta=delta, measure=Measure.BOUND, highest_total=5e4
+            epsilon, summed, mechanism=noise, delta=delta, objective=Measure.BOUND, highest_total=5e4
         )
         on_page = total_answered(data_set, asked)
         problem = on_page.solution.problem
         bounds = {"Sum and count": on_page.numbers[0].value}
         bounds["Compare"] = total_against(data_set, asked).compute_best(epsilon)[0]
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
-        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, measure="bound")
+        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
         bounds["Python"] = said.bound
         drawn = selection.build_request(on_page, data_set, selection.SelectionSettings())
         assert not on_page.setting.list_differences(drawn.setting)
@@ -133,7 +133,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         )
         assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
-            squares = total_answered(data_set, dataclasses.replace(asked, measure=Measure.RMSE))
+            squares = total_answered(data_set, dataclasses.replace(asked, objective=Measure.RMSE))
             line = "rows" if summed is Summed.ROWS else "sum"
             planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).solution.lines[0]
             assert planned.error == pytest.approx(squares.solution.error(planned.bound), rel=1e-5)
@@ -304,7 +304,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     }
     here = PrivateParameters(1.0, Wanted.SUM).condition.best_bound(SHOP.histogram)
     for measure, there in by.items():
-        at.session_state["total.measure"] = measure
+        at.session_state["total.objective"] = measure
         text = shown_texts(go(at, "Choose privately"))
         said = f"*Sum and count* finds {there:g} for this release, this page {here:g}:"
         assert (said in text) is (measure is not Measure.BOUND and there != here)
@@ -510,7 +510,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
-    fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
+    fine(at.number_input(key="mean.own_bound").set_value(50.0).run())
     (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")}
     table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
@@ -520,6 +520,6 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in said
     # What is wrong with it is said beside it, and the answer stands.
-    fine(at.number_input(key="mean.own_cap").set_value(1.5).run())
+    fine(at.number_input(key="mean.own_bound").set_value(1.5).run())
     assert metrics_of(at)
     assert "must be a whole number" in shown_texts(at)
