@@ -86,7 +86,7 @@ def test_no_range_is_offered_that_is_next_to_a_single_value():
     """At a tiny epsilon the least error is that of a range about the median, which publishes it."""
     answer, found = found_on(SHOP, 1e-3, 0.0, 100.0)
     assert not plots.is_usable(found.rows.problem, found.best_range)
-    assert found.best_range.error < float(found.error_parts.error)
+    assert found.best_range.error < found.current.error
     assert plots.build_table(found, found.best_range)[""] == ["In use"]
     assert "no range of these values pays" in " ".join(plots.describe_ranges(found, found.best_range))
     assert "Best U" not in answer.plots["mean-range-upper"]().alt
