@@ -267,10 +267,9 @@ class QuantileOutput:
         t = np.asarray(distances, dtype=np.float64) + SLACK
         return np.asarray(cumulated[np.searchsorted(self._rank_error[order], t, side="right")])
 
-    def binned_density(self, low: float, high: float, bins: int) -> tuple[FloatArray, FloatArray]:
-        """Return the mean density on equal bins, for drawing: (edges, density), shapes (bins + 1,) and (bins,)."""
-        edges = np.linspace(low, high, bins + 1)
-        return edges, np.diff(self.cdf(edges)) / np.diff(edges)
+    def binned_density(self, edges: FloatArray) -> FloatArray:
+        """Return the mean density on bins between ascending edges, shape (bins,), for drawing."""
+        return np.asarray(np.diff(self.cdf(edges)) / np.diff(edges))
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw answers exactly: Gumbel-max over the intervals in log space, then within one by its base mass.

@@ -331,9 +331,7 @@ def test_degenerate_data_are_answered():
     for rows in cases:
         of = values_of(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
-        few = answer_answer.with_few_subsamples(
-            QuantileProblem(of.values, 0.5, 1.0, parameters.base_distribution())
-        )
+        _, few = answer_answer.sort_rows(of, parameters)
         first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.levels))
         for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
             window, widest = core.window(found.solution)
@@ -370,7 +368,8 @@ def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_v
 
 
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
-    few = answer_answer.with_few_subsamples(problem())
+    parameters = QuantileParameters(1.0, **ENDS)
+    _, few = answer_answer.sort_rows(SHOP, parameters)
     first, exact = answer_answer.first_choices(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
     assert first.smooth.bound == exact.smooth.bound
@@ -385,7 +384,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     tried = sum(int(np.sum(~np.isnan(one.search_errors.rank_error))) for one in (first.smooth, first.cap))
     assert tried < 100
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
-    assert answer_answer.with_few_subsamples(problem()) is None
+    assert answer_answer.sort_rows(SHOP, parameters)[1] is None
 
 
 def test_few_subsamples_share_the_sorted_rows():
