@@ -121,7 +121,7 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
     half_range, truth = (upper - lower) / 2.0, problem.centred_means
-    gaussian = problem.parameters.noise is NoiseKind.GAUSSIAN
+    gaussian = problem.parameters.mechanism is NoiseKind.GAUSSIAN
     errors = np.zeros(truth.size)
     for rows, sums, variance, weight in _conditional_sums(m):
         if gaussian:

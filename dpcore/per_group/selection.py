@@ -385,7 +385,7 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
         None if releasing nothing is better, or if it was stopped before the first evaluation.
     """
     problem = selection.problem
-    is_gaussian = selection.parameters.noise is NoiseKind.GAUSSIAN
+    is_gaussian = selection.parameters.mechanism is NoiseKind.GAUSSIAN
     powers = problem.amounts**2 if is_gaussian else problem.amounts
     largest_power = float(np.add.reduceat(powers, problem.pairs.user_starts).max())
     largest = math.sqrt(largest_power) if is_gaussian else largest_power

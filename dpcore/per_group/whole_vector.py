@@ -61,7 +61,7 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
         G r / epsilon - 1 / epsilon; None if amounts are not numbers of rows, as for sums, or if noise is Gaussian.
     """
     is_count = parameters.statistic in (Statistic.ROWS, Statistic.USERS)
-    if not is_count or parameters.selection.is_private or parameters.noise is not NoiseKind.LAPLACE:
+    if not is_count or parameters.selection.is_private or parameters.mechanism is not NoiseKind.LAPLACE:
         return None
     return (num_groups * float(parameters.norm_sensitivity(1.0)) - 1.0) / parameters.epsilon
 
@@ -134,7 +134,7 @@ class _Vectors:
                 "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
         self.problem = problem
-        self.is_squared = problem.parameters.noise is NoiseKind.GAUSSIAN
+        self.is_squared = problem.parameters.mechanism is NoiseKind.GAUSSIAN
         self.groups_per_user = problem.pairs.groups_per_user
         self.user_starts = problem.pairs.user_starts
         # The noise's standard deviation per unit of T.

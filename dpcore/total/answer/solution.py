@@ -234,7 +234,7 @@ def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
         problem=problem,
         clipped=problem.clip(low, high),
         is_entered=is_entered,
-        measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
+        measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
         errors=problem.symmetric_errors(bounds),
     )
@@ -260,7 +260,7 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparis
 
     return BoundComparison(
         f"Best bound ({unit.per_user})",
-        f"{wording.capital(MEASURE_NAMES[parameters.measure])} ({unit.axis})",
+        f"{wording.capital(MEASURE_NAMES[parameters.objective])} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,

@@ -145,7 +145,7 @@ def test_the_answer_is_that_of_the_core():
     assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
     assert answer.headline == f"Cap each user's total weight at {wording.counted(best.bound, 'row')}."
     words = words_of(answer)
-    assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
+    assert all(assumption in words for assumption in quantile.assumptions(Neighbours.REPLACE_VALUES))
     assert (
         f"All 140 bounds were tried. Each bound was tried on the same {quantile_rows.SEARCH_SUBSAMPLES} subsamples. "
         "The error stated is the average" in words
