@@ -36,10 +36,21 @@ class Statistic(Option):
     """The statistic that is released for every group."""
 
     ROWS = "rows", "Rows"
-    USERS = "distinct users", "Users"
-    SUM = "sum of a column", "Sum"
-    SIGNED_SUM = "sum of a column of any sign", "Signed sum"
-    MEAN = "mean of a column", "Mean"
+    USERS = "users", "Users"
+    SUM = "sum", "Sum"
+    SIGNED_SUM = "signed sum", "Signed sum"
+    MEAN = "mean", "Mean"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Statistic | None:
+        """Return the member of a former value, which earlier links and session files have."""
+        former_values = {
+            "distinct users": cls.USERS,
+            "sum of a column": cls.SUM,
+            "sum of a column of any sign": cls.SIGNED_SUM,
+            "mean of a column": cls.MEAN,
+        }
+        return former_values.get(str(value))
 
     @property
     def is_non_negative(self) -> bool:
@@ -98,9 +109,9 @@ class PerGroupParameters(Parameters):
     )
     """For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a column with
     negative values is a signed sum. A mean needs a public range of a row's value, from what the quantity is."""
-    noise: NoiseKind = noise_kind()
+    mechanism: NoiseKind = noise_kind(former_name="noise")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
-    delta: float | None = gaussian_delta(None, "noise")
+    delta: float | None = gaussian_delta(None, "mechanism")
     """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
     neighbours: Neighbours = public.choice(Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS)
     """Add or remove one user, as libraries do, or replace one user by another, which needs more noise."""
@@ -206,7 +217,7 @@ class PerGroupParameters(Parameters):
     @cached_property
     def unit_noise(self) -> float:
         """Return the noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
-        return noise_error.compute_unit_scale(self.noise, self.amount_epsilon, self.delta)
+        return noise_error.compute_unit_scale(self.mechanism, self.amount_epsilon, self.delta)
 
     @property
     def amount_epsilon(self) -> float:
@@ -229,7 +240,7 @@ class PerGroupParameters(Parameters):
             L1 norm L0 * Linf with Laplace noise, L2 norm sqrt(L0) * Linf with Gaussian noise.
         """
         groups = np.asarray(max_groups, dtype=np.float64)
-        norm = groups if self.noise is NoiseKind.LAPLACE else np.sqrt(groups)
+        norm = groups if self.mechanism is NoiseKind.LAPLACE else np.sqrt(groups)
         return np.asarray(norm * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
@@ -246,14 +257,14 @@ class PerGroupParameters(Parameters):
         """
         factor = 1.0
         if self.neighbours is Neighbours.REPLACE_USER:
-            is_disjoint = self.noise is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
+            is_disjoint = self.mechanism is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
             factor = math.sqrt(2.0) if is_disjoint else 2.0
         return np.asarray(factor * np.asarray(max_norm, dtype=np.float64))
 
     def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the standard deviation of each group's noise; arguments as `norm_sensitivity`."""
         return np.asarray(
-            math.sqrt(self.noise.unit_variance) * self.unit_noise * self.norm_sensitivity(max_norm)
+            math.sqrt(self.mechanism.unit_variance) * self.unit_noise * self.norm_sensitivity(max_norm)
         )
 
     def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
@@ -341,34 +352,30 @@ class PerGroupProblem:
     parameters: PerGroupParameters
 
     def __post_init__(self) -> None:
-        with Problems() as problems:
-            fine = problems.of_kind(UserGroupPairs, pairs=self.pairs)
-            if problems.of_kind(PerGroupParameters, parameters=self.parameters) and fine:
-                self._check_sums(problems)
-        self.parameters.check_sizes(self.totals)
-
-    def _check_sums(self, problems: Problems) -> None:
         p, pairs = self.parameters, self.pairs
-        if p.statistic in (Statistic.ROWS, Statistic.USERS):
-            return
-        if pairs.sums is None:
-            problems.add("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
-        elif p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
-            negative = int(np.sum(pairs.sums < 0.0))
-            problems.add(
-                f"{negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative",
-                remedy="Choose the sum of any sign",
-            )
-        elif p.statistic is Statistic.MEAN:
-            if pairs.sums_of_squares is None or pairs.value_range is None:
-                problems.add("a mean needs sums of squares and the range of the values")
-                return
-            (smallest, greatest), (low, high) = pairs.value_range, p.mean_range
-            if smallest < low or greatest > high:
-                problems.add(
-                    f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
-                    remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+        if p.statistic not in (Statistic.ROWS, Statistic.USERS):
+            if pairs.sums is None:
+                raise refuse(
+                    "the pairs hold no sums", "", "Choose rows or distinct users, or add a column up"
                 )
+            if p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
+                negative = int(np.sum(pairs.sums < 0.0))
+                message = f"{negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
+                raise refuse(message, "", "Choose the sum of any sign")
+            if p.statistic is Statistic.MEAN:
+                self._check_range()
+        p.check_sizes(self.totals)
+
+    def _check_range(self) -> None:
+        if self.pairs.sums_of_squares is None or self.pairs.value_range is None:
+            raise refuse("a mean needs sums of squares and the range of the values")
+        (smallest, greatest), (low, high) = self.pairs.value_range, self.parameters.mean_range
+        if smallest < low or greatest > high:
+            raise refuse(
+                f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
+                "",
+                "Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+            )
 
     @cached_property
     def amounts(self) -> FloatArray:

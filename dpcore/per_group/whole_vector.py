@@ -33,7 +33,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems, refuse, require
+from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
@@ -61,7 +61,7 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
         G r / epsilon - 1 / epsilon; None if amounts are not numbers of rows, as for sums, or if noise is Gaussian.
     """
     is_count = parameters.statistic in (Statistic.ROWS, Statistic.USERS)
-    if not is_count or parameters.selection.is_private or parameters.noise is not NoiseKind.LAPLACE:
+    if not is_count or parameters.selection.is_private or parameters.mechanism is not NoiseKind.LAPLACE:
         return None
     return (num_groups * float(parameters.norm_sensitivity(1.0)) - 1.0) / parameters.epsilon
 
@@ -103,9 +103,8 @@ def keep_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) ->
         max_norm: T >= 0, in the statistic's unit.
 
     Raises:
-        InvalidInput: T is out of its range, or the statistic allows negative amounts.
+        InvalidInput: The statistic allows negative amounts.
     """
-    require.non_negative(max_norm=max_norm)
     return (_Cap if rule is VectorRule.CAP else _Radial)(problem).keep(max_norm)
 
 
@@ -134,7 +133,7 @@ class _Vectors:
                 "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
         self.problem = problem
-        self.is_squared = problem.parameters.noise is NoiseKind.GAUSSIAN
+        self.is_squared = problem.parameters.mechanism is NoiseKind.GAUSSIAN
         self.groups_per_user = problem.pairs.groups_per_user
         self.user_starts = problem.pairs.user_starts
         # The noise's standard deviation per unit of T.
@@ -317,13 +316,7 @@ def best_cap(
         tolerance: Relative gap at which it stops.
         max_evaluations: Evaluations after which it stops with its present gap.
         should_stop: Called after every evaluation; True ends the search.
-
-    Raises:
-        InvalidInput: An option is out of its range.
     """
-    with Problems() as problems:
-        problems.between(1e-9, 1.0, tolerance=tolerance)
-        problems.whole(1, 10**9, max_evaluations=max_evaluations)
     cap = _Cap(problem)
     largest = float(cap.norms.max())
     biases: dict[float, FloatArray] = {}

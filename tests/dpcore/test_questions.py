@@ -32,7 +32,7 @@ from dpcore.mean import Target
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
 from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.answer import plots as regression_plots
@@ -53,7 +53,7 @@ MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper":
 
 CHOICE = PrivateParameters(
     1.0,
-    Wanted.SUM,
+    BoundPurpose.SUM,
     0.5,
     relation=Relation.REPLACE,
     mechanism=CopyNoise.GAUSSIAN,
@@ -459,7 +459,7 @@ def test_the_package_is_light_until_it_is_asked():
                 7.0,
                 variance_source=VarianceSource.ENTERED,
                 value_variance=2.0,
-                own_cap=4,
+                own_bound=4,
                 counts=Counts.PRIVATE,
                 target=Target.TABLE,
                 likeness=Likeness.ENTERED,
@@ -487,8 +487,8 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
     """The renderer has nothing checked while it draws: here Plotly checks each property of each trace."""
     events, one = samples.load("shop-events"), {"epsilon": 1.0}
     answers = [
-        ss.mean_bound(events, lower=0.0, upper=100.0, own_cap=7, counts="private", **one),
-        ss.mean_bound(events, lower=0.0, upper=100.0, own_cap=7, **one),
+        ss.mean_bound(events, lower=0.0, upper=100.0, own_bound=7, counts="private", **one),
+        ss.mean_bound(events, lower=0.0, upper=100.0, own_bound=7, **one),
         ss.sum_bound(events, **one),
         ss.group_bounds(events, own_groups=2, own_amount=5.0, **one),
         ss.quantile_bound(events, quantiles="0.5, 0.9", lower=0.0, upper=100.0, **one),

@@ -172,7 +172,7 @@ def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     )
 
 
-def write_facts(solution: LearningSolution, own_cap: int | None) -> dict[str, str]:
+def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, str]:
     """Explain the choice in sentences, each under its heading."""
     histogram, choice = solution.problem.histogram, solution.choice
     cap, total = choice.max_contributions, choice.total
@@ -204,9 +204,9 @@ def write_facts(solution: LearningSolution, own_cap: int | None) -> dict[str, st
         f"share ρ = {noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part "
         f"is about {wording.number(factor)} times as large.",
     }
-    if own_cap is not None:
-        parts = solution.error_parts_at(own_cap)
-        own_total, name = float(parts.total), f"Your own bound, {wording.counted(own_cap, 'row')}"
+    if own_bound is not None:
+        parts = solution.error_parts_at(own_bound)
+        own_total, name = float(parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
         facts[name] = "this limit on the bias says nothing there: less than a quarter of the rows is kept."
         if math.isfinite(own_total):
             parts_text = ", ".join(
@@ -267,7 +267,7 @@ def describe_formulae(parameters: LearningParameters) -> str:
 
 
 def list_rival_rows(
-    solution: LearningSolution, rivals: Mapping[BiasTerm, LearningCap], own_cap: int | None
+    solution: LearningSolution, rivals: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
     """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
 
@@ -279,8 +279,8 @@ def list_rival_rows(
         }
 
     columns = {"Twice, at the best bound": list_biases(solution.choice.fraction)}
-    if own_cap is not None:
-        columns["Twice, at your own bound"] = list_biases(solution.fraction(own_cap))
+    if own_bound is not None:
+        columns["Twice, at your own bound"] = list_biases(solution.fraction(own_bound))
     rows = []
     for term, choice in rivals.items():
         needs = (

@@ -38,7 +38,7 @@ from dpcore.mean.table_values import Clamped, bounded_mean
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
 
 
-def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the error against the bound, of both methods, that of bounded rows with its parts: the main figure."""
     bounds, cap, smooth, problem = solution.bounds, solution.cap, solution.smooth, solution.problem
     error_name, is_of_table = solution.error_name, problem.table is not None
@@ -69,9 +69,9 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP),
         Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Style.SMOOTH, "circle"),
     ]
-    if own_cap is not None:
-        own_error = solution.standard_error(own_cap)
-        marks.append(Mark("Your own bound", own_cap, own_error, Style.ENTERED, "square"))
+    if own_bound is not None:
+        own_error = solution.standard_error(own_bound)
+        marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     totals = np.concatenate([values for name, values in columns.items() if name.endswith("_standard_error")])
     all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])
     limits = fit_limits(np.append(totals, [mark.y for mark in marks]), all_errors)
@@ -90,7 +90,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),
         is_main=True,
-        handle=_build_handle(solution, own_cap, columns["cap_standard_error"], error_parts),
+        handle=_build_handle(solution, own_bound, columns["cap_standard_error"], error_parts),
     )
 
 
@@ -99,7 +99,7 @@ MAX_ERRORS = 5.0
 
 
 def _build_handle(
-    solution: MeanSolution, own_cap: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
+    solution: MeanSolution, own_bound: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone."""
     histogram, bounds = solution.problem.histogram, solution.bounds
@@ -118,8 +118,8 @@ def _build_handle(
         "Bound",
         bounds,
         error,
-        own_cap or solution.cap.max_contributions,
-        "own_cap",
+        own_bound or solution.cap.max_contributions,
+        "own_bound",
         is_integer=True,
         parts=error_parts,
         users=(sample_users(histogram.sizes, histogram.users, "rows"),),

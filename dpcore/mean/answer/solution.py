@@ -162,7 +162,7 @@ def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary |
     )
 
 
-NOT_COMPARED = ("own_cap",)
+NOT_COMPARED = ("own_bound",)
 
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:

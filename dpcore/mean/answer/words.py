@@ -224,10 +224,10 @@ def facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) 
         )
     if dataset.is_private and not solution.has_private_counts:
         sentences["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
-    if parameters.own_cap is not None:
+    if parameters.own_bound is not None:
         name, own_error = (
-            wording.counted(parameters.own_cap, "row"),
-            solution.standard_error(parameters.own_cap),
+            wording.counted(parameters.own_bound, "row"),
+            solution.standard_error(parameters.own_bound),
         )
         sentences[f"Your own bound, {name}"] = standard.compare_own_bound(
             error_name, own_error, best_error, wording.number

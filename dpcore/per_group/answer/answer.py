@@ -83,7 +83,7 @@ def write_private_forms(
 
 def _base_options(parameters: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
     base: dict[str, Any] = fields_of_data(data) | {
-        "noise": parameters.noise,
+        "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
         **ROWS_OF_THE_FILE,
@@ -154,8 +154,8 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
     return Methods(
         guarantee=f"{guarantee} {groups}",
         sentences=sentences,
-        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.value)} was "
-        "added in every group.",
+        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.mechanism.value)} "
+        "was added in every group.",
         disclosure=data.provenance,
         empty_sentence="" if sentences else no_release,
         rule=rule,
@@ -176,12 +176,12 @@ def _describe_bound(solution: PerGroupSolution) -> str:
 
 
 def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
-    noise = cite_noise(p.noise.value)
+    noise = cite_noise(p.mechanism.value)
     return f", and {noise} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
 
 
 def _name_norm(parameters: PerGroupParameters) -> str:
-    return "L1" if parameters.noise is NoiseKind.LAPLACE else "L2"
+    return "L1" if parameters.mechanism is NoiseKind.LAPLACE else "L2"
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
@@ -346,6 +346,6 @@ def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
         column if has_values else "",
         parameters.lower,
         parameters.upper,
-        noise=parameters.noise,
+        noise=parameters.mechanism,
         delta=parameters.delta,
     )

@@ -309,7 +309,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, error_parts: Mapping
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
     without known error_parts, as that of a ratio, is drawn as one normal variable of its size.
     """
-    unit, noise = _name_error_unit(solution.parameters), solution.parameters.noise
+    unit, noise = _name_error_unit(solution.parameters), solution.parameters.mechanism
     # The mean magnitude of noise of standard deviation 1.
     magnitude = noise.mean_magnitude / math.sqrt(noise.unit_variance)
     return Dots(

@@ -150,7 +150,7 @@ def build_answer(
         solution = solve(data, parameters)
     if isinstance(solution, SignedSolution):
         answer, release = _build_signed(data, parameters, solution), "sum of totals of both signs"
-        details, unused = _list_range_details(solution, parameters), {"measure", "own_bound"}
+        details, unused = _list_range_details(solution, parameters), {"objective", "own_bound"}
     else:
         answer = _build_nonnegative(data, parameters, solution)
         release = "count of rows" if solution.problem.is_integer else "sum"
@@ -180,7 +180,7 @@ def build_answer(
 def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     error_parts = {
         BIAS: float(solution.at_bound.bias),
-        NOISE: float(solution.at_bound.noise_by(parameters.measure)),
+        NOISE: float(solution.at_bound.noise_by(parameters.objective)),
     }
     return Answer(
         headline=words.write_headline(solution),
@@ -259,7 +259,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
         column,
         noise=parameters.mechanism,
         delta=parameters.delta,
-        measure=parameters.measure,
+        measure=parameters.objective,
     )
 
 

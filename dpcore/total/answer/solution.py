@@ -237,7 +237,7 @@ def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
         user_totals=totals,
         clipped=clipped_sum(totals.signed, low, high, *release),
         is_entered=is_entered,
-        measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
+        measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
         errors=symmetric_errors(totals.signed, bounds, *release),
     )
@@ -263,7 +263,7 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparis
 
     return BoundComparison(
         f"Best bound ({unit.per_user})",
-        f"{wording.capital(MEASURE_NAMES[parameters.measure])} ({unit.axis})",
+        f"{wording.capital(MEASURE_NAMES[parameters.objective])} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,

@@ -109,5 +109,5 @@ def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
     assert not is_laplace
     assert "Gaussian noise is better" in sentence
     one = Dataset("one", "", Disclosure.PUBLIC, ContributionHistogram([1], [1]))
-    nothing = solve(one, TotalParameters(1e-3, measure=Measure.BOUND))
+    nothing = solve(one, TotalParameters(1e-3, objective=Measure.BOUND))
     assert "Neither: under both" in words.compare_noises(nothing, has_delta=False)

@@ -152,15 +152,15 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
 
 
 def test_an_own_cap_is_compared():
-    at = enter(open_app("Mean"), own_cap=200)
+    at = enter(open_app("Mean"), own_bound=200)
     problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
     assert f"error {wording.number(error)}" in shown_texts(at)
-    enter(at, own_cap=10**6)
+    enter(at, own_bound=10**6)
     assert "Outside the axes: your own bound." in shown_texts(at)
-    enter(at, own_cap=None)
+    enter(at, own_bound=None)
     assert "Your own bound" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 

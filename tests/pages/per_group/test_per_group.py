@@ -155,7 +155,7 @@ def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
 @pytest.mark.parametrize("objective", Objective)
 def test_every_objective_has_its_words_and_figures(objective: Objective) -> None:
     floor = 60.0 if objective.needs_floor else None
-    view = solve(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    view = solve(SHOP, asked(objective=objective, floor=floor, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
     assert view.pair is not None
     found = card(view, SHOP)
     assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
@@ -254,7 +254,7 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     assert "(number of groups − 1) / 1 users" in dict(told.facts)["Choose privately offers"]
     with_list = card(solve(private, asked(num_groups=40)), private)
     assert "margin of 39 users" in dict(with_list.facts)["Choose privately offers"]
-    gaussian = card(solve(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
+    gaussian = card(solve(private, asked(mechanism=NoiseKind.GAUSSIAN, delta=1e-6)), private)
     assert dict(gaussian.facts)["Choose privately offers"].startswith("the pair, with one ε for both numbers")
     signed = card(solve(private, asked(Statistic.SIGNED_SUM)), private)
     assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
@@ -288,7 +288,7 @@ def test_code_carries_the_numbers_of_the_card() -> None:
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
-    view = solve(SHOP, asked(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    view = solve(SHOP, asked(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
     found = choice_of(view, SHOP)
     assert view.pair is not None
     assert view.cap is not None

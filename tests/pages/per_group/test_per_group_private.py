@@ -118,7 +118,7 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupSo
     assert released.note == "of 40, on average with the pair"
     assert any("counts as 0" in text for text in told.assumptions)
     assert told.code is None
-    gaussian = solve(SHOP, asked(noise=NoiseKind.GAUSSIAN, delta=1e-5))
+    gaussian = solve(SHOP, asked(mechanism=NoiseKind.GAUSSIAN, delta=1e-5))
     assert "δ = 0.00001 are for the noise" in dict(card(gaussian, SHOP).facts)["Budget"]
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     assert "the groups and the pair were" not in card(solve(private, asked()), private).detail

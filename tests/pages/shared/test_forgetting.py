@@ -163,7 +163,7 @@ def test_fields_return_with_the_original_data_even_after_two_copies(
     for question in catalogue.PAGES:
         for name in question.fields:
             key = question.key(name)
-            if question.name != "mean" or name in ("value_variance", "own_cap", "counts"):
+            if question.name != "mean" or name in ("value_variance", "own_bound", "counts"):
                 expected = 7.0 if key == "mean.upper" else f"secret of {key}"
                 assert back[key] == expected, key
 

@@ -32,7 +32,7 @@ from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import forecast
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.quantile.answer import against_epsilon as quantile_against
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.answer import against_epsilon as total_against
@@ -78,7 +78,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
                 on_mean.solution.smooth.threshold
             )
-            drawn = PrivateParameters.of_release(on_mean.setting)
+            drawn = PrivateParameters.from_release(on_mean.setting)
             # Where everybody may know the counts, no draw is needed.
             assert (drawn is None) is (counts is mean.Counts.PUBLIC)
             if drawn is not None:
@@ -108,20 +108,20 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
     ):
         delta = None if noise is NoiseKind.LAPLACE else 1e-6
         asked = TotalParameters(
-            epsilon, summed, mechanism=noise, delta=delta, measure=Measure.BOUND, highest_total=5e4
+            epsilon, summed, mechanism=noise, delta=delta, objective=Measure.BOUND, highest_total=5e4
         )
         on_page = total_answered(data_set, asked)
         problem = on_page.solution.problem
         bounds = {"Sum and count": on_page.numbers[0].value}
         bounds["Compare"] = total_against(data_set, asked).compute_best(epsilon)[0]
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
-        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, measure="bound")
+        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
         bounds["Python"] = said.bound
         drawn = selection.build_request(on_page, data_set, selection.SelectionSettings())
         assert not on_page.setting.list_differences(drawn.setting)
         of = data_set.histogram
         if summed is Summed.VALUES:
-            of = release_bounds.in_units(
+            of = release_bounds.count_units(
                 amounts_of(data_set).totals, drawn.problem.unit, drawn.problem.largest
             )
         bounds["the draw"] = drawn.problem.condition.best_bound(of) * drawn.problem.unit
@@ -133,7 +133,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         )
         assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
-            squares = total_answered(data_set, dataclasses.replace(asked, measure=Measure.RMSE))
+            squares = total_answered(data_set, dataclasses.replace(asked, objective=Measure.RMSE))
             line = "rows" if summed is Summed.ROWS else "sum"
             planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).solution.lines[0]
             assert planned.error == pytest.approx(squares.solution.error(planned.bound), rel=1e-5)
@@ -190,7 +190,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
             user_share=alike,
         )
         on_mean = mean_answered(data_set, asked)
-        drawn = PrivateParameters.of_release(on_mean.setting)
+        drawn = PrivateParameters.from_release(on_mean.setting)
         assert not on_mean.setting.list_differences(drawn.setting)
         best = on_mean.numbers[0].value
         assert drawn.condition.best_bound(histogram) == best
@@ -201,7 +201,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
         # Of a population users who differ are not taken into account, and that is told.
         population = dataclasses.replace(asked, target=mean.Target.POPULATION)
         other = mean_answered(data_set, population).setting
-        assert other.list_differences(PrivateParameters.of_release(other).setting) == ("user_share",)
+        assert other.list_differences(PrivateParameters.from_release(other).setting) == ("user_share",)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
@@ -215,8 +215,8 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
             value_variance=share * 100.0**2,
             counts=mean.Counts.PRIVATE,
         )
-        chosen = PrivateParameters(epsilon, Wanted.CAP, variance_share=share)
-        smooth = dataclasses.replace(chosen, purpose=Wanted.SMOOTH)
+        chosen = PrivateParameters(epsilon, BoundPurpose.CAP, variance_share=share)
+        smooth = dataclasses.replace(chosen, purpose=BoundPurpose.SMOOTH)
         for counts in mean.Counts:
             problem = dataclasses.replace(asked, counts=counts).problem(histogram)
             cap = mean.best_cap(problem).max_contributions
@@ -231,7 +231,7 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
     for epsilon in (0.05, 0.3, 1.0, 3.0):
         amounts = Amounts.from_histogram(histogram)
         bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, is_integer=True)
-        there = PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(histogram)
+        there = PrivateParameters(epsilon, BoundPurpose.SUM).condition.best_bound(histogram)
         best = total.best_bound(bound)
         at_both = total.errors(bound, [there, best.max_total])
         assert at_both.bias[0] + at_both.noise[0] == pytest.approx(at_both.bias[1] + at_both.noise[1])
@@ -248,7 +248,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     )
     differ = mean.best_cap(asked.problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(at)
-    at.session_state["private_choice.purpose"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     go(at, "Choose privately")
     assert f"would be {differ}" in shown_texts(at)
     assert "*Mean* finds" not in shown_texts(at)
@@ -294,7 +294,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     fine(at.run())
     assert "*Mean* finds" not in shown_texts(at)
 
-    at.session_state["private_choice.purpose"] = Wanted.SUM
+    at.session_state["private_choice.purpose"] = BoundPurpose.SUM
     amounts = Amounts.from_histogram(SHOP.histogram)
     by = {
         measure: total.best_bound(
@@ -302,9 +302,9 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
         ).max_total
         for measure in Measure
     }
-    here = PrivateParameters(1.0, Wanted.SUM).condition.best_bound(SHOP.histogram)
+    here = PrivateParameters(1.0, BoundPurpose.SUM).condition.best_bound(SHOP.histogram)
     for measure, there in by.items():
-        at.session_state["total.measure"] = measure
+        at.session_state["total.objective"] = measure
         text = shown_texts(go(at, "Choose privately"))
         said = f"*Sum and count* finds {there:g} for this release, this page {here:g}:"
         assert (said in text) is (measure is not Measure.BOUND and there != here)
@@ -376,7 +376,7 @@ def test_a_range_of_private_values_is_forgotten_with_them():
 
 def test_a_variance_of_public_data_is_followed():
     at = with_data(open_app("Mean"), SHOP)
-    at.session_state["private_choice.purpose"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     fine(at.run())
     go(at, "Choose privately")
     assert "the error on the values of this very table, here σ² and ρ are all that is known" in shown_texts(
@@ -387,7 +387,8 @@ def test_a_variance_of_public_data_is_followed():
 
 
 @pytest.mark.parametrize(
-    ("title", "name", "wanted"), [("Mean", "mean", Wanted.CAP), ("Sum and count", "total", Wanted.SUM)]
+    ("title", "name", "wanted"),
+    [("Mean", "mean", BoundPurpose.CAP), ("Sum and count", "total", BoundPurpose.SUM)],
 )
 def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     at = with_data(open_app(title), SECRET)
@@ -476,7 +477,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     (cost,) = said
     assert "The draw aims at the least bias plus mean noise." in cost
     # A cost of several hundred per cent is said as a multiple of the least error, with what does better.
-    extra = [one.extra for one in forecast(PrivateParameters(1.0, purpose=Wanted.SUM).choice)]
+    extra = [one.extra for one in forecast(PrivateParameters(1.0, purpose=BoundPurpose.SUM).choice)]
     assert max(extra) > 1.0
     assert all(f"{wording.number(1.0 + more, 2)} times" in cost for more in extra)
     fine(at.button(key="total_card_draw").click().run())
@@ -485,7 +486,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
 
 def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     at = with_data(open_app("Choose privately"), SECRET)
-    at.session_state["private_choice.purpose"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     fine(at.run())
     steps = strip(at)
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean", "missing!", "not drawn")
@@ -503,14 +504,14 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     # What it costs to draw is computed from the private data: never under the label of the release.
     assert "against choosing in the clear" not in shown_texts(at).split(choices[-1][1].facts.label)[0]
     # For a count nothing is asked of values.
-    at.session_state["private_choice.purpose"] = Wanted.SUM
+    at.session_state["private_choice.purpose"] = BoundPurpose.SUM
     steps = strip(fine(at.run()))
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("count of rows", "not needed", "not drawn")
 
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
-    fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
+    fine(at.number_input(key="mean.own_bound").set_value(50.0).run())
     (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")}
     table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
@@ -520,6 +521,6 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in said
     # What is wrong with it is said beside it, and the answer stands.
-    fine(at.number_input(key="mean.own_cap").set_value(1.5).run())
+    fine(at.number_input(key="mean.own_bound").set_value(1.5).run())
     assert metrics_of(at)
     assert "must be a whole number" in shown_texts(at)
