@@ -20,7 +20,7 @@ from dpcore.common.branch_and_bound import Split, minimise, move_to_kink
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
+from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, compute_cap_statistics
 from dpcore.learning.optimal_cap import (
     TOLERANCE,
     BoundSettings,
@@ -29,7 +29,14 @@ from dpcore.learning.optimal_cap import (
     build_cap,
     describe_search,
 )
-from dpcore.learning.participation import MAX_EXPECTED_ROWS, Draws, PowerLaw, check_fractions, expectation
+from dpcore.learning.participation import (
+    MAX_EXPECTED_ROWS,
+    Draws,
+    PowerLaw,
+    build_statistics,
+    check_fractions,
+    compute_expectations,
+)
 
 MOST_SAMPLE_POINTS = 20_000
 """At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
@@ -86,7 +93,7 @@ class PopulationProblem(BoundSettings):
         return math.inf if self.num_rows is None else float(self.num_rows)
 
 
-def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStatistics:
+def compute_statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStatistics:
     """Compute the population's shares, and how much is cut, under caps of tau_0 n rows.
 
     Args:
@@ -105,36 +112,17 @@ def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStati
     tau_0 = check_fractions(fractions)
     law = problem.participation
     if problem.num_rows is None:
-        return cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
-    expected = expectation(law, problem.num_rows, tau_0)
-    return _typical(tau_0, expected.kept_share, expected.cut_share, expected.users_capped)
+        return compute_cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
+    return compute_expectations(law, problem.num_rows, tau_0)
 
 
-def _typical(
-    tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
-) -> CapStatistics:
-    """Build the `CapStatistics` of a sample of which only averages are known."""
-    unknown = np.full(tau_0.shape, np.nan)
-    # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
-    share = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
-    return CapStatistics(
-        fraction=tau_0,
-        kept_share=kept_share,
-        cut_share=cut_share,
-        users_capped=users_capped,
-        max_share=np.minimum(share, 1.0),
-        total_variation=unknown,
-        chi_squared=unknown,
-    )
+def compute_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
+    """Return the bound (*) in its parts; arguments as `compute_statistics` (figure 3a)."""
+    return problem.compute_error_parts(compute_statistics(problem, fractions), problem._n)
 
 
-def error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """Return the bound (*) in its parts; arguments as `statistics` (figure 3a)."""
-    return problem.error_parts(statistics(problem, fractions), problem._n)
-
-
-def simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorParts:
-    """Return `error_parts` with averages over draws for the expectations: figure 3a as the paper made it.
+def compute_simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorParts:
+    """Return `compute_error_parts` with averages over draws for the expectations: figure 3a as the paper made it.
 
     Args:
         problem: The question, with the number of rows that was drawn.
@@ -142,11 +130,11 @@ def simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorPart
     """
     kept_share = draws.kept_share.mean(axis=0)
     cut_share = np.maximum(1.0 - kept_share, 0.0)
-    averages = _typical(draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0))
-    return problem.error_parts(averages, problem._n)
+    averages = build_statistics(draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0))
+    return problem.compute_error_parts(averages, problem._n)
 
 
-def best_fraction(
+def find_best_fraction(
     problem: PopulationProblem, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> LearningCap:
     """Find the best tau_0, proved by branch and bound over (0, 1]; where it is a kink of the bound, it is exact.
@@ -166,7 +154,7 @@ def best_fraction(
     low = problem.smallest_fraction
 
     def split(tau_0: FloatArray) -> Split:
-        return problem.split(statistics(problem, tau_0), problem._n)
+        return problem.split(compute_statistics(problem, tau_0), problem._n)
 
     minimum = minimise(
         split,
@@ -189,7 +177,7 @@ def best_fraction(
                 "The smallest τ₀ searched has the smallest bound: in the limit there may be no best. "
                 f"{stop_reason}"
             )
-    best_statistics = statistics(problem, np.asarray(minimum.argument))
+    best_statistics = compute_statistics(problem, np.asarray(minimum.argument))
     cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows
     return build_cap(problem, best_statistics, minimum, problem._n, cap, stop_reason)
 
@@ -234,10 +222,10 @@ def find_cost_of_privacy(
         for rows in num_rows:
             with problems.collecting():
                 problems_by_rows[rows] = replace(limit_problem, num_rows=rows)
-    limit = best_fraction(limit_problem, should_stop=should_stop)
+    limit = find_best_fraction(limit_problem, should_stop=should_stop)
     best: dict[int, LearningCap] = {}
     for rows, sample_problem in problems_by_rows.items():
-        choice = best_fraction(sample_problem, should_stop=should_stop)
+        choice = find_best_fraction(sample_problem, should_stop=should_stop)
         if not choice.complete:
             break
         best[rows] = choice

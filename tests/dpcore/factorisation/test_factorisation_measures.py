@@ -31,17 +31,15 @@ def model() -> FactorModel:
 def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], model: FactorModel) -> None:
     train, test = split
     buckets = measures.assign_buckets(train.item_counts)
-    result_found = measures.measure(model, train, test, buckets)
+    rmse, recall = measures.measure(model, train, test, buckets)
     users = model.solve_user_vectors(train)
     scores = users @ model.item_vectors.T
     predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.users, test.items]
     errors = (predicted - test.values) ** 2
-    assert result_found.rmse[0] == pytest.approx(np.sqrt(errors.mean()))
+    assert rmse[0] == pytest.approx(np.sqrt(errors.mean()))
     bucket_of_pair = buckets[test.items]
     for bucket in range(measures.BUCKETS):
-        assert result_found.rmse[1 + bucket] == pytest.approx(
-            np.sqrt(errors[bucket_of_pair == bucket].mean())
-        )
+        assert rmse[1 + bucket] == pytest.approx(np.sqrt(errors[bucket_of_pair == bucket].mean()))
     for position, k in enumerate((20, 100, 80, 60, 40, 20)):
         recalls = []
         for user in range(test.num_users):
@@ -55,7 +53,7 @@ def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], mo
                 :k
             ]
             recalls.append(len(relevant_items & set(ranked)) / min(k, len(relevant_items)))
-        assert result_found.recall[position] == pytest.approx(np.mean(recalls))
+        assert recall[position] == pytest.approx(np.mean(recalls))
 
 
 def test_buckets_hold_equally_many_items_from_rare_to_popular() -> None:
@@ -136,11 +134,11 @@ def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: Stud
     def report(share: float, so_far: StudyResult | None = None) -> None:
         reports.append((share, so_far))
 
-    result_found = run(generated, STUDY, report, lambda: any(so_far is not None for _, so_far in reports))
-    assert not result_found.finished
-    assert 0 < np.isfinite(result_found.rmse).sum() < np.isfinite(result.rmse).sum()
-    done = np.isfinite(result_found.rmse)
-    assert np.array_equal(result_found.rmse[done], result.rmse[done])
+    stopped = run(generated, STUDY, report, lambda: any(so_far is not None for _, so_far in reports))
+    assert not stopped.finished
+    assert 0 < np.isfinite(stopped.rmse).sum() < np.isfinite(result.rmse).sum()
+    done = np.isfinite(stopped.rmse)
+    assert np.array_equal(stopped.rmse[done], result.rmse[done])
     shares = [share for share, _ in reports]
     assert shares == sorted(shares)
     assert shares[-1] < 1.0
@@ -152,9 +150,9 @@ def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: Stud
 def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> None:
     spending = Spending(100.0, 0.1, 2, 10)
     uniform, tail, adaptive = (divide_budget(generated, scheme, spending, 0.5) for scheme in Scheme)
-    for result_found in (uniform, tail, adaptive):
-        assert result_found.shares.sum() == pytest.approx(1.0)
-        assert result_found.noise_to_signal == pytest.approx(result_found.noise / result_found.weight)
+    for allocation_result in (uniform, tail, adaptive):
+        assert allocation_result.shares.sum() == pytest.approx(1.0)
+        assert allocation_result.noise_to_signal == pytest.approx(result_found.noise / result_found.weight)
     assert adaptive.shares[0] > uniform.shares[0]
     assert tail.shares[0] > uniform.shares[0]
     assert adaptive.used_share == pytest.approx(1.0, abs=1e-4)
