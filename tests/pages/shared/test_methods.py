@@ -119,9 +119,7 @@ def of_owners(data: Dataset) -> Methods:
 
 def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     asked = PrivateParameters(1.0)
-    found = comparison.solve_exactly(
-        data, asked, comparison.compute_direct_over_epsilon(asked, data.histogram)
-    )
+    found = comparison.solve_exactly(data, asked, comparison.regret_over_epsilon(asked, data.histogram))
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.add(one.facts)
