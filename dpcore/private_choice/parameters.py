@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
@@ -231,10 +231,10 @@ class PrivateParameters(Parameters):
             return RankedSum(self.price, self.margin)
         if self.purpose is BoundPurpose.QUANTILE:
             return SizeQuantile(self.quantile)
-        smooth = self.purpose is BoundPurpose.SMOOTH
+        is_smooth = self.purpose is BoundPurpose.SMOOTH
         if self.user_share:
-            return (TableSmooth if smooth else TableCap)(self.trade_off, self.user_share)
-        return (SmoothMean if smooth else CapMean)(self.trade_off)
+            return (TableSmooth if is_smooth else TableCap)(self.trade_off, self.user_share)
+        return (SmoothMean if is_smooth else CapMean)(self.trade_off)
 
     @property
     def setting(self) -> ReleaseSetting | None:
@@ -243,12 +243,10 @@ class PrivateParameters(Parameters):
         if self.purpose is BoundPurpose.QUANTILE:
             return None
         if self.purpose in OF_MEAN:
-            share, is_table_mean = self.variance_share, rho > 0.0
-            release = Quantity.MEAN, self.epsilon, relation
-            return ReleaseSetting(*release, variance_share=share, is_table_mean=is_table_mean, user_share=rho)
-        noise, delta, measure = self.release_noise, self.release_delta, Measure.BOUND
-        release = Quantity.COUNT, self.epsilon, relation
-        return ReleaseSetting(*release, noise=noise, delta=delta, measure=measure, margin=self.margin)
+            mean = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, variance_share=self.variance_share)
+            return replace(mean, is_table_mean=rho > 0.0, user_share=rho)
+        count = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, noise=self.release_noise)
+        return replace(count, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
 
     @classmethod
     def from_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
