@@ -580,7 +580,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     known = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    found = TrainingSolution(loaded, PARAMETERS, Runs(table, known, look.mechanism.user_share))
+    found = TrainingSolution(loaded, PARAMETERS, Runs(table, known))
     assert "A first look at" in said_of(found).detail
     assert found.best is not None
     # Its program has the noise of everybody, as that of the whole runs.
@@ -589,7 +589,6 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         runs = Runs(
             experiment.fill_table(asked.make_empty_table()),
             experiment.compute_references(asked),
-            asked.mechanism.user_share,
         )
         written = said_of(TrainingSolution(loaded, parameters, runs)).code
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
