@@ -150,10 +150,10 @@ def request_quantile_bound(
     """
     if not parameters.protects_users:
         return None
-    number, condition = OtherBound.QUANTILE_CAP, CapMean
-    if parameters.weight_kind is WeightKind.SMOOTH:
-        number, condition = OtherBound.QUANTILE_SMOOTH, SmoothMean
-    return _build_request(number, setting, condition(parameters.public_trade_off), epsilon_choice, largest)
+    is_smooth, trade_off = parameters.weight_kind is WeightKind.SMOOTH, parameters.public_trade_off
+    number = OtherBound.QUANTILE_SMOOTH if is_smooth else OtherBound.QUANTILE_CAP
+    condition = SmoothMean(trade_off) if is_smooth else CapMean(trade_off)
+    return _build_request(number, setting, condition, epsilon_choice, largest)
 
 
 def request_learner_bound(

@@ -99,8 +99,8 @@ def describe_range_cost(problem: RangeProblem) -> str:
     if problem.signal_ratio < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"{ends_text}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε "
-            "of the range, closer smallest and largest distances, or a range from what you know, which is free."
+            f"{ends_text}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger "
+            "ε of the range, closer smallest and largest distances, or a range from what you know, which is free."
         )
     return f"{ends_text}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
