@@ -70,65 +70,67 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
 
 
 def of_mean(data: Dataset, counts: mean.Counts = mean.Counts.PUBLIC) -> Methods:
-    asked = mean.MeanParameters(1.0, counts=counts)
-    found = mean_answer.build_answer(data, asked).methods
-    assert found is not None
-    return found
+    parameters = mean.MeanParameters(1.0, counts=counts)
+    methods = mean_answer.build_answer(data, parameters).methods
+    assert methods is not None
+    return methods
 
 
 def of_total(data: Dataset, **more: object) -> Methods:
-    asked = TotalParameters(1.0, **more)  # type: ignore[arg-type]
-    found = total_answer.build_answer(data, asked).methods
-    assert found is not None
-    return found
+    parameters = TotalParameters(1.0, **more)  # type: ignore[arg-type]
+    methods = total_answer.build_answer(data, parameters).methods
+    assert methods is not None
+    return methods
 
 
 def of_groups(data: Dataset, **more: object) -> Methods:
-    asked = PerGroupParameters(1.0, **more)  # type: ignore[arg-type]
-    found = groups_answered(data, asked).methods
-    assert found is not None
-    return found
+    parameters = PerGroupParameters(1.0, **more)  # type: ignore[arg-type]
+    methods = groups_answered(data, parameters).methods
+    assert methods is not None
+    return methods
 
 
 def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Methods:
-    asked = QuantileParameters(1.0, weighting=weighting)
+    parameters = QuantileParameters(1.0, weighting=weighting)
     assert data.values is not None
-    problem = QuantileProblem(data.values, 0.5, 1.0, asked.base_distribution(), subsamples=8)
-    found = quantile_found.compute(asked, problem, quantile_found.search(problem, asked.levels))
-    return quantile_methods.write_methods(found, data)
+    problem = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution(), subsamples=8)
+    solution = quantile_found.compute(parameters, problem, quantile_found.search(problem, parameters.levels))
+    return quantile_methods.write_methods(solution, data)
 
 
 def of_learning(data: Dataset) -> Methods:
-    found = learning_answer.build_answer(data, LearningParameters(1.0)).methods
-    assert found is not None
-    return found
+    methods = learning_answer.build_answer(data, LearningParameters(1.0)).methods
+    assert methods is not None
+    return methods
 
 
 def of_gap(data: Dataset) -> Methods:
-    found = gap_answer.build_answer(data, GapParameters(1.0)).methods
-    assert found is not None
-    return found
+    methods = gap_answer.build_answer(data, GapParameters(1.0)).methods
+    assert methods is not None
+    return methods
 
 
 def of_owners(data: Dataset) -> Methods:
-    asked = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
-    found = owners_answer.build_answer(data, asked).methods
-    assert found is not None
-    return found
+    parameters = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
+    methods = owners_answer.build_answer(data, parameters).methods
+    assert methods is not None
+    return methods
 
 
 def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
-    asked = PrivateParameters(1.0)
-    found = comparison.compute(data, asked, comparison.direct_over_epsilon(asked, data.histogram))
+    parameters = PrivateParameters(1.0)
+    solution = comparison.compute(
+        data, parameters, comparison.direct_over_epsilon(parameters, data.histogram)
+    )
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.add(one.facts)
-    return private_methods(found, [(asked.purpose, one) for one in drawn], ledger)
+    return private_methods(solution, [(parameters.purpose, one) for one in drawn], ledger)
 
 
-def read(found: Methods) -> Iterator[str]:
+def read(methods: Methods) -> Iterator[str]:
     """Numbers in what was computed from the data."""
-    yield from re.findall(r"\d[\d,.]*\d|\d", found.sentences)
+    yield from re.findall(r"\d[\d,.]*\d|\d", methods.sentences)
 
 
 ASKED: dict[str, Callable[[Dataset], Methods]] = {
@@ -165,10 +167,10 @@ def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mean", "count", "learning", "gap", "owners"])
 def test_on_a_release_its_facts_are_stated(name: str) -> None:
-    found = ASKED[name](users([1, 1, 2, 3, 5, 90] * 9, COPY))
-    assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in found.text
-    assert "on top of the one stated above" in found.text
-    assert found.shown_disclosure == COPY
+    methods = ASKED[name](users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in methods.text
+    assert "on top of the one stated above" in methods.text
+    assert methods.shown_disclosure == COPY
 
 
 def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_before() -> None:
@@ -176,12 +178,12 @@ def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_be
     assert of_choice(private) is None
     problem = PrivateParameters(1.0).choice
     ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
-    found = of_choice(private, *ones)
-    assert found is not None
-    assert f"smooth weights is {format_choice(ones[1])}. " in found.text
-    assert "at ε = 0.1. " in found.text
-    assert "spent ε = 0.2 together" in found.text
-    assert found.shown_disclosure == ones[1].facts
+    methods = of_choice(private, *ones)
+    assert methods is not None
+    assert f"smooth weights is {format_choice(ones[1])}. " in methods.text
+    assert "at ε = 0.1. " in methods.text
+    assert "spent ε = 0.2 together" in methods.text
+    assert methods.shown_disclosure == ones[1].facts
     copy = of_choice(users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert copy is not None
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in copy.text
@@ -204,10 +206,10 @@ def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
 
 @given(epsilon=st.floats(1e-6, 1e3), delta=st.floats(1e-15, 0.5))
 def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: float) -> None:
-    said = write_guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
-    found = re.search(r"ε = ([\d,.e−]+) and δ = ([\d,.e−]+)\. ", said)
-    assert found is not None
-    stated = [float(number.replace(",", "").replace("−", "-")) for number in found.groups()]
+    sentence = write_guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
+    match = re.search(r"ε = ([\d,.e−]+) and δ = ([\d,.e−]+)\. ", sentence)
+    assert match is not None
+    stated = [float(number.replace(",", "").replace("−", "-")) for number in match.groups()]
     # What a sum's rounding leaves in the last two units is not shown.
     assert stated[0] >= epsilon * (1.0 - 5e-16)
     assert stated[1] >= delta * (1.0 - 5e-16)
@@ -215,11 +217,11 @@ def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: floa
 
 def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
     data = users([1, 2, 3], Disclosure.PUBLIC)
-    found = total_answer.build_answer(data, TotalParameters(0.001)).methods
-    assert found is not None
-    assert found.text.startswith("At ε = 0.001 no bound")
-    assert "was released with" not in found.text
-    hidden = replace(found, disclosure=Disclosure.PRIVATE)
+    methods = total_answer.build_answer(data, TotalParameters(0.001)).methods
+    assert methods is not None
+    assert methods.text.startswith("At ε = 0.001 no bound")
+    assert "was released with" not in methods.text
+    hidden = replace(methods, disclosure=Disclosure.PRIVATE)
     assert "no bound" not in hidden.text
     assert "was released with" in hidden.text
 
