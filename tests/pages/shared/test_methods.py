@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import mean
+from dpcore.answer import Answer
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, Provenance, ReleaseFacts
@@ -26,16 +28,14 @@ from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
-from dpcore.per_group.answer import build_answer as groups_answered
+from dpcore.per_group import answer as per_group_answer
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.answer import methods as private_methods
 from dpcore.private_choice.choice import PrivateChoice, choose, format_choice
 from dpcore.private_choice.parameters import PrivateParameters
-from dpcore.quantile import QuantileProblem
-from dpcore.quantile.answer import solution as quantile_found
-from dpcore.quantile.answer import words as quantile_methods
+from dpcore.quantile import answer as quantile_answer
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
@@ -69,55 +69,7 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
     return Dataset("mine.csv", "", disclosure, histogram, values=values, pairs=pairs)
 
 
-def of_mean(data: Dataset, counts: mean.Counts = mean.Counts.PUBLIC) -> Methods:
-    parameters = mean.MeanParameters(1.0, counts=counts)
-    methods = mean_answer.build_answer(data, parameters).methods
-    assert methods is not None
-    return methods
-
-
-def of_total(data: Dataset, **more: object) -> Methods:
-    parameters = TotalParameters(1.0, **more)  # type: ignore[arg-type]
-    methods = total_answer.build_answer(data, parameters).methods
-    assert methods is not None
-    return methods
-
-
-def of_groups(data: Dataset, **more: object) -> Methods:
-    parameters = PerGroupParameters(1.0, **more)  # type: ignore[arg-type]
-    methods = groups_answered(data, parameters).methods
-    assert methods is not None
-    return methods
-
-
-def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Methods:
-    parameters = QuantileParameters(1.0, weighting=weighting)
-    assert data.values is not None
-    problem = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution(), subsamples=8)
-    solution = quantile_found.compute(parameters, problem, quantile_found.search(problem, parameters.levels))
-    return quantile_methods.write_methods(solution, data)
-
-
-def of_learning(data: Dataset) -> Methods:
-    methods = learning_answer.build_answer(data, LearningParameters(1.0)).methods
-    assert methods is not None
-    return methods
-
-
-def of_gap(data: Dataset) -> Methods:
-    methods = gap_answer.build_answer(data, GapParameters(1.0)).methods
-    assert methods is not None
-    return methods
-
-
-def of_owners(data: Dataset) -> Methods:
-    parameters = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
-    methods = owners_answer.build_answer(data, parameters).methods
-    assert methods is not None
-    return methods
-
-
-def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
+def write_choice_methods(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     parameters = PrivateParameters(1.0)
     solution = comparison.compute(
         data, parameters, comparison.direct_over_epsilon(parameters, data.histogram)
@@ -133,33 +85,49 @@ def read(methods: Methods) -> Iterator[str]:
     yield from re.findall(r"\d[\d,.]*\d|\d", methods.sentences)
 
 
-ASKED: dict[str, Callable[[Dataset], Methods]] = {
-    "mean": of_mean,
-    "mean, private counts": lambda data: of_mean(data, mean.Counts.PRIVATE),
-    "count": of_total,
-    "sum": lambda data: of_total(data, summed=Summed.VALUES, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
-    "per group": of_groups,
-    "private groups": lambda data: of_groups(
-        data, selection=SelectionRule.TRUNCATED_GEOMETRIC, selection_share=0.5, selection_delta=1e-5
+QUESTIONS: dict[str, tuple[Callable[[Dataset, Any], Answer], Any]] = {
+    "mean": (mean_answer.build_answer, mean.MeanParameters(1.0)),
+    "mean, private counts": (mean_answer.build_answer, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)),
+    "count": (total_answer.build_answer, TotalParameters(1.0)),
+    "sum": (
+        total_answer.build_answer,
+        TotalParameters(1.0, summed=Summed.VALUES, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
     ),
-    "quantile": of_quantile,
-    "quantile, cap": lambda data: of_quantile(data, Weighting.CAP),
-    "quantile, no bound": lambda data: of_quantile(data, Weighting.NONE),
-    "learning": of_learning,
-    "gap": of_gap,
-    "owners": of_owners,
+    "per group": (per_group_answer.build_answer, PerGroupParameters(1.0)),
+    "private groups": (
+        per_group_answer.build_answer,
+        PerGroupParameters(
+            1.0, selection=SelectionRule.TRUNCATED_GEOMETRIC, selection_share=0.5, selection_delta=1e-5
+        ),
+    ),
+    "quantile": (quantile_answer.build_answer, QuantileParameters(1.0)),
+    "quantile, cap": (quantile_answer.build_answer, QuantileParameters(1.0, weighting=Weighting.CAP)),
+    "quantile, no bound": (quantile_answer.build_answer, QuantileParameters(1.0, weighting=Weighting.NONE)),
+    "learning": (learning_answer.build_answer, LearningParameters(1.0)),
+    "gap": (gap_answer.build_answer, GapParameters(1.0)),
+    "owners": (
+        owners_answer.build_answer,
+        OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER),
+    ),
 }
 
 
-@pytest.mark.parametrize("name", ASKED)
+def write_methods(name: str, data: Dataset) -> Methods:
+    build_answer, parameters = QUESTIONS[name]
+    methods = build_answer(data, parameters).methods
+    assert methods is not None
+    return methods
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
     one, other = ([1, 1, 2, 3, 5, 90] * 9, [2, 4, 7, 30] * 30)
-    texts = [ASKED[name](users(counts, Disclosure.PRIVATE)) for counts in (one, other)]
+    texts = [write_methods(name, users(counts, Disclosure.PRIVATE)) for counts in (one, other)]
     assert texts[0].text == texts[1].text
     assert texts[0].latex == texts[1].latex
     assert texts[0].latex.isascii()
     assert texts[0].shown_disclosure is Disclosure.PUBLIC
-    public = [ASKED[name](users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
+    public = [write_methods(name, users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
     assert public[0] != public[1], "else this test shows nothing"
     assert "private data" in texts[0].text
     assert "not" in texts[0].text
@@ -167,7 +135,7 @@ def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mean", "count", "learning", "gap", "owners"])
 def test_on_a_release_its_facts_are_stated(name: str) -> None:
-    methods = ASKED[name](users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    methods = write_methods(name, users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in methods.text
     assert "on top of the one stated above" in methods.text
     assert methods.shown_disclosure == COPY
@@ -175,24 +143,25 @@ def test_on_a_release_its_facts_are_stated(name: str) -> None:
 
 def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_before() -> None:
     private = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PRIVATE)
-    assert of_choice(private) is None
+    assert write_choice_methods(private) is None
     problem = PrivateParameters(1.0).choice
     ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
-    methods = of_choice(private, *ones)
+    methods = write_choice_methods(private, *ones)
     assert methods is not None
     assert f"smooth weights is {format_choice(ones[1])}. " in methods.text
     assert "at ε = 0.1. " in methods.text
     assert "spent ε = 0.2 together" in methods.text
     assert methods.shown_disclosure == ones[1].facts
-    copy = of_choice(users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    copy = write_choice_methods(users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert copy is not None
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in copy.text
 
 
 def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
     data = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PUBLIC)
+    methods = write_methods("mean", data)
     view = mean_answer.build_answer(data, mean.MeanParameters(1.0)).solution
-    rows, *rest = read(replace(of_mean(data), sentences=of_mean(data).sentences.replace("[@dwork2006]", "")))
+    rows, *rest = read(replace(methods, sentences=methods.sentences.replace("[@dwork2006]", "")))
     # Brute force over all whole caps, by the formula of claim 2: B = 1, sigma^2 = 1/4, epsilon = 1.
     sizes, number = data.histogram.sizes.astype(float), data.histogram.users
     errors = {}
