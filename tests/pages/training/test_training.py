@@ -113,7 +113,7 @@ def answer_for(solution: TrainingSolution) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def all_runs() -> TrainingSolution:
+def full_solution() -> TrainingSolution:
     table = filled(PARAMETERS)
     close = decision.plan_close_call(table)
     decided = None if close is None else experiment.fill_table(close.make_empty_table())
@@ -131,27 +131,27 @@ def drawn(figure, name: str):
 
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("over", ScoreUnit)
-def test_the_figure_has_every_method_with_its_band_and_the_references(all_runs, measure, over):
-    figure = plotly_figures.draw(plots.plot_bounds(all_runs, measure, over))
-    summary = all_runs.summarise(measure, over)
+def test_the_figure_has_every_method_with_its_band_and_the_references(full_solution, measure, over):
+    figure = plotly_figures.draw(plots.plot_bounds(full_solution, measure, over))
+    summary = full_solution.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
-        cells = all_runs.table.find_cells(method)
+        cells = full_solution.table.find_cells(method)
         x, y = drawn(figure, name)
-        assert x == pytest.approx(all_runs.list_bounds(method))
+        assert x == pytest.approx(full_solution.list_bounds(method))
         assert y == pytest.approx(summary.mean[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
-    floor, guess = all_runs.average_references(measure, over)
+    floor, guess = full_solution.average_references(measure, over)
     assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert drawn(figure, "Guessing")[1] == pytest.approx([guess] * 2)
-    (followed,) = all_runs.table.find_cells(Method.FOLLOWED)
+    (followed,) = full_solution.table.find_cells(Method.FOLLOWED)
     assert drawn(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
-    quiet, unclipped = all_runs.average_without_noise(measure, over)
+    quiet, unclipped = full_solution.average_without_noise(measure, over)
     assert drawn(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
     assert drawn(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
-    sizes = all_runs.table.experiment.train.sizes
+    sizes = full_solution.table.experiment.train.sizes
     h, weight = drawn(figure, "W, the heaviest user's share")
     by_hand = [
         np.minimum(max(bound, 1.0), sizes).max() / np.minimum(max(bound, 1.0), sizes).sum() for bound in h
@@ -162,16 +162,16 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(all_runs, 
     assert low < min(floor, guess) <= max(floor, guess) < high
 
 
-def test_the_axis_stays_while_the_budget_moves(all_runs):
+def test_the_axis_stays_while_the_budget_moves(full_solution):
     other = view(replace(PARAMETERS, epsilon=7.0, runs=3))
-    assert other.table.scores[0, 0, 1, 0, 0] != all_runs.table.scores[0, 0, 1, 0, 0]
+    assert other.table.scores[0, 0, 1, 0, 0] != full_solution.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
         assert plots.choose_limits(other, measure, ScoreUnit.ROWS) == plots.choose_limits(
-            all_runs, measure, ScoreUnit.ROWS
+            full_solution, measure, ScoreUnit.ROWS
         )
         assert (
-            plots.choose_limits(all_runs, measure, ScoreUnit.ROWS)[0]
-            < plots.choose_limits(all_runs, measure, ScoreUnit.ROWS)[1]
+            plots.choose_limits(full_solution, measure, ScoreUnit.ROWS)[0]
+            < plots.choose_limits(full_solution, measure, ScoreUnit.ROWS)[1]
         )
 
 
@@ -182,9 +182,9 @@ def with_loss(solution: TrainingSolution, cell: Cell, loss: float) -> TrainingSo
     return view(solution.parameters, Table(solution.table.experiment, scores))
 
 
-def test_the_card_says_what_the_runs_found(all_runs):
-    floor, guess = all_runs.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    first = with_loss(all_runs, Cell(Method.FOLLOWED), floor + 0.01)
+def test_the_card_says_what_the_runs_found(full_solution):
+    floor, guess = full_solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    first = with_loss(full_solution, Cell(Method.FOLLOWED), floor + 0.01)
     answer = answer_for(first)
     losses = first.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert answer.headline == "Train with clipped gradient sums whose bound adapts to the users."
@@ -209,12 +209,12 @@ def test_the_card_says_what_the_runs_found(all_runs):
     ):
         assert method in facts["The other methods"]
     assert "hardly any protection" not in answer.detail
-    other = answer_for(with_loss(all_runs, AVERAGES, floor - 0.2))
+    other = answer_for(with_loss(full_solution, AVERAGES, floor - 0.2))
     assert other.headline == "Train with smooth weights of at most one row per user."
     numbers = {one.label: one.text for one in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
     assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.50 rows per user"
-    private = replace(with_loss(all_runs, AVERAGES, floor - 0.2), data=TrainingData(
+    private = replace(with_loss(full_solution, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
     ))  # fmt: skip
     assert "An adaptive bound needs no choice" in answer_for(private).detail
@@ -222,9 +222,9 @@ def test_the_card_says_what_the_runs_found(all_runs):
     assert "hardly any protection" in weak.detail
 
 
-def test_a_budget_that_is_too_small_is_said_so(all_runs):
+def test_a_budget_that_is_too_small_is_said_so(full_solution):
     parameters = replace(PARAMETERS, epsilon=0.01)
-    small = view(parameters, Table(question(parameters), all_runs.table.scores))
+    small = view(parameters, Table(question(parameters), full_solution.table.scores))
     guess = small.references.guessing[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
@@ -245,7 +245,7 @@ def test_a_budget_that_is_too_small_is_said_so(all_runs):
             )
 
 
-def test_other_losses_paces_and_relations_are_drawn(all_runs):
+def test_other_losses_paces_and_relations_are_drawn(full_solution):
     for changes in (
         {"loss": LossKind.SQUARED},
         {"pace": Pace.ENTERED, "steps": 5, "neighbours": Neighbours.REPLACE_VALUES},
@@ -266,7 +266,7 @@ def test_labels_on_one_side_are_an_input_error():
         question(replace(PARAMETERS, positive_above=3.0))
 
 
-def test_first_runs_make_a_figure_and_a_card_that_say_so(all_runs):
+def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     parameters = replace(PARAMETERS, runs=12)
     seen: list[Table] = []
     experiment.fill_table(
@@ -278,21 +278,23 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(all_runs):
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.draw(plots.plot_bounds(all_runs, Measure.LOSS, ScoreUnit.ROWS))
+    whole_figure = plotly_figures.draw(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
     assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
     answer = answer_for(first)
     assert "10 of 12 runs so far" in answer.detail
 
 
-def test_the_table_and_the_files_hold_every_cell(all_runs):
-    frame = pd.DataFrame(sections.tabulate_methods(all_runs))
-    assert len(frame) == len(all_runs.table.experiment.cells)
-    assert frame["Loss"].to_numpy() == pytest.approx(all_runs.summarise(Measure.LOSS, ScoreUnit.ROWS).mean)
-    sides = plots.plot_sides(all_runs).columns
-    cells = all_runs.table.find_cells(Method.CLIPPED_SUM)
-    users = all_runs.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
+def test_the_table_and_the_files_hold_every_cell(full_solution):
+    frame = pd.DataFrame(sections.tabulate_methods(full_solution))
+    assert len(frame) == len(full_solution.table.experiment.cells)
+    assert frame["Loss"].to_numpy() == pytest.approx(
+        full_solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    )
+    sides = plots.plot_sides(full_solution).columns
+    cells = full_solution.table.find_cells(Method.CLIPPED_SUM)
+    users = full_solution.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/2"' in answer_for(all_runs).choice()
+    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).choice()
 
 
 # --- the page -----------------------------------------------------------------------------------------------
@@ -304,35 +306,37 @@ def page() -> AppTest:
     return opened()
 
 
-def assert_methods(figure, all_runs: TrainingSolution, means: np.ndarray) -> None:
+def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -> None:
     """Every method at its best bound, those far worse than guessing at the edge."""
     drawn = {
         plot_trace["name"]: numbers(plot_trace["y"])
         for plot_trace in figure["data"]
         if plot_trace.get("y") != [None]
     }
-    assert list(drawn["The answer"]) == [pytest.approx(means[all_runs.best.cell_index], rel=1e-9)]
-    best = all_runs.get_cell(all_runs.best.cell_index).method
-    first = sorted(all_runs.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
+    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best.cell_index], rel=1e-9)]
+    best = full_solution.get_cell(full_solution.best.cell_index).method
+    first = sorted(full_solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]
     others = drawn["Other methods, at their best bounds"]
     seen = 0
     for method, shown in zip(order, others, strict=True):
         if math.isfinite(shown):
-            assert shown == pytest.approx(means[all_runs.best_by_method[method].cell_index], rel=1e-9)
+            assert shown == pytest.approx(means[full_solution.best_by_method[method].cell_index], rel=1e-9)
             seen += 1
     far = drawn.get("Beyond this axis: far worse than guessing", np.array([np.nan]))
     assert seen + np.isfinite(far).sum() == len(order)
     assert seen >= 2
 
 
-def test_the_page_shows_what_the_core_finds(page, all_runs):
+def test_the_page_shows_what_the_core_finds(page, full_solution):
     at = open_tab(page, "Behind the answer")
     assert_methods(
-        chart(at, "training_methods_loss"), all_runs, all_runs.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+        chart(at, "training_methods_loss"),
+        full_solution,
+        full_solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
     )
     shown = answer_of(at, "training_card")
-    assert float(shown["copied"]) == pytest.approx(answer_for(all_runs).numbers[0].value)
+    assert float(shown["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
     text = shown_texts(at)
     assert "9 runs of every method at every bound, on 3 splits" in text
     assert "Curves are simulated" in text
@@ -342,8 +346,8 @@ def test_the_page_shows_what_the_core_finds(page, all_runs):
         ScoreUnit.USERS,
     )
     fine(at.run())
-    drawn_means = all_runs.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
-    assert_methods(chart(at, "training_methods_accuracy"), all_runs, drawn_means)
+    drawn_means = full_solution.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
+    assert_methods(chart(at, "training_methods_accuracy"), full_solution, drawn_means)
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(at, tab)
@@ -450,7 +454,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     settled(fine(at.number_input(key="training.data_seed").set_value(1).run()))
 
 
-def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, all_runs):
+def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     work_waits_for_stop(monkeypatch)
     at = open_app(TITLE, **LINK)
     assert at.session_state[JOB].running
@@ -462,7 +466,9 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, all_runs):
     settled(fine(at.run()))
     assert "9 runs of every method at every bound" in shown_texts(at)
     assert_methods(
-        chart(at, "training_methods_loss"), all_runs, all_runs.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+        chart(at, "training_methods_loss"),
+        full_solution,
+        full_solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
     )
 
 
