@@ -1,4 +1,4 @@
-"""Seventeen small things that a newcomer asks of `dpcore`, as they would guess them from README and `help` alone."""
+"""Small things that a newcomer asks of `dpcore`, as they would guess them from README and `help` alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 
 EVENTS = Path(__file__).parents[1] / "sample_data" / "shop_events.csv"
@@ -64,15 +63,6 @@ def test_count_sum_median_and_groups(events):
     assert pair.bound.max_groups >= 1
     assert pair.bound.max_amount >= 1
     assert pair.error == pytest.approx(pair.bound.error)
-
-
-def test_from_counts_a_histogram_and_its_file(events, tmp_path):
-    counts = events["user_id"].value_counts()
-    histogram = ContributionHistogram.from_counts(counts)
-    file = tmp_path / "histogram.csv"
-    pd.DataFrame({"size": histogram.sizes, "users": histogram.users}).to_csv(file, index=False)
-    answers = [ss.count_bound(data, epsilon=1) for data in (list(counts), histogram, file, str(file))]
-    assert {(one.bound, one.error) for one in answers} == {(answers[0].bound, answers[0].error)}
 
 
 def test_code_report_figure_table_json_and_script(mean, tmp_path, monkeypatch):
