@@ -90,7 +90,7 @@ def main() -> None:
         ),
         (
             "cost of privacy, n = 1e2 ... 1e9, each certified",
-            seconds(lambda: None, lambda _: population.cost_of_privacy(cost)),
+            seconds(lambda: None, lambda _: population.find_cost_of_privacy(cost)),
         ),
     ]
     width = max(len(name) for name, _ in rows)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dpcore.common.checks import refuse
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.samples import FOLDER
-from dpcore.examples_per_user.options import Option, evaluate_option
+from dpcore.examples_per_user.candidates import Candidate, evaluate_candidate
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 
 FILE = FOLDER / "digits.csv.gz"
@@ -127,7 +127,7 @@ class Trained:
 
     kind: Kind
     alike: float
-    options: tuple[Option, ...]
+    options: tuple[Candidate, ...]
     accuracy: FloatArray
     rates: FloatArray
     without: float
@@ -150,7 +150,7 @@ class Trained:
         return np.asarray(self.accuracy.std(axis=1, ddof=1) / math.sqrt(self.seeds))
 
 
-def options_for(kind: Kind, epsilon: float, delta: float) -> tuple[Option, ...]:
+def options_for(kind: Kind, epsilon: float, delta: float) -> tuple[Candidate, ...]:
     """Bounds and ways that are trained, with their noise multipliers by Rényi accounting.
 
     Raises:
@@ -162,7 +162,7 @@ def options_for(kind: Kind, epsilon: float, delta: float) -> tuple[Option, ...]:
         epsilon, delta, BATCH, STEPS, dimension=dimension, gradient_similarity=data.alike
     )
     found = [
-        evaluate_option(data.histogram, asked, way, bound)
+        evaluate_candidate(data.histogram, asked, way, bound)
         for way in (Sampling.EXAMPLES, Sampling.USERS)
         for bound in BOUNDS
     ]
@@ -190,13 +190,13 @@ def train(kind: Kind, epsilon: float, delta: float, seeds: int = SEEDS) -> Train
     return Trained(kind, data.alike, private, accuracy[:-1], rates, float(accuracy[-1].mean()))
 
 
-def option_without_noise(data: Digits) -> Option:
+def option_without_noise(data: Digits) -> Candidate:
     """All digits may be drawn, and nothing is added."""
     dimension = CLASSES * data.features.shape[1]
     asked = ExamplesParameters(
         1.0, batch_size=BATCH, steps=STEPS, dimension=dimension, gradient_similarity=data.alike
     )
-    found = evaluate_option(data.histogram, asked, Sampling.EXAMPLES, BOUNDS[-1], 0.0)
+    found = evaluate_candidate(data.histogram, asked, Sampling.EXAMPLES, BOUNDS[-1], 0.0)
     assert found is not None
     return found
 
@@ -209,7 +209,7 @@ def kept_rows(user: IntArray, bound: int, rng: np.random.Generator) -> IntArray:
     return np.asarray(np.sort(order[rank < bound]))
 
 
-def _trained(data: Digits, of: Option, rate: float, rng: np.random.Generator) -> FloatArray:
+def _trained(data: Digits, of: Candidate, rate: float, rng: np.random.Generator) -> FloatArray:
     """Softmax regression by noisy steps; the sum of the last half of the iterates, shape (classes, features)."""
     rows = kept_rows(data.user, of.bound, rng)
     x, y, user = data.features[rows], np.eye(CLASSES)[data.labels[rows]], data.user[rows]
@@ -229,7 +229,9 @@ def _trained(data: Digits, of: Option, rate: float, rng: np.random.Generator) ->
     return average
 
 
-def _clipped_sum(theta: FloatArray, x: FloatArray, y: FloatArray, user: IntArray, of: Option) -> FloatArray:
+def _clipped_sum(
+    theta: FloatArray, x: FloatArray, y: FloatArray, user: IntArray, of: Candidate
+) -> FloatArray:
     """Sum of gradients clipped to 1, or of users' mean gradients clipped to κ."""
     if not user.size:
         return np.zeros_like(theta)

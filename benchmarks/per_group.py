@@ -95,7 +95,7 @@ def simulated(problem: PerGroupProblem, l0: int, linf: float, runs: int = 3) -> 
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))[rank < l0]
         release = np.bincount(pairs.group_codes[order], np.minimum(problem.amounts[order], linf), number)
         scale = float(asked.pair_sensitivity(l0, linf)) * asked.unit_noise
-        draw = rng.laplace if asked.noise is NoiseKind.LAPLACE else rng.normal
+        draw = rng.laplace if asked.mechanism is NoiseKind.LAPLACE else rng.normal
         squares.append((release + draw(0.0, scale, number) - problem.totals) ** 2)
     return math.sqrt(float(np.mean(squares)))
 
@@ -103,7 +103,7 @@ def simulated(problem: PerGroupProblem, l0: int, linf: float, runs: int = 3) -> 
 def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True) -> None:
     """One question: the exact pair, the tuner's, and both rules for whole vectors."""
     delta = "" if asked.delta is None else f", delta {asked.delta:g}"
-    print(f"-- {asked.statistic.value}, {asked.noise.value} noise, epsilon {asked.epsilon:g}{delta}")
+    print(f"-- {asked.statistic.value}, {asked.mechanism.value} noise, epsilon {asked.epsilon:g}{delta}")
     asked.unit_noise  # noqa: B018 (its library takes seconds to import; that is not what is measured)
     problem = PerGroupProblem(pairs, asked)
     start = time.process_time()
@@ -114,7 +114,9 @@ def compare(pairs: UserGroupPairs, asked: PerGroupParameters, tuner: bool = True
     for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE):
         question = PerGroupProblem(
             pairs,
-            PerGroupParameters(asked.epsilon, asked.statistic, asked.noise, asked.delta, objective=objective),
+            PerGroupParameters(
+                asked.epsilon, asked.statistic, asked.mechanism, asked.delta, objective=objective
+            ),
         )
         question.weights, question.error_of_nothing  # noqa: B018
         start = time.process_time()
@@ -160,7 +162,7 @@ def selected(pairs: UserGroupPairs, epsilon: float, most: int) -> None:
     released = 0.0 if best.releases_nothing else selection.keep_probability(best.max_groups).sum()
     print(f"  {f'best pair ({best.max_groups}, {best.max_amount:g})':<46}{best.error:>12,.2f}{seconds(start)}  "
           f"{best.evaluations} evaluations, gap {best.certificate.relative_gap:.0e}, {released:.3g} groups released, "
-          f"nothing costs {best.error_of_nothing:,.2f}")  # fmt: skip
+          f"nothing costs {selection.problem.error_of_nothing:,.2f}")  # fmt: skip
     start = time.process_time()
     l0, linf = pick_as_tuner(selection.problem, selection.keep_probability)
     error = selection.error(l0, linf)
@@ -236,7 +238,7 @@ def main() -> None:
         problem = PerGroupProblem(pairs, asked)
         start = time.process_time()
         facet = SortedPairs.from_problem(problem)
-        print(f"  {asked.noise.value + ': sorting, and what nothing costs':<46}{problem.error_of_nothing:>12,.2f}"
+        print(f"  {asked.mechanism.value + ': sorting, and what nothing costs':<46}{problem.error_of_nothing:>12,.2f}"
               f"{seconds(start)}")  # fmt: skip
         start = time.process_time()
         best = best_pair(problem, facet)

@@ -326,15 +326,15 @@ def of_range(table: Table) -> Ways:
         return RangeProblem(1.0, epsilon, UNIT, FARTHEST, users=users, **known)  # type: ignore[arg-type]
 
     found: Ways = {
-        "draw, a typical value known": lambda e: release_bounds.of_draw(of, asked(e, centre=middle)),
-        "draw, nothing known": lambda e: release_bounds.of_draw(of, asked(e)),
-        "DP quantiles 0.005 and 0.995": lambda e: release_bounds.of_quantiles(of, asked(e, centre=middle)),
-        "log bins (ApproxBounds), simulated": lambda e: release_bounds.of_bins(of, asked(e, centre=middle)),
-        "a guess, twice as wide": lambda e: release_bounds.of_guess(of, 2.0),
-        "a guess, ten times as wide": lambda e: release_bounds.of_guess(of, 10.0),
+        "draw, a typical value known": lambda e: release_bounds.cost_draw(of, asked(e, centre=middle)),
+        "draw, nothing known": lambda e: release_bounds.cost_draw(of, asked(e)),
+        "DP quantiles 0.005 and 0.995": lambda e: release_bounds.cost_quantiles(of, asked(e, centre=middle)),
+        "log bins (ApproxBounds), simulated": lambda e: release_bounds.cost_bins(of, asked(e, centre=middle)),
+        "a guess, twice as wide": lambda e: release_bounds.cost_guess(of, 2.0),
+        "a guess, ten times as wide": lambda e: release_bounds.cost_guess(of, 10.0),
     }
     if float(of.values.values.min()) >= 0.0 and middle < 500.0:
-        found["draw, L = 0 known"] = lambda e: release_bounds.of_draw(of, asked(e, lower=0.0))
+        found["draw, L = 0 known"] = lambda e: release_bounds.cost_draw(of, asked(e, lower=0.0))
     return found
 
 
@@ -512,7 +512,7 @@ class _AlikeEnds(RangeProblem):
     target = property(lambda self: 1.0 / self.epsilon_release)  # type: ignore[assignment]
 
     def log_prior(self, anchor: float) -> np.ndarray:
-        return np.zeros(self._widths(anchor).size)
+        return np.zeros(self.widths(anchor).size)
 
 
 FEW = (0.1, 0.5)
@@ -584,7 +584,7 @@ def weights_and_margins(held: list[Table]) -> None:
         users = float(f"{of.users:.0e}")
 
         def cost(kind: type[RangeProblem], epsilon: float) -> float:
-            return release_bounds.of_draw(of, kind(1.0, epsilon, UNIT, FARTHEST, middle, users=users))
+            return release_bounds.cost_draw(of, kind(1.0, epsilon, UNIT, FARTHEST, middle, users=users))
 
         return {"alike": lambda e: cost(_AlikeEnds, e), "as it is": lambda e: cost(RangeProblem, e)}
 

@@ -97,7 +97,7 @@ def quantiles(values: Values, low: float, high: float) -> None:
         return f"expected rank error, no bound: {float(np.sum(tilt * np.abs(rank - 0.5)) / tilt.sum()):.3e}"
 
     def release() -> str:
-        out = quantile.output(problem.with_epsilon(1e3), WeightKind.SMOOTH, 1.0)
+        out = quantile.output(problem.with_changes(epsilon=1e3), WeightKind.SMOOTH, 1.0)
         return f"epsilon 1000: {out.sample(1, np.random.default_rng(0))[0]:.6g}"
 
     timed("quantile: sort and exact output density", first)

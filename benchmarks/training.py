@@ -37,19 +37,18 @@ from dpcore.common.progress import never
 from dpcore.training import account, adaptive_bound, bassily, decision, descent, experiment, optimum
 from dpcore.training.account import Cell, Method
 from dpcore.training.adaptive_bound import UserSums
-from dpcore.training.bassily import Reading, StepSize
+from dpcore.training.bassily import StepSize
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import (
     ClassifierRows,
     Measure,
     ScoreUnit,
-    TrainingGenerator,
     compute_scores,
     hold_out,
     prepare_rows,
 )
-from dpcore.training.training_data import load_tickets
+from dpcore.training.training_data import TrainingGenerator, load_sample
 
 RUNS = 20
 DELTA = 1e-5
@@ -166,7 +165,7 @@ def beside_peers() -> None:
 def ours_timed(train: ClassifierRows, mechanism: Mechanism, cell: Cell) -> tuple[float, np.ndarray]:
     """(CPU seconds of a model, models)."""
     began = time.process_time()
-    theta = descent.train_cell(train, mechanism, cell, 0, range(RUNS))
+    theta = descent.train_cells(train, mechanism, [cell], 0, range(RUNS))
     return (time.process_time() - began) / RUNS, theta
 
 
@@ -183,10 +182,10 @@ def show(
 
 def time_of_a_page() -> None:
     """CPU time until the first curve and until all runs, on the page's sample and on a larger table."""
-    data, scaling = load_tickets()
+    sample = load_sample()
     large = TrainingGenerator(num_users=8_000, exponent=1.1, max_rows=60, seed=5).generate()
     for name, table, ranges in (
-        ("sample", data.table, scaling),
+        ("sample", sample.dataset.table, sample.scaling),
         ("8,000 users", large.dataset.table, large.scaling),
     ):
         question = TrainingParameters(1.0).make_experiment(prepare_rows(table, ranges, 0.5))
@@ -239,9 +238,9 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
         )
         print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
         for epsilon, printed in PRINTED.items():
-            table = bassily.fill_paper_table(rows, float(epsilon), Reading(step_size, share), runs)
+            table = bassily.fill_paper_table(rows, float(epsilon), step_size, runs, share=share)
             print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in printed))
-            cells = zip(table.mean, table.standard_error, strict=True)
+            cells = zip(table.losses.mean(axis=1), table.losses.std(axis=1, ddof=1) / runs**0.5, strict=True)
             print(
                 f"eps {epsilon} ours     " + "".join(f"{f'{m:.3f} ± {2 * s:.3f}':^16}" for m, s in cells),
                 flush=True,
@@ -255,7 +254,7 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
     for epsilon in (1.0, 2.0, 5.0):
         line = []
         for cell in bassily.list_paper_cells(int(rows.sizes.max())):
-            theta = descent.train_cell(scaled, Mechanism(epsilon, DELTA), cell, 0, range(50))
+            theta = descent.train_cells(scaled, Mechanism(epsilon, DELTA), [cell], 0, range(50))
             losses = compute_scores(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
             line.append(f"{losses.mean():.3f} ± {2 * losses.std(ddof=1) / 50**0.5:.3f}")
         print(f"eps {epsilon:g}           " + "".join(f"{text:^16}" for text in line))
@@ -284,10 +283,10 @@ FAR = 3.0
 
 def table_data() -> dict[str, ClassifierRows]:
     """The sample, the page's generated data, and handwritten digits and films where they are given."""
-    sample, scaling = load_tickets()
+    sample = load_sample()
     made = TrainingGenerator().generate()
     found = {
-        "sample (tickets)": prepare_rows(sample.table, scaling, 0.5),
+        "sample (tickets)": prepare_rows(sample.dataset.table, sample.scaling, 0.5),
         "generated, defaults": prepare_rows(made.dataset.table, made.scaling, 0.5),
     }
     folder = os.environ.get("SWEETSPOT_BENCH_DATA", "")
@@ -453,7 +452,7 @@ class Cuts:
         for at in range(found.shape[1]):
             on = trained[:, at] > 0.0
             train, test = (self.rows.select_users(np.flatnonzero(side)) for side in (on, ~on))
-            question = experiment.Experiment(train, test, mechanism, tuple(cells), runs, 5_000 + at)
+            question = experiment.Experiment(((train, test),), mechanism, tuple(cells), runs, 5_000 + at)
             losses = experiment.fill_table(question.make_empty_table()).select_scores(
                 Measure.LOSS, ScoreUnit.ROWS
             )

@@ -99,7 +99,7 @@ def dropped_cells(
         InvalidInput: As `select_privately`.
     """
     _, request, amounts, _ = _pose_question(question, data, settings, None, public)
-    return selection.dropped_cells(request, amounts.dropped)
+    return selection.count_dropped(request, amounts.dropped)
 
 
 def _pose_question(

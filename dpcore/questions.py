@@ -10,6 +10,7 @@ page, with the page's checks. The first call of a question loads the modules tha
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import enum
@@ -388,6 +389,11 @@ def _parse_setting(hint: Any, name: str, value: Any) -> Any:
     for option in options:
         if normalise(value) in (normalise(option.value), normalise(option.name)):
             return option
+    with contextlib.suppress(ValueError):
+        renamed = options(value)
+        message = f"{value!r} of {name} is now called {renamed.value!r}; the former value will go with the next version"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return renamed
     raise refuse(f"{name} must be one of {_list_options(options)}; got {str(value)[:40]!r}")
 
 

@@ -95,7 +95,7 @@ def test_the_epsilon_of_a_grid_that_reaches_an_error(events):
 
 
 def test_an_own_cap_is_compared_and_counts_may_be_private(events, mean):
-    own = ss.mean_bound(events, own_cap=50, **MEAN)
+    own = ss.mean_bound(events, own_bound=50, **MEAN)
     assert own.bound == mean.bound
     assert "more compared with the bound above" in own.facts["Your own bound, 50 rows"]
     public = ss.mean_bound(events, counts="public", **MEAN)

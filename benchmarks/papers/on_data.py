@@ -29,7 +29,7 @@ from dpcore.factorisation.ratings import Ratings
 from dpcore.papers import find_figure
 from dpcore.regression.study import compute_errors_on_rows
 from dpcore.total.strategies import relative_errors
-from dpcore.training.bassily import Reading, StepSize, compute_losses
+from dpcore.training.bassily import StepSize, compute_losses
 from dpcore.training.rows import ClassifierRows
 
 NUM_PICTURES = 12_500
@@ -129,13 +129,13 @@ def on_classes(key: str, folder: Path) -> PaperFigure:
     """Build table 2 of Epasto et al. 2020: ratings at the median as above or below it, and three step sizes."""
     rows = readers.read_reviews(folder)[0]
     readings = [
-        (as_classes(rows, ties_above), Reading(step_size, SHARE_OF_STEPS))
+        (as_classes(rows, ties_above), step_size)
         for ties_above, step_size in itertools.product((False, True), StepSize)
     ]
     return _over_readings(
         find_figure(key),
         len(readings),
-        lambda bound: (compute_losses(*reading, bound, 0) for reading in readings),
+        lambda bound: (compute_losses(*reading, bound, 0, SHARE_OF_STEPS) for reading in readings),
     )
 
 

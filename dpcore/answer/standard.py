@@ -9,6 +9,8 @@ from dpcore.common import wording
 from dpcore.common.certificate import Solved, compare_results
 from dpcore.common.progress import ShouldStop
 
+SIMULATION = "Simulated with NumPy's noise: this is no release."
+"""Stands at every result whose noise NumPy draws."""
 CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 """What to do instead of publishing a bound that was computed from private data."""
 
@@ -61,9 +63,66 @@ def write_range(
     return f"only {symbol}{high_text}, within {limit} of {objective}."
 
 
-def compare_own_bound(error_name: str, error_text: str, change: str) -> str:
-    """Compare a bound that the user entered with the answer: ``rank error 3.2 %, 12 % more than the bound above.``."""
-    return f"{error_name} {error_text}, {change} compared with the bound above."
+def compare_own_bound(
+    error_name: str,
+    error: float,
+    best: float,
+    format_error: Callable[[float], str],
+    chosen: str = "the bound",
+) -> str:
+    """Compare a bound that the user entered with the answer: ``error 3.2, 12 % more compared with the bound above.``.
+
+    Args:
+        error_name: The name of the error.
+        error: At the user's bound.
+        best: At the bound of the answer.
+        format_error: Writes an error.
+        chosen: What the answer chose.
+    """
+    change = wording.change(error, best)
+    return f"{error_name} {format_error(error)}, {change} compared with {chosen} above."
+
+
+def compare_half_and_double(
+    bound: float,
+    error: Callable[[float], float],
+    format_bound: Callable[[float], str],
+    error_name: str = "error",
+    is_integer: bool = True,
+) -> str:
+    """Compare half and double of a bound with it: ``half (4) costs 3 % more, double (16) costs 9 % more in error.``.
+
+    Args:
+        bound: The bound of the answer, above 0.
+        error: Computes the error at a bound.
+        format_bound: Writes a bound.
+        error_name: The name of the error.
+        is_integer: True if only whole bounds are allowed.
+    """
+    half = max(bound // 2, 1) if is_integer else bound / 2.0
+    texts = [
+        f"{name} ({format_bound(other)}) costs {wording.change(error(other), error(bound))}"
+        for name, other in (("half", half), ("double", 2 * bound))
+        if other != bound
+    ]
+    return f"{', '.join(texts)} in {error_name}."
+
+
+def describe_affected(
+    users: int, num_users: int, lost_share: float, lost: str = "all rows are left out"
+) -> str:
+    """Say whom a bound affects: ``3 users (2 %) lie over the bound; 5 % of all rows are left out.``.
+
+    Args:
+        users: The number of users with more than the bound.
+        num_users: The number of all users.
+        lost_share: The share of the rows, or of the sum, that is lost.
+        lost: What is lost, with its verb.
+    """
+    return (
+        f"{wording.counted(users, 'user')} ({wording.percent(users / num_users)}) "
+        f"{wording.agreeing(users, 'lies', 'lie')} over the bound; {wording.percent(lost_share)} of {lost}."
+    )
 
 
 def instruct_to_cap(rows: str) -> str:

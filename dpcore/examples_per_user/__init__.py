@@ -1,9 +1,3 @@
 """The number of examples per user in a private training: DP-SGD that protects users, with two ways of sampling."""
 
-from dpcore.examples_per_user.parameters import (
-    ASSUMPTIONS,
-    NEIGHBOURS,
-    NOT_COVERED,
-    ExamplesParameters,
-    Sampling,
-)
+from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling

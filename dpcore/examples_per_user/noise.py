@@ -22,10 +22,9 @@ from __future__ import annotations
 import functools
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
 from dpcore.common.branch_and_bound import find_least_noise
 from dpcore.common.privacy import GaussianNoise, bound_mixture_epsilon, bound_sampled_epsilon
@@ -40,37 +39,26 @@ FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
 CHUNK = 128
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """The binomial distribution of how many clip norms a user moves a step.
+def compute_log_weights(examples: int, rate: float) -> FloatArray:
+    """Compute the log probabilities that k = 0 … G of a user's examples are in a step, shape (G + 1,).
 
-    Attributes:
+    Args:
         examples: G, at least 1.
         rate: q, in (0, 1].
     """
-
-    examples: int
-    rate: float
-
-    def compute_log_weights(self) -> FloatArray:
-        """Compute the log probabilities of k = 0 … G, shape (G + 1,)."""
-        n, k = self.examples, np.arange(self.examples + 1.0)
-        if self.rate >= 1.0:
-            return np.where(k < n, -np.inf, 0.0)
-        log_probabilities = k * math.log(self.rate) + (n - k) * math.log1p(-self.rate)
-        log_probabilities += gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-        # Normalised: rounding of gammaln(n) shifts all of them equally.
-        log_probabilities -= log_probabilities.max() + math.log(
-            np.exp(log_probabilities - log_probabilities.max()).sum()
-        )
-        return np.asarray(log_probabilities)
+    k = np.arange(examples + 1.0)
+    log_weights = (
+        xlogy(k, rate) + xlog1py(examples - k, -rate) - gammaln(k + 1.0) - gammaln(examples - k + 1.0)
+    )
+    # Normalised: the constant log G! drops out, and with it its rounding, which would shift all of them equally.
+    return np.asarray(log_weights - logsumexp(log_weights))
 
 
 class DensityRatio:
     """The ratio w of the mixture's density over that of the normal at 0.
 
     Args:
-        log_weights: Of `Mixture`.
+        log_weights: Log probabilities of k = 0 … G; see `compute_log_weights`.
         sigma: Standard deviation of both, in clip norms.
     """
 
@@ -94,9 +82,8 @@ class DensityRatio:
         chunks = [
             self._evaluate_chunk(points[start : start + CHUNK]) for start in range(0, points.size, CHUNK)
         ]
-        return np.concatenate([values for values, _ in chunks]), np.concatenate(
-            [log_values for _, log_values in chunks]
-        )
+        ratios_less_1, log_ratios = zip(*chunks, strict=True)
+        return np.concatenate(ratios_less_1), np.concatenate(log_ratios)
 
     def _evaluate_chunk(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute (w − 1, log w) at the points of a chunk."""
@@ -118,25 +105,18 @@ class DensityRatio:
 
     def _find_window(self, first: float, last: float) -> tuple[int, int]:
         """Find the range of k whose terms count anywhere between two points: they are log-concave in k."""
-        k, largest_at_first, largest_at_last = (
-            range(self._k.size),
-            self._find_largest_term(first),
-            self._find_largest_term(last),
-        )
-        smallest_at_first = self._evaluate_term(largest_at_first, first) - NEGLIGIBLE
-        smallest_at_last = self._evaluate_term(largest_at_last, last) - NEGLIGIBLE
+        ranks, first_top, last_top = range(self._k.size), *map(self._find_largest_term, (first, last))
         low = bisect_left(
-            k,
-            smallest_at_first,
-            0,
-            largest_at_first,
-            key=lambda term_index: self._evaluate_term(term_index, first),
+            ranks,
+            self._evaluate_term(first_top, first) - NEGLIGIBLE,
+            hi=first_top,
+            key=lambda k: self._evaluate_term(k, first),
         )
         high = bisect_left(
-            k,
-            -smallest_at_last,
-            largest_at_last,
-            key=lambda term_index: -self._evaluate_term(term_index, last),
+            ranks,
+            NEGLIGIBLE - self._evaluate_term(last_top, last),
+            lo=last_top,
+            key=lambda k: -self._evaluate_term(k, last),
         )
         return low, high
 
@@ -178,16 +158,10 @@ class DensityRatio:
 
 def compute_divergences(ratio: DensityRatio, orders: FloatArray) -> FloatArray:
     """Compute the larger of D_α(P ‖ Q) and D_α(Q ‖ P) of one step, shape of ``orders``."""
-    intervals = [ratio.find_upper_ends(float(order)) for order in orders]
-    log_moments = _integrate_powers(
-        ratio,
-        min(integration_range[0] for integration_range in intervals),
-        max(interval[1] for interval in intervals),
-        orders,
-    )
-    reverse_log_moments = _integrate_powers(
-        ratio, ratio.find_lower_end(float(orders.max())), 10.0, 1.0 - orders
-    )
+    lower_ends, upper_ends = zip(*(ratio.find_upper_ends(float(order)) for order in orders), strict=True)
+    log_moments = _integrate_powers(ratio, min(lower_ends), max(upper_ends), orders)
+    lower_end = ratio.find_lower_end(float(orders.max()))
+    reverse_log_moments = _integrate_powers(ratio, lower_end, 10.0, 1.0 - orders)
     return np.maximum(log_moments, reverse_log_moments) / (orders - 1.0)
 
 
@@ -203,24 +177,23 @@ def compute_replaced_divergences(ratio: DensityRatio, orders: FloatArray) -> Flo
     coarse = np.arange(0.0, math.ceil(end) + 2.0, 1.0)
     coarse = np.concatenate((-coarse[:0:-1], coarse))
     is_kept = np.abs(coarse) <= 10.0
-    log_ratio, mirrored_log_ratio = (logs := ratio.evaluate_less_1(coarse)[1]), logs[::-1]
+    log_ratio = ratio.evaluate_less_1(coarse)[1]
     for order in orders:
-        exponent = order * log_ratio + (1.0 - order) * mirrored_log_ratio - 0.5 * coarse**2
+        exponent = order * log_ratio + (1.0 - order) * log_ratio[::-1] - 0.5 * coarse**2
         is_kept |= exponent > exponent.max() - NEGLIGIBLE
     is_kept |= is_kept[::-1]  # Ratios are needed at the mirror images, too.
     # One set of points that is its own mirror image.
     points = (coarse[is_kept][:, None] - 0.5 + step * (np.arange(round(1.0 / step)) + 0.5)).ravel()
-    log_values = ratio.evaluate_less_1(points)[1]
-    log_quotient = log_values - log_values[::-1]
+    log_ratio = ratio.evaluate_less_1(points)[1]
     with np.errstate(over="ignore"):
-        quotient_less_1 = np.expm1(log_quotient)
+        quotient_less_1 = np.expm1(log_ratio - log_ratio[::-1])
     normal = -0.5 * points**2 + math.log(step / math.sqrt(2.0 * math.pi))
-    return _sum_powers(orders, log_values, log_values[::-1], quotient_less_1, normal) / (orders - 1.0)
+    return _sum_powers(orders, log_ratio, log_ratio[::-1], quotient_less_1, normal) / (orders - 1.0)
 
 
 def _integrate_powers(ratio: DensityRatio, low: float, high: float, powers: FloatArray) -> FloatArray:
     """Integrate log E_Q[w^a] for each power a, shape of ``powers``."""
-    points = _choose_points(ratio, low, high, powers, ratio.step)
+    points = _choose_points(ratio, low, high, powers)
     ratio_less_1, log_ratio = ratio.evaluate_less_1(points)
     normal = -0.5 * points**2 + math.log(ratio.step / math.sqrt(2.0 * math.pi))
     return _sum_powers(powers, log_ratio, np.zeros_like(log_ratio), ratio_less_1, normal)
@@ -247,38 +220,31 @@ def _sum_powers(
         quotient_less_1: r − 1, likewise.
         normal: Log of the weights of the rule.
     """
-    log_quotient = numerator_log - denominator_log
-    scaled = powers[:, None] * log_quotient
+    scaled = powers[:, None] * (numerator_log - denominator_log)
     exponent = scaled + (denominator_log + normal)
-    largest_exponents = exponent.max(axis=1)
-    log_sums = largest_exponents + np.log(np.exp(exponent - largest_exponents[:, None]).sum(axis=1))
+    log_sums = np.asarray(logsumexp(exponent, axis=1))
     near_one = np.flatnonzero(log_sums < 1.0)
     if near_one.size:
         near_powers, scaled = powers[near_one, None], scaled[near_one]
-        is_small = np.abs(scaled) < 1.0
         density, numerator_density = np.exp(denominator_log + normal), np.exp(numerator_log + normal)
+        is_small = np.abs(scaled) < 1.0
+        small_scaled, small_quotient = (np.where(is_small, x, 0.0) for x in (scaled, quotient_less_1))
         difference = np.where(
             is_small,
-            density
-            * (
-                np.expm1(np.where(is_small, scaled, 0.0))
-                - near_powers * np.where(is_small, quotient_less_1, 0.0)
-            ),
+            density * (np.expm1(small_scaled) - near_powers * small_quotient),
             np.exp(exponent[near_one]) - density - near_powers * numerator_density + near_powers * density,
         )
         log_sums[near_one] = np.log1p(np.maximum(difference.sum(axis=1), 0.0))
-    return np.asarray(log_sums)
+    return log_sums
 
 
-def _choose_points(
-    ratio: DensityRatio, low: float, high: float, powers: FloatArray, step: float
-) -> FloatArray:
+def _choose_points(ratio: DensityRatio, low: float, high: float, powers: FloatArray) -> FloatArray:
     """Choose the points of the rule: all but those around which no integrand has any mass.
 
     The exponent a log w − z²/2 bends upwards at most as much as log w lets it, and never downwards by more than
     a normal's: half a standard deviation beside its largest value it has lost 1/8 at most.
     """
-    coarse = np.arange(math.floor(low) - 1.0, math.ceil(high) + 2.0, 1.0)
+    step, coarse = ratio.step, np.arange(math.floor(low) - 1.0, math.ceil(high) + 2.0, 1.0)
     if (high - low) / step <= 4 * CHUNK:
         return np.arange(coarse[0], coarse[-1], step)
     _, log_ratio = ratio.evaluate_less_1(coarse)
@@ -286,9 +252,9 @@ def _choose_points(
     is_kept = (exponent > exponent.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
     # The subtracted part has its mass where w is 1.
     is_kept |= np.abs(coarse) <= 10.0
-    inner = step * np.arange(round(1.0 / step))
     # Each coarse point stands for the unit around it.
-    return np.asarray((coarse[is_kept][:, None] - 0.5 + inner).ravel())
+    offsets = step * np.arange(round(1.0 / step)) - 0.5
+    return np.asarray((coarse[is_kept][:, None] + offsets).ravel())
 
 
 def choose_orders(epsilon: float, delta: float) -> FloatArray:
@@ -297,7 +263,7 @@ def choose_orders(epsilon: float, delta: float) -> FloatArray:
 
 
 def compute_epsilon(
-    mixture: FloatArray,
+    log_weights: FloatArray,
     sigma: float,
     steps: int,
     delta: float,
@@ -308,7 +274,7 @@ def compute_epsilon(
     """Bound ε of so many steps from above; if it exceeds ``epsilon_limit``, return some number above that.
 
     Args:
-        mixture: Log probabilities of k = 0 … G.
+        log_weights: Log probabilities of k = 0 … G.
         sigma: Noise multiplier.
         steps: T.
         delta: At which ε is asked.
@@ -318,34 +284,25 @@ def compute_epsilon(
 
     Source: Mironov 2017 for the composition; Canonne, Kamath and Steinke 2020, proposition 12, for ε.
     """
-    ratio = DensityRatio(mixture, sigma)
+    ratio = DensityRatio(log_weights, sigma)
 
-    def convert(compute_divergence: FloatArray, orders_in_use: FloatArray) -> FloatArray:
-        epsilons = (
-            steps * compute_divergence
-            + np.log1p(-1.0 / orders_in_use)
-            - (math.log(delta) + np.log(orders_in_use)) / (orders_in_use - 1.0)
-        )
-        return np.asarray(epsilons)
+    def convert_to_epsilon(divergences: FloatArray, orders: FloatArray) -> FloatArray:
+        log_terms = np.log1p(-1.0 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1.0)
+        return np.asarray(steps * divergences + log_terms)
 
     # An order whose ε exceeds the limit gains nothing: its integrals are not computed.
-    lower_bounds = convert(ratio.bound_divergence(orders), orders)
-    relevant_orders = orders[lower_bounds <= epsilon_limit]
-    if not relevant_orders.size:
+    lower_bounds = convert_to_epsilon(ratio.bound_divergence(orders), orders)
+    orders = orders[lower_bounds <= epsilon_limit]
+    if not orders.size:
         return float(lower_bounds.min())
-    compute_divergence = compute_replaced_divergences if is_replaced else compute_divergences
-    return max(float(convert(compute_divergence(ratio, relevant_orders), relevant_orders).min()), 0.0)
+    compute = compute_replaced_divergences if is_replaced else compute_divergences
+    return max(float(convert_to_epsilon(compute(ratio, orders), orders).min()), 0.0)
 
 
 RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
 """Relative, of the noise multiplier; what is returned is on the safe side."""
 MOVED_TAIL = 1e-15
 """Mass of the binomial that the accounting by privacy losses moves to G, the worst case."""
-
-
-def _full_batch_multiplier(examples: int, epsilon: float, delta: float, steps: int) -> float:
-    """Return the multiplier if all users are in every step: a Gaussian that a user moves by G √T (Dong et al. 2022)."""
-    return examples * math.sqrt(steps) * GaussianNoise.for_release(1.0, epsilon, delta).scale
 
 
 @functools.lru_cache(maxsize=1024)
@@ -370,26 +327,21 @@ def bound_multiplier(
 
     Source: see `dpcore.examples_per_user.noise`.
     """
-    if rate >= 1.0:
-        return _full_batch_multiplier(2 * examples if is_replaced else examples, epsilon, delta, steps)
-    mixture, orders = Mixture(examples, rate).compute_log_weights(), choose_orders(epsilon, delta)
-    return find_least_noise(
-        lambda sigma: compute_epsilon(mixture, sigma, steps, delta, orders, 3.0 * epsilon, is_replaced),
-        epsilon,
-        (1.5 if is_replaced else 1.0) * _guess_multiplier(examples, rate, epsilon, delta, steps),
-        RDP_TOLERANCE,
-    )
-
-
-def _guess_multiplier(examples: int, rate: float, epsilon: float, delta: float, steps: int) -> float:
-    """Guess the multiplier from the limit of many steps, where only mean and variance of a user's effect count."""
     unit_noise = GaussianNoise.for_release(1.0, epsilon, delta).scale
+    if rate >= 1.0:
+        # A Gaussian that a user moves by G √T (Dong et al. 2022), or by twice that if contents turn around.
+        return (2 * examples if is_replaced else examples) * math.sqrt(steps) * unit_noise
+    log_weights, orders = compute_log_weights(examples, rate), choose_orders(epsilon, delta)
+    # The search starts from the limit of many steps, where only the mean of a user's effect counts, but not below
+    # what single steps need.
     mean = examples * rate
-    noise_of_many_steps = math.sqrt(steps) * unit_noise * mean
-    return (
-        max(1.15 * noise_of_many_steps, 0.4 * unit_noise, 0.3)
-        if examples == 1
-        else max(1.15 * noise_of_many_steps, 0.3 * unit_noise * mean, 0.3)
+    guess = max(1.15 * math.sqrt(steps) * unit_noise * mean, 0.3)
+    guess = max(guess, 0.4 * unit_noise if examples == 1 else 0.3 * unit_noise * mean)
+    return find_least_noise(
+        lambda sigma: compute_epsilon(log_weights, sigma, steps, delta, orders, 3.0 * epsilon, is_replaced),
+        epsilon,
+        1.5 * guess if is_replaced else guess,
+        RDP_TOLERANCE,
     )
 
 
@@ -407,7 +359,7 @@ def truncate_mixture(examples: int, rate: float) -> tuple[list[float], list[floa
 
     k = 0 … K in order, and G behind them where a tail was moved; probabilities sum to 1.
     """
-    weights = np.exp(Mixture(examples, rate).compute_log_weights())
+    weights = np.exp(compute_log_weights(examples, rate))
     tail_sums = np.cumsum(weights[::-1])[::-1]
     last_term = max(int(np.flatnonzero(tail_sums > MOVED_TAIL)[-1]), 1)
     # Light terms at the lower end stay in place; each costs a term.
@@ -440,7 +392,7 @@ def is_too_slow(examples: int, rate: float) -> bool:
     return rate < 1.0 and examples > 1 and len(truncate_mixture(examples, rate)[0]) > MAX_TERMS
 
 
-class _StoppedSearchError(Exception):
+class _StoppedError(Exception):
     """The signal that the search was asked to end."""
 
 
@@ -466,17 +418,15 @@ def find_multiplier(
     multiplier_bound = bound_multiplier(examples, rate, epsilon, delta, steps)
     if rate >= 1.0:
         return multiplier_bound
-    grid_step = choose_grid(epsilon, steps)
+    grid = choose_grid(epsilon, steps)
 
     def compute_epsilon(sigma: float) -> float:
         if should_stop():
-            raise _StoppedSearchError
-        return bound_epsilon(sigma, examples, rate, steps, delta, grid_step)
+            raise _StoppedError
+        return bound_epsilon(sigma, examples, rate, steps, delta, grid)
 
     try:
-        return min(
-            find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE),
-            multiplier_bound,
-        )
-    except _StoppedSearchError:
+        least_noise = find_least_noise(compute_epsilon, epsilon, 0.93 * multiplier_bound, PLD_TOLERANCE)
+    except _StoppedError:
         return None
+    return min(least_noise, multiplier_bound)

@@ -118,16 +118,6 @@ class RecordSelection:
         """Return the number of further records that might be kept, as a share of those kept; 0 if proved maximal."""
         return (self.at_most - self.count) / max(self.count, 1)
 
-    def count_by_owners(self) -> dict[str, IntArray]:
-        """Return columns ``owners``, ``records`` and ``kept``: a line per number of owners that occurs, ascending."""
-        owners = self.ownership.owners
-        distinct = np.unique(owners)
-        return {
-            "owners": distinct.astype(np.int64),
-            "records": np.array([int((owners == num_owners).sum()) for num_owners in distinct]),
-            "kept": np.array([int(self.is_kept[owners == num_owners].sum()) for num_owners in distinct]),
-        }
-
 
 def select_most(ownership: Ownership, bound: int) -> RecordSelection:
     """Select as many records as the better of two orders finds, and bound how many there can be.

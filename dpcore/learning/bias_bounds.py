@@ -37,7 +37,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -53,12 +53,13 @@ COROLLARY_KEPT_SHARE = 0.25
 """Corollary 1 speaks of no smaller n_tau / n."""
 
 
-class _Facts(NamedTuple):
-    group: str
-    title: str
-    formula: str
-    needs: str
-    source: str
+_SHARES = "Every user's share of the rows"
+_KEPT_SHARE = "The share of rows kept"
+_AND_VARIANCE = ", and how much risk differs between users (Var(H))"
+_WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
+_LOG = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
+_VARIANCE = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
+_CHI = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
 
 
 class BiasTerm(enum.Enum):
@@ -66,129 +67,77 @@ class BiasTerm(enum.Enum):
 
     Only WORST_CASE <= CUT_SHARE <= LOG_KEPT is an order that always holds; the variance forms compare with
     none of these.
+
+    Attributes:
+        group: The ways to which it belongs, of i to iv; two where it is the smaller of two bounds.
+        title: A short name.
+        formula: The bound in symbols, LaTeX.
+        needs: The knowledge that it takes to state it, a sentence without its full stop.
     """
 
-    WORST_CASE = "worst_case"
-    CUT_SHARE = "cut_share"
-    LOG_KEPT = "log_kept"
-    VARIANCE_KEPT = "variance_kept"
-    CHI_SQUARED = "chi_squared"
-    LOG_FRACTION = "log_fraction"
-    VARIANCE_FRACTION = "variance_fraction"
-    COROLLARY_1 = "corollary_1"
-    PROPOSITION_1 = "proposition_1"
-    TIGHTEST = "tightest"
+    group: str
+    title: str
+    formula: str
+    needs: str
 
-    @property
-    def group(self) -> str:
-        """Return the ways to which it belongs, of i to iv; two where it is the smaller of two bounds."""
-        return _FACTS[self].group
+    def __new__(cls, value: str, group: str, title: str, formula: str, needs: str) -> Self:
+        """Return a member with its attributes."""
+        term = object.__new__(cls)
+        term._value_, term.group, term.title, term.formula, term.needs = value, group, title, formula, needs
+        return term
 
-    @property
-    def title(self) -> str:
-        """Return a short name."""
-        return _FACTS[self].title
-
-    @property
-    def formula(self) -> str:
-        """Return the bound in symbols, LaTeX."""
-        return _FACTS[self].formula
-
-    @property
-    def needs(self) -> str:
-        """Return the knowledge that it takes to state it, a sentence without its full stop."""
-        return _FACTS[self].needs
-
-    @property
-    def source(self) -> str:
-        """Return the place in the paper from which it is taken."""
-        return _FACTS[self].source
+    # Total variation distance of the shares, and an upper bound on it.
+    WORST_CASE = "worst_case", "i", "Worst case, exact", _WORST, _SHARES
+    CUT_SHARE = "cut_share", "i", "Share of rows cut", r"1 - n_\tau/n", _KEPT_SHARE
+    # Amin et al. 2019, proposition 1; the third is proposition 3 with a tighter Cauchy-Schwarz step.
+    LOG_KEPT = "log_kept", "ii", "Log of the share kept", _LOG, _KEPT_SHARE
+    VARIANCE_KEPT = "variance_kept", "iii", "Variance between users", _VARIANCE, _KEPT_SHARE + _AND_VARIANCE
+    CHI_SQUARED = "chi_squared", "iii", "Variance between users, sharper", _CHI, _SHARES + _AND_VARIANCE
+    # Proposition 1, second line.
+    LOG_FRACTION = "log_fraction", "iv", "Log of τ₀", r"\sqrt{\tfrac12 \log(1/\tau_0)}", "Nothing but τ₀"
+    VARIANCE_FRACTION = (
+        "variance_fraction",
+        "iv",
+        "Variance over τ₀",
+        r"\sqrt{2 \operatorname{Var}(H)/\tau_0}",
+        "τ₀" + _AND_VARIANCE,
+    )
+    COROLLARY_1 = (
+        "corollary_1",
+        "iv",
+        "Corollary 1",
+        r"\sqrt{1 - n_\tau/n}",
+        _KEPT_SHARE + ", which must be at least 25 %: it says nothing below",
+    )
+    PROPOSITION_1 = (
+        "proposition_1",
+        "ii, iii",
+        "Proposition 1",
+        rf"\min\{{{_LOG},\; {_VARIANCE}\}}",
+        _KEPT_SHARE + _AND_VARIANCE,
+    )
+    TIGHTEST = (
+        "tightest",
+        "i, iii",
+        "Tightest here",
+        rf"\min\{{{_WORST},\; {_CHI}\}}",
+        _SHARES + _AND_VARIANCE,
+    )
 
     @property
     def needs_shares(self) -> bool:
         """Return True if every user's share is needed, not only the share of rows kept."""
-        return self in (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED, BiasTerm.TIGHTEST)
+        return self.needs.startswith(_SHARES)
 
     @property
     def needs_variance(self) -> bool:
         """Return True if Var(H) is needed."""
-        return self in (
-            BiasTerm.VARIANCE_KEPT,
-            BiasTerm.CHI_SQUARED,
-            BiasTerm.VARIANCE_FRACTION,
-            BiasTerm.PROPOSITION_1,
-            BiasTerm.TIGHTEST,
-        )
+        return self.needs.endswith(_AND_VARIANCE)
 
     @property
     def needs_only_the_fraction(self) -> bool:
         """Return True if tau_0 alone, with Var(H) where stated, decides it: no data at all."""
         return self in (BiasTerm.LOG_FRACTION, BiasTerm.VARIANCE_FRACTION)
-
-
-_SHARES = "Every user's share of the rows"
-_KEPT_SHARE = "The share of rows kept"
-_AND_VARIANCE = ", and how much risk differs between users (Var(H))"
-_PAPER = "Amin et al. 2019, "
-_WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
-_LOG = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
-_VARIANCE = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
-_CHI = r"\sqrt{\operatorname{Var}(H)\,\chi^2}"
-
-_FACTS: dict[BiasTerm, _Facts] = {
-    BiasTerm.WORST_CASE: _Facts(
-        "i", "Worst case, exact", _WORST, _SHARES, "total variation distance of the two shares"
-    ),
-    BiasTerm.CUT_SHARE: _Facts(
-        "i", "Share of rows cut", r"1 - n_\tau/n", _KEPT_SHARE, "an upper bound on the worst case"
-    ),
-    BiasTerm.LOG_KEPT: _Facts("ii", "Log of the share kept", _LOG, _KEPT_SHARE, _PAPER + "prop. 1"),
-    BiasTerm.VARIANCE_KEPT: _Facts(
-        "iii", "Variance between users", _VARIANCE, _KEPT_SHARE + _AND_VARIANCE, _PAPER + "prop. 1"
-    ),
-    BiasTerm.CHI_SQUARED: _Facts(
-        "iii",
-        "Variance between users, sharper",
-        _CHI,
-        _SHARES + _AND_VARIANCE,
-        _PAPER + "prop. 3 with a tighter Cauchy-Schwarz step",
-    ),
-    BiasTerm.LOG_FRACTION: _Facts(
-        "iv",
-        "Log of τ₀",
-        r"\sqrt{\tfrac12 \log(1/\tau_0)}",
-        "Nothing but τ₀",
-        _PAPER + "prop. 1, second line",
-    ),
-    BiasTerm.VARIANCE_FRACTION: _Facts(
-        "iv",
-        "Variance over τ₀",
-        r"\sqrt{2 \operatorname{Var}(H)/\tau_0}",
-        "τ₀" + _AND_VARIANCE,
-        _PAPER + "prop. 1, second line",
-    ),
-    BiasTerm.COROLLARY_1: _Facts(
-        "iv",
-        "Corollary 1",
-        r"\sqrt{1 - n_\tau/n}",
-        _KEPT_SHARE + ", which must be at least 25 %: it says nothing below",
-        _PAPER + "corollary 1",
-    ),
-    BiasTerm.PROPOSITION_1: _Facts(
-        "ii, iii",
-        "Proposition 1",
-        rf"\min\{{{_LOG},\; {_VARIANCE}\}}",
-        _KEPT_SHARE + _AND_VARIANCE,
-        _PAPER + "prop. 1",
-    ),
-    BiasTerm.TIGHTEST: _Facts(
-        "i, iii",
-        "Tightest here",
-        rf"\min\{{{_WORST},\; {_CHI}\}}",
-        _SHARES + _AND_VARIANCE,
-        "the smaller of the worst case and the sharper variance form",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -290,12 +239,6 @@ def cap_statistics(
     )
 
 
-def _log_inverse(kept_share: FloatArray, cut_share: FloatArray) -> FloatArray:
-    """Return log(n / n_tau), through the cut share where little is cut."""
-    near = -np.log1p(-np.minimum(cut_share, 0.5))
-    return np.asarray(np.where(cut_share < 0.5, near, -np.log(np.where(kept_share > 0.0, kept_share, 1.0))))
-
-
 def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) -> FloatArray:
     """Compute one bound on the bias (once, not twice).
 
@@ -311,28 +254,30 @@ def evaluate(term: BiasTerm, statistics: CapStatistics, loss_variance: float) ->
     Source: the module's docstring.
     """
     s, keeps_rows = statistics, statistics.kept_share > 0.0
-    kept_share = np.where(keeps_rows, s.kept_share, 1.0)
-    if term is BiasTerm.WORST_CASE:
-        bound = s.total_variation
-    elif term is BiasTerm.CUT_SHARE:
-        bound = s.cut_share
-    elif term is BiasTerm.LOG_KEPT:
-        bound = np.sqrt(0.5 * _log_inverse(s.kept_share, s.cut_share))
-    elif term is BiasTerm.VARIANCE_KEPT:
-        bound = np.sqrt(2.0 * loss_variance / kept_share)
-    elif term is BiasTerm.CHI_SQUARED:
-        bound = np.sqrt(loss_variance * s.chi_squared)
-    elif term is BiasTerm.LOG_FRACTION:
-        bound = np.sqrt(0.5 * np.maximum(-np.log(s.fraction), 0.0))
-    elif term is BiasTerm.VARIANCE_FRACTION:
-        bound = np.sqrt(2.0 * loss_variance / s.fraction)
-    elif term is BiasTerm.COROLLARY_1:
-        bound = np.where(s.kept_share >= COROLLARY_KEPT_SHARE, np.sqrt(s.cut_share), np.inf)
-    else:
-        pair = (
-            (BiasTerm.LOG_KEPT, BiasTerm.VARIANCE_KEPT)
-            if term is BiasTerm.PROPOSITION_1
-            else (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED)
-        )
-        bound = np.minimum(*(evaluate(bias_term, s, loss_variance) for bias_term in pair))
+    pairs = {
+        BiasTerm.PROPOSITION_1: (BiasTerm.LOG_KEPT, BiasTerm.VARIANCE_KEPT),
+        BiasTerm.TIGHTEST: (BiasTerm.WORST_CASE, BiasTerm.CHI_SQUARED),
+    }
+    if term in pairs:
+        return np.minimum(*(evaluate(bias_term, s, loss_variance) for bias_term in pairs[term]))
+    match term:
+        case BiasTerm.WORST_CASE:
+            bound = s.total_variation
+        case BiasTerm.CUT_SHARE:
+            bound = s.cut_share
+        case BiasTerm.LOG_KEPT:
+            # log(n / n_tau), through the cut share where little is cut.
+            kept_share = np.where(keeps_rows, s.kept_share, 1.0)
+            near = -np.log1p(-np.minimum(s.cut_share, 0.5))
+            bound = np.sqrt(0.5 * np.where(s.cut_share < 0.5, near, -np.log(kept_share)))
+        case BiasTerm.VARIANCE_KEPT:
+            bound = np.sqrt(2.0 * loss_variance / np.where(keeps_rows, s.kept_share, 1.0))
+        case BiasTerm.CHI_SQUARED:
+            bound = np.sqrt(loss_variance * s.chi_squared)
+        case BiasTerm.LOG_FRACTION:
+            bound = np.sqrt(0.5 * np.maximum(-np.log(s.fraction), 0.0))
+        case BiasTerm.VARIANCE_FRACTION:
+            bound = np.sqrt(2.0 * loss_variance / s.fraction)
+        case _:
+            bound = np.where(s.kept_share >= COROLLARY_KEPT_SHARE, np.sqrt(s.cut_share), np.inf)
     return np.asarray(np.where(keeps_rows, bound, np.inf))

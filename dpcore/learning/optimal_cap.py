@@ -266,27 +266,6 @@ class BiasProblem(BoundSettings):
         problems.of_kind(ContributionHistogram, histogram=self.histogram)
 
 
-@dataclass(frozen=True)
-class CappedUsers:
-    """The users who lose rows under a cap, heaviest first, one entry per distinct size.
-
-    Attributes:
-        sizes: Rows per user, above the cap.
-        users: Users who have that many.
-        rows_cut: Rows lost, by all of them.
-        share_before: Share of all rows that one such user holds, n_j / n.
-        share_after: Share of the kept rows that one such user holds, tau / n_tau.
-        sizes_left_out: Further distinct sizes above the cap that were not asked for.
-    """
-
-    sizes: IntArray
-    users: IntArray
-    rows_cut: FloatArray
-    share_before: FloatArray
-    share_after: float
-    sizes_left_out: int
-
-
 def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
     """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
@@ -308,16 +287,16 @@ def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatis
         above_sums=AboveSums(histogram.rows_above, histogram.excess),
     )
     unknown = dict.fromkeys(("max_share", "total_variation", "chi_squared"), np.nan)
+    all_users = float(histogram.num_users)
     below_one_row = {
         "kept_share": 0.0,
         "cut_share": 1.0,
-        "users_capped": float(histogram.num_users),
+        "users_capped": all_users,
+        "rows_capped": 1.0,
         **unknown,
     }
     adjusted = {name: np.where(is_empty, value, getattr(s, name)) for name, value in below_one_row.items()}
-    return replace(
-        s, fraction=np.asarray(caps / n), rows_capped=np.where(is_empty, 1.0, s.rows_capped), **adjusted
-    )
+    return replace(s, fraction=np.asarray(caps / n), **adjusted)
 
 
 def statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> CapStatistics:
@@ -387,14 +366,12 @@ def best_cap(
         should_stop=should_stop,
     )
     best_statistics = _statistics(histogram, np.asarray(minimum.argument))
-    return build_cap(
-        problem,
-        best_statistics,
-        minimum,
-        n,
-        minimum.argument,
-        _describe_stop(minimum, float(best_statistics.users_capped) == 0.0),
-    )
+    stop_reason = describe_search(minimum)
+    if best_statistics.users_capped == 0.0:
+        stop_reason = f"Nobody loses rows. {stop_reason}"
+    elif minimum.argument == 1.0:
+        stop_reason = f"One row per user is best. {stop_reason}"
+    return build_cap(problem, best_statistics, minimum, n, minimum.argument, stop_reason)
 
 
 def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
@@ -427,14 +404,9 @@ def largest_cap(problem: BiasProblem) -> float:
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
 
 
-def _describe_stop(minimum: Minimum, nobody_capped: bool) -> str:
-    search_result = describe_search(minimum)
-    if nobody_capped:
-        return f"Nobody loses rows. {search_result}"
-    return f"One row per user is best. {search_result}" if minimum.argument == 1.0 else search_result
-
-
-def capped_users(histogram: ContributionHistogram, fraction: float, limit: int = 50) -> CappedUsers:
+def list_capped_users(
+    histogram: ContributionHistogram, fraction: float, limit: int = 50
+) -> tuple[dict[str, FloatArray | IntArray], int]:
     """List who loses rows under a cap of tau_0 n rows, heaviest first.
 
     Args:
@@ -442,20 +414,25 @@ def capped_users(histogram: ContributionHistogram, fraction: float, limit: int =
         fraction: tau_0 in (0, 1].
         limit: Distinct sizes listed at most.
 
+    Returns:
+        Columns with one entry per distinct size, and the number of further sizes that are not listed. The columns:
+        ``size``, rows per user; ``users`` who have that many; ``rows_cut``, lost by all of them; ``share_before`` and
+        ``share_after``, what one such user holds of all rows, n_j / n, and of the kept rows, tau / n_tau.
+
     Raises:
         InvalidInput: ``fraction`` outside (0, 1].
     """
     cap = float(_caps(histogram, fraction))
-    n = float(histogram.num_rows)
     kept_cap = cap if cap >= 1.0 else 0.0
-    first = int(np.searchsorted(histogram.sizes, kept_cap, side="right"))
-    start = max(first, histogram.sizes.size - limit)
-    sizes, users = histogram.sizes[start:][::-1], histogram.users[start:][::-1]
-    return CappedUsers(
-        sizes=sizes,
-        users=users,
-        rows_cut=(sizes.astype(np.float64) - kept_cap) * users,
-        share_before=sizes / n,
-        share_after=kept_cap / float(histogram.kept_rows(kept_cap)) if kept_cap else 0.0,
-        sizes_left_out=start - first,
-    )
+    num_sizes = histogram.sizes.size - int(np.searchsorted(histogram.sizes, kept_cap, side="right"))
+    num_listed = min(num_sizes, limit)
+    sizes, users = (column[::-1][:num_listed] for column in (histogram.sizes, histogram.users))
+    share_after = kept_cap / float(histogram.kept_rows(kept_cap)) if kept_cap else 0.0
+    columns: dict[str, FloatArray | IntArray] = {
+        "size": sizes,
+        "users": users,
+        "rows_cut": np.asarray((sizes - kept_cap) * users),
+        "share_before": np.asarray(sizes / float(histogram.num_rows)),
+        "share_after": np.full(num_listed, share_after),
+    }
+    return columns, num_sizes - num_listed

@@ -13,8 +13,6 @@ draws instead (figure 3).
 
 from __future__ import annotations
 
-import functools
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -144,20 +142,18 @@ class PowerLaw:
         return np.asarray(small + (primitive(beyond) - primitive(start)))
 
 
-def checked_fractions(fractions: npt.ArrayLike) -> FloatArray:
-    """Return tau_0 as float64, refused outside [1e-15, 1]."""
+def check_fractions(fractions: npt.ArrayLike) -> FloatArray:
+    """Return tau_0 as float64.
+
+    Raises:
+        InvalidInput: A fraction outside [1e-15, 1].
+    """
     tau_0 = np.asarray(fractions, dtype=np.float64)
     if not np.all((tau_0 >= FRACTION_RANGE[0]) & (tau_0 <= FRACTION_RANGE[1])):
         raise refuse(
             f"tau_0 must lie between {wording.entered(FRACTION_RANGE[0])} and {wording.entered(FRACTION_RANGE[1])}"
         )
     return tau_0
-
-
-def checked_rows(num_rows: int, max_rows: int) -> int:
-    """Return a number of rows n as int, refused outside [1, most]."""
-    require.whole(1, max_rows, num_rows=num_rows)
-    return math.floor(num_rows)
 
 
 MAX_EXPECTED_ROWS = 10**9
@@ -167,7 +163,8 @@ HEAD = 1024
 """Users summed one by one. Up to 1e9 rows, where users beyond change from capped to uncapped they do so over
 more than five user numbers, so that the sum over them equals an integral to well below 1e-9 of the total."""
 
-NODES = 8
+RULE = np.polynomial.legendre.leggauss(8)
+"""Points and weights of Gauss and Legendre on [-1, 1]."""
 DECIDED = 45.0
 """A binomial is taken as surely on one side where Chernoff's exponent is larger (probability below 3e-20)."""
 
@@ -199,25 +196,19 @@ def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray,
     kept_rows = np.where(capped, tau, mean)
     excess = np.where(capped, mean - tau, 0.0)
     capped_share = np.where(capped, 1.0, 0.0)
-    open_ = ~(capped | free)
-    if open_.any():
-        q, level, m = p[open_], tau[open_], mean[open_]
+    is_undecided = ~(capped | free)
+    if is_undecided.any():
+        q, level, m = p[is_undecided], tau[is_undecided], mean[is_undecided]
         t = np.floor(level)
         remaining = n - t
         beyond = betainc(t + 1.0, remaining, q)
         # E[X; X > tau] loses digits to E[X] and the other way round: each is taken from its own side.
         upper = betainc(t, remaining, q)
         lower = betainc(remaining, t, 1.0 - q)
-        kept_rows[open_] = m * lower + level * beyond
-        excess[open_] = np.maximum(m * upper - level * beyond, 0.0)
-        capped_share[open_] = beyond
+        kept_rows[is_undecided] = m * lower + level * beyond
+        excess[is_undecided] = np.maximum(m * upper - level * beyond, 0.0)
+        capped_share[is_undecided] = beyond
     return kept_rows, excess, capped_share
-
-
-@functools.cache
-def _rule() -> tuple[FloatArray, FloatArray]:
-    points, weights = np.polynomial.legendre.leggauss(NODES)
-    return points, weights
 
 
 def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -238,7 +229,7 @@ def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, Flo
     stop = centre + 40.0 / (s * (np.floor(tau) + 1.0) - 1.0) + 8.0 * width
     breaks = np.concatenate((centre[:, None] - offsets[:, :0:-1], centre[:, None] + offsets), axis=1)
     breaks = np.clip(breaks, start, np.maximum(stop, start)[:, None])
-    points, weights = _rule()
+    points, weights = RULE
     half_width = np.diff(breaks, axis=1)[:, :, None] / 2.0
     y = (breaks[:, :-1, None] + half_width) + half_width * points
     x = np.exp(y)
@@ -295,8 +286,9 @@ def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> Expec
 
     Source: Amin et al. 2019, figure 3, without its simulation.
     """
-    n = checked_rows(num_rows, MAX_EXPECTED_ROWS)
-    tau_0 = checked_fractions(fractions)
+    require.whole(1, MAX_EXPECTED_ROWS, num_rows=num_rows)
+    n = int(num_rows)
+    tau_0 = check_fractions(fractions)
     tau = np.atleast_1d(_rows(tau_0, n)).ravel()
     kept_rows, cut, capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
     step = max(1, CELLS // HEAD)
@@ -317,14 +309,16 @@ class Draws:
     """Simulated samples.
 
     Attributes:
+        fractions: tau_0, shape (q,).
         kept_share: n_tau / n per draw and tau_0, shape (draws, q).
         users_capped: Users with more than tau rows, shape (draws, q).
-        cancelled: Whether the simulation was stopped; the draws made until then are here.
+        is_stopped: True if the simulation was stopped; the draws made until then are here.
     """
 
+    fractions: FloatArray
     kept_share: FloatArray
     users_capped: FloatArray
-    cancelled: bool
+    is_stopped: bool
 
 
 def draw_counts(law: PowerLaw, num_rows: int, rng: np.random.Generator) -> FloatArray:
@@ -380,22 +374,18 @@ def simulate(
 
     Source: Amin et al. 2019, figure 3.
     """
-    n = checked_rows(num_rows, MAX_SIMULATED_ROWS)
-    tau = np.atleast_1d(_rows(checked_fractions(fractions), n))
-    rng = np.random.default_rng(seed)
-    kept_shares: list[FloatArray] = []
-    capped: list[FloatArray] = []
-    while len(kept_shares) < draws and not should_stop():
-        counts = np.sort(draw_counts(law, n, rng))
+    require.whole(1, MAX_SIMULATED_ROWS, num_rows=num_rows)
+    tau_0 = np.atleast_1d(check_fractions(fractions))
+    tau, rng = _rows(tau_0, num_rows), np.random.default_rng(seed)
+    kept_share, users_capped = np.empty((2, draws, tau.size))
+    num_drawn = 0
+    while num_drawn < draws and not should_stop():
+        counts = np.sort(draw_counts(law, num_rows, rng))
         rows = np.concatenate(([0.0], np.cumsum(counts)))
-        at_most = np.searchsorted(counts, tau, side="right")
-        users_above = counts.size - at_most
-        kept_shares.append(np.where(tau < 1.0, 0.0, (rows[at_most] + tau * users_above) / n))
-        capped.append(users_above.astype(np.float64))
-        progress(len(kept_shares) / draws)
-    shape = (len(kept_shares), tau.size)
-    return Draws(
-        kept_share=np.array(kept_shares).reshape(shape),
-        users_capped=np.array(capped).reshape(shape),
-        cancelled=len(kept_shares) < draws,
-    )
+        num_uncapped = np.searchsorted(counts, tau, side="right")
+        users_capped[num_drawn] = counts.size - num_uncapped
+        kept_rows = rows[num_uncapped] + tau * users_capped[num_drawn]
+        kept_share[num_drawn] = np.where(tau < 1.0, 0.0, kept_rows / num_rows)
+        num_drawn += 1
+        progress(num_drawn / draws)
+    return Draws(tau_0, kept_share[:num_drawn], users_capped[:num_drawn], num_drawn < draws)

@@ -29,7 +29,7 @@ from dpcore.learning.optimal_cap import (
     build_cap,
     describe_search,
 )
-from dpcore.learning.participation import MAX_EXPECTED_ROWS, Draws, PowerLaw, checked_fractions, expectation
+from dpcore.learning.participation import MAX_EXPECTED_ROWS, Draws, PowerLaw, check_fractions, expectation
 
 MOST_SAMPLE_POINTS = 20_000
 """At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
@@ -102,7 +102,7 @@ def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStati
 
     Source: Amin et al. 2019, sections 5 and 7; proposition 5.
     """
-    tau_0 = checked_fractions(fractions)
+    tau_0 = check_fractions(fractions)
     law = problem.participation
     if problem.num_rows is None:
         return cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
@@ -133,20 +133,16 @@ def error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorPa
     return problem.error_parts(statistics(problem, fractions), problem._n)
 
 
-def simulated_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike, draws: Draws) -> ErrorParts:
-    """Return `error_parts` with the averages over ``draws`` for the expectations: figure 3a as the paper made it.
+def simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorParts:
+    """Return `error_parts` with averages over draws for the expectations: figure 3a as the paper made it.
 
     Args:
         problem: The question, with the number of rows that was drawn.
-        fractions: tau_0, shape (q,), as they were drawn.
         draws: From `dpcore.learning.participation.simulate`, at least one.
-
-    Raises:
-        InvalidInput: A fraction out of its range.
     """
-    tau_0 = checked_fractions(fractions)
     kept_share = draws.kept_share.mean(axis=0)
-    averages = _typical(tau_0, kept_share, np.maximum(1.0 - kept_share, 0.0), draws.users_capped.mean(axis=0))
+    cut_share = np.maximum(1.0 - kept_share, 0.0)
+    averages = _typical(draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0))
     return problem.error_parts(averages, problem._n)
 
 
@@ -165,8 +161,8 @@ def best_fraction(
         caps are ever better, the limit has no best: the smallest tau_0 searched is returned, and the
         certificate shows that nothing is proved.
     """
-    limit = problem.num_rows is None
-    high = 1.0 if problem.bias.needs_only_the_fraction or not limit else problem.participation.largest
+    is_limit = problem.num_rows is None
+    high = problem.participation.largest if is_limit and not problem.bias.needs_only_the_fraction else 1.0
     low = problem.smallest_fraction
 
     def split(tau_0: FloatArray) -> Split:
@@ -178,49 +174,42 @@ def best_fraction(
         high,
         is_integer=False,
         tolerance=TOLERANCE,
-        max_evaluations=4_000_000 if limit else MOST_SAMPLE_POINTS,
+        max_evaluations=4_000_000 if is_limit else MOST_SAMPLE_POINTS,
         progress=progress,
         should_stop=should_stop,
     )
     if not minimum.stop_reason:
         minimum = move_to_kink(split, minimum, problem.kinks_around, low, high)
-    if limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
-        smallest_bias = float(problem.split(statistics(problem, low), math.inf).falling_at_least)
+    stop_reason = describe_search(minimum)
+    if is_limit:  # Below the smallest fraction: no less falling part than there, and at least no noise.
+        smallest_bias = float(split(np.asarray(low)).falling_at_least)
         minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_bias))
+        if minimum.argument == low:
+            stop_reason = (
+                "The smallest τ₀ searched has the smallest bound: in the limit there may be no best. "
+                f"{stop_reason}"
+            )
     best_statistics = statistics(problem, np.asarray(minimum.argument))
     cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows
-    stop_reason = describe_search(minimum)
-    if limit and minimum.argument == low:
-        stop_reason = (
-            "The smallest τ₀ searched has the smallest bound: in the limit there may be no best. "
-            f"{stop_reason}"
-        )
     return build_cap(problem, best_statistics, minimum, problem._n, cap, stop_reason)
 
 
 @dataclass(frozen=True)
 class CostOfPrivacy:
-    """The smallest bias plus privacy noise as rows become plentiful.
+    """The smallest bias plus privacy noise as rows become plentiful; if the search was stopped, what it had found.
 
     Attributes:
         num_rows: n, shape (q,).
         best: The best tau_0 at each n, and its parts.
         limit: The same as n grows without end: the curves' floor.
-        cancelled: Whether the search was stopped; what was found until then is here.
     """
 
     num_rows: tuple[int, ...]
     best: tuple[LearningCap, ...]
     limit: LearningCap
-    cancelled: bool
-
-    @property
-    def totals(self) -> FloatArray:
-        """Return the smallest bias plus privacy noise at each n, shape (q,)."""
-        return np.array([choice.total for choice in self.best])
 
 
-def cost_of_privacy(
+def find_cost_of_privacy(
     problem: PopulationProblem,
     num_rows: Sequence[int] = ROWS_FOR_COST,
     progress: Progress = silent,
@@ -239,21 +228,18 @@ def cost_of_privacy(
 
     Source: Amin et al. 2019, section 7.
     """
-    quiet = replace(problem, finite_sample_constant=0.0, num_rows=None)
-    settings: list[PopulationProblem] = []
+    limit_problem = replace(problem, finite_sample_constant=0.0, num_rows=None)
+    problems_by_rows: dict[int, PopulationProblem] = {}
     with Problems() as problems:
         for rows in num_rows:
             with problems.collecting():
-                settings.append(replace(quiet, num_rows=rows))
-    limit = best_fraction(quiet, should_stop=should_stop)
-    best: list[LearningCap] = []
-    cancelled = False
-    for setting in settings:
-        choice = best_fraction(setting, should_stop=should_stop)
-        cancelled = not choice.complete
-        if cancelled:
+                problems_by_rows[rows] = replace(limit_problem, num_rows=rows)
+    limit = best_fraction(limit_problem, should_stop=should_stop)
+    best: dict[int, LearningCap] = {}
+    for rows, sample_problem in problems_by_rows.items():
+        choice = best_fraction(sample_problem, should_stop=should_stop)
+        if not choice.complete:
             break
-        best.append(choice)
-        progress(len(best) / len(settings))
-    done = tuple(int(rows) for rows in num_rows[: len(best)])
-    return CostOfPrivacy(done, tuple(best), limit, cancelled)
+        best[rows] = choice
+        progress(len(best) / len(num_rows))
+    return CostOfPrivacy(tuple(best), tuple(best.values()), limit)

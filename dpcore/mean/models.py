@@ -356,6 +356,10 @@ class CountsOnly:
         )
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, pieces)
 
+    def best_cap(self) -> BoundOptimum:
+        """Return the best cap."""
+        return self.cap_curve.minimise(is_integer=True)
+
     def coefficients(self, threshold: float) -> tuple[float, float]:
         """Return the coefficients of `Growth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
         h = np.asarray(float(threshold))

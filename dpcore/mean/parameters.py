@@ -123,7 +123,9 @@ class MeanParameters(Parameters):
     )
     """An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases had 0.3
     to 0.5, ratings and waiting times 0 to 0.2."""
-    own_cap: int | None = own_bound("rows per user", limits=(1, MAX_SIZE), placeholder="rows", width=180)
+    own_bound: int | None = own_bound(
+        "rows per user", former_name="own_cap", limits=(1, MAX_SIZE), placeholder="rows", width=180
+    )
     """Optional: a bound you use today, in rows per user."""
 
     def _check_together(self, problems: Problems) -> None:

@@ -97,7 +97,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Population:
-    """The model of correlated rows for the mean of a population.
+    """The model of correlated rows for the mean of a population; at rho = 0 that of Epasto et al. 2020.
 
     Attributes:
         histogram: Rows per user.
@@ -141,10 +141,20 @@ class Population:
         """Return the best of all weights, with the dual bound of `dpcore.common.weights`."""
         best = weights.best_smooth(self._effective, self.value_variance / self.unit_noise)
         bound = self._convert_to_rows(best.bound)
-        value = float(self.smooth(np.asarray(bound)).variance)
+        return self._convert_optimum(best, bound, self.smooth(np.asarray(bound)))
+
+    def best_cap(self) -> BoundOptimum:
+        """Return the best cap; for independent rows, that of `dpcore.common.weights`."""
+        if self.user_share:
+            return self.cap_curve.minimise(is_integer=True)
+        best = weights.best_cap(self.histogram, self.value_variance / self.unit_noise)
+        return self._convert_optimum(best, best.bound, self.capped(np.asarray(best.bound)))
+
+    def _convert_optimum(self, best: weights.Optimum, bound: float, error: MeanError) -> BoundOptimum:
+        # Both sides are recomputed: the value by the formula of the error, the lower bound by its own scale.
         lower = self.unit_noise * best.certificate.lower_bound
-        stop_reason = trivial_stop_reason(self.histogram) or best.stop_reason
-        return BoundOptimum(bound, Certificate(value, lower, best.certificate.argument), stop_reason)
+        certificate = Certificate(float(error.variance), lower, best.certificate.argument)
+        return BoundOptimum(bound, certificate, trivial_stop_reason(self.histogram) or best.stop_reason)
 
     def _convert_to_rows(self, effective: float) -> float:
         """Return the number of rows with the given effective size, clipped to the two sizes around it."""
@@ -236,15 +246,12 @@ class MeanProblem:
         return ""
 
     @cached_property
-    def model(self) -> CountsOnly | KnownValues | Population | None:
-        """Return the model of users, or None for the paper's independent rows."""
+    def model(self) -> CountsOnly | KnownValues | Population:
+        """Return the model of users."""
         if self.table is not None:
             return KnownValues(self.table, self._unit_noise)
-        if self.target is Target.TABLE:
-            return CountsOnly(self.histogram, self._unit_noise, self.value_variance, self.user_share)
-        if self.user_share == 0.0:
-            return None
-        return Population(self.histogram, self._unit_noise, self.value_variance, self.user_share)
+        model = CountsOnly if self.target is Target.TABLE else Population
+        return model(self.histogram, self._unit_noise, self.value_variance, self.user_share)
 
     @cached_property
     def trade_off(self) -> float:
@@ -307,21 +314,12 @@ class CapChoice(_Choice):
 
 def smooth_error(problem: MeanProblem, thresholds: npt.ArrayLike) -> MeanError:
     """Return all parts of v(h); shapes and source as `smooth_variance`."""
-    if problem.model is not None:
-        return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
-    return _scale_losses(problem, weights.smooth_losses(problem.histogram, thresholds))
+    return problem.model.smooth(np.asarray(thresholds, dtype=np.float64))
 
 
 def capped_error(problem: MeanProblem, caps: npt.ArrayLike) -> MeanError:
     """Return all parts of v'(h); shapes and source as `capped_variance`."""
-    if problem.model is not None:
-        return problem.model.capped(np.asarray(caps, dtype=np.float64))
-    return _scale_losses(problem, weights.capped_losses(problem.histogram, caps))
-
-
-def _scale_losses(problem: MeanProblem, losses: weights.Losses) -> MeanError:
-    sampling_variance = problem.value_variance * losses.squared_weights
-    return MeanError(np.asarray(sampling_variance), problem._unit_noise * losses.largest_weight**2)
+    return problem.model.capped(np.asarray(caps, dtype=np.float64))
 
 
 def smooth_variance(problem: MeanProblem, thresholds: npt.ArrayLike) -> FloatArray:
@@ -361,11 +359,6 @@ def best_smooth(problem: MeanProblem) -> SmoothChoice:
 
     If the problem has the values, the best of all thresholds.
     """
-    if problem.model is None:
-        best = weights.best_smooth(problem.histogram, problem.trade_off)
-        return SmoothChoice(
-            *_describe_optimum(problem, _scale_losses(problem, best.losses), best), best.bound
-        )
     optimum = problem.model.best_smooth()
     error = smooth_error(problem, optimum.bound)
     return SmoothChoice(*_describe_optimum(problem, error, optimum), optimum.bound)
@@ -373,33 +366,24 @@ def best_smooth(problem: MeanProblem) -> SmoothChoice:
 
 def best_cap(problem: MeanProblem) -> CapChoice:
     """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
-    if problem.model is None:
-        best = weights.best_cap(problem.histogram, problem.trade_off)
-        error = _scale_losses(problem, best.losses)
-        return CapChoice(*_describe_optimum(problem, error, best), int(best.bound))
-    optimum = problem.model.cap_curve.minimise(is_integer=True)
+    optimum = problem.model.best_cap()
     error = capped_error(problem, optimum.bound)
     return CapChoice(*_describe_optimum(problem, error, optimum), int(optimum.bound))
 
 
 def _describe_optimum(
-    problem: MeanProblem, error: MeanError, optimum: BoundOptimum | weights.Optimum
+    problem: MeanProblem, error: MeanError, optimum: BoundOptimum
 ) -> tuple[float, float, float, Certificate, str]:
-    """Return the fields of `_Choice` for an optimum, with its certificate in (unit of the values)^2."""
+    """Return the fields of `_Choice` for an optimum."""
     certificate = optimum.certificate
-    if isinstance(optimum, weights.Optimum):
-        # Both sides are recomputed from the losses: the value by the formula of the error, the bound by its own scale.
-        lower_bound = problem._unit_noise * certificate.lower_bound
-        certificate = Certificate(float(error.variance), lower_bound, certificate.argument)
-    if problem.proof_limit:
-        certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
+    certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
     parts = float(error.sampling_variance), float(error.privacy_variance), float(error.shift)
     return *parts, certificate, optimum.stop_reason
 
 
 def growth(problem: MeanProblem, threshold: float) -> Growth:
     """Describe the growth of a user's weight with their rows below a threshold; above it, it is constant."""
-    if problem.model is None or not problem.user_share:
+    if not problem.user_share:
         return Growth()
     rows, users = problem.model.coefficients(threshold)
     return Growth(rows, users, problem.user_share) if users else Growth()
@@ -443,18 +427,8 @@ def cap_stretches(
     best = best_cap(problem) if best is None else best
     # The excess is relative to the standard error; the limit is a variance.
     limit = best.variance * (1.0 + excess) ** 2
-    if problem.model is not None:
-        intervals = problem.model.cap_curve.intervals_within(limit, is_integer=True)
-        return tuple((int(low), int(high)) for low, high in intervals)
-    low, high = weights.find_interval_within(
-        lambda caps: capped_variance(problem, caps),
-        minimiser=float(best.max_contributions),
-        low=1.0,
-        high=float(problem.histogram.max_size),
-        limit=limit,
-        is_integer=True,
-    )
-    return ((int(low), int(high)),)
+    intervals = problem.model.cap_curve.intervals_within(limit, is_integer=True)
+    return tuple((int(low), int(high)) for low, high in intervals)
 
 
 def caps_within(problem: MeanProblem, excess: float = 0.05) -> tuple[int, int]:

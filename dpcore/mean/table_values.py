@@ -317,6 +317,10 @@ class KnownValues:
         pieces = Pieces(p**2, linear, square)
         return BoundCurve(table.histogram, lambda h, k: error(h, k).variance, pieces)
 
+    def best_cap(self) -> BoundOptimum:
+        """Return the best cap."""
+        return self.cap_curve.minimise(is_integer=True)
+
     def best_smooth(self) -> BoundOptimum:
         """Return the best threshold, from the minimum of every piece."""
         return self._curve(is_cap=False).minimise(is_integer=False)

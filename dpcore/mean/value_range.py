@@ -32,6 +32,7 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -218,6 +219,22 @@ class WeightedRows:
             clamping, np.full(clamping.shape, self.bounding), np.asarray(self.noise * (high - low))
         )
 
+    def choose(self, lower: float, upper: float, lower_bound: float) -> RangeChoice:
+        """Return a range as a choice; ``lower_bound`` is one on the error of every range at this threshold."""
+        parts = self.error_parts(lower, upper)
+        error = float(parts.error)
+        argument = "every range at this bound on rows is covered"
+        return RangeChoice(
+            lower,
+            upper,
+            self.threshold,
+            float(parts.clamping),
+            self.bounding,
+            float(parts.noise),
+            error,
+            Certificate(error, min(lower_bound, error), argument),
+        )
+
     def weight_above(self, end: float) -> float:
         """Return the weight of the rows above a centred end."""
         return float(self._above[np.searchsorted(self.values, end, side="right")])
@@ -339,23 +356,7 @@ def _check_lower(problem: ValueRangeProblem, lower: float | None) -> float | Non
 
 def _best_choice(rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
     low, high, _, bound = _solve_range(rows, rows.bounding, 1.0, fixed_lower)
-    mean = rows.problem.mean
-    error_parts = RangeParts(
-        np.asarray(rows.cut_below(low) + rows.cut_above(high)),
-        np.asarray(rows.bounding),
-        np.asarray(rows.noise * (high - low)),
-    )
-    error = float(error_parts.error)
-    return RangeChoice(
-        low + mean,
-        high + mean,
-        rows.threshold,
-        float(error_parts.clamping),
-        rows.bounding,
-        float(error_parts.noise),
-        error,
-        Certificate(error, min(math.sqrt(bound), error), "every range at this bound on rows is covered"),
-    )
+    return rows.choose(low + rows.problem.mean, high + rows.problem.mean, math.sqrt(bound))
 
 
 def best_joint(
@@ -379,72 +380,46 @@ def best_joint(
     Raises:
         InvalidInput: As `best_range`.
     """
-    fixed_lower = _check_lower(problem, lower)
-    search = _JointSearch(problem, fixed_lower)
-    search.begin()
-    while search.is_open and search.passes < MAX_PASSES and not should_stop():
-        search.split()
-        progress(min(search.passes / MAX_PASSES, 1.0))
-    return search.best_choice()
+    fixed_lower, sizes = _check_lower(problem, lower), problem.sizes
+    # A heap of cells [h1, h2], each with a lower bound on the error of every range in it.
+    cells: list[tuple[float, float, float]] = []
+    choices: list[RangeChoice] = []
 
+    def evaluate(threshold: float) -> WeightedRows:
+        rows = WeightedRows(problem, threshold)
+        choices.append(_best_choice(rows, fixed_lower))
+        return rows
 
-class _JointSearch:
-    """Branch and bound over h: a heap of cells [h1, h2], each with a lower bound on the error of every range in it."""
-
-    def __init__(self, problem: ValueRangeProblem, fixed_lower: float | None) -> None:
-        self.problem, self.fixed_lower, self.passes = problem, fixed_lower, 0
-        self.best: RangeChoice | None = None
-        self.cells: list[tuple[float, float, float]] = []
-
-    def begin(self) -> None:
-        smallest, largest = float(self.problem.sizes[0]), float(self.problem.sizes[-1])
-        ends = np.unique(np.geomspace(smallest, largest, FIRST_CELLS + 1))
-        ends[0], ends[-1] = smallest, largest
-        # Above the largest size the weights are constant, so the largest size is evaluated without a cell.
-        for index, h1 in enumerate(ends):
-            self.evaluate(float(h1), float(ends[index + 1]) if index + 1 < ends.size else None)
-
-    def evaluate(self, h1: float, h2: float | None) -> None:
-        """Evaluate the best range at h1, and push the cell [h1, h2] if there is one."""
-        rows = WeightedRows(self.problem, h1)
-        self.passes += 1
-        choice = _best_choice(rows, self.fixed_lower)
-        if self.best is None or choice.error < self.best.error:
-            self.best = choice
-        if h2 is not None:
-            self.push(rows, h2)
-
-    def push(self, rows: WeightedRows, h2: float) -> None:
-        h1, sizes = rows.threshold, self.problem.sizes
+    def push(rows: WeightedRows, h2: float) -> None:
+        h1 = rows.threshold
         inside = sizes[(sizes > h1) & (sizes < h2)].astype(np.float64)
-        shifts = self.problem.shifts(np.r_[h1, inside, h2])
+        shifts = problem.shifts(np.r_[h1, inside, h2])
         # D is monotone between two sizes: its smallest magnitude is at an end, at a size inside, or 0 if its sign
         # changes.
         least_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
-        clamping_factor = rows.kept_rows / float(self.problem.kept_rows(h2))
-        bound = _solve_range(rows, least_shift, clamping_factor, self.fixed_lower)[3]
-        heapq.heappush(self.cells, (math.sqrt(bound), h1, h2))
+        clamping_factor = rows.kept_rows / float(problem.kept_rows(h2))
+        bound = _solve_range(rows, least_shift, clamping_factor, fixed_lower)[3]
+        heapq.heappush(cells, (math.sqrt(bound), h1, h2))
 
-    @property
-    def is_open(self) -> bool:
-        assert self.best is not None
-        return bool(self.cells) and self.cells[0][0] * (1.0 + TOLERANCE) < self.best.error
-
-    def split(self) -> None:
-        _, h1, h2 = heapq.heappop(self.cells)
+    smallest, largest = float(sizes[0]), float(sizes[-1])
+    ends = np.unique(np.geomspace(smallest, largest, FIRST_CELLS + 1))
+    ends[0], ends[-1] = smallest, largest
+    for h1, h2 in pairwise(ends.tolist()):
+        push(evaluate(h1), h2)
+    # Above the largest size the weights are constant, so the largest size is evaluated without a cell.
+    evaluate(largest)
+    passes, best = ends.size, min(choices, key=lambda choice: choice.error)
+    while (
+        cells and cells[0][0] * (1.0 + TOLERANCE) < best.error and passes < MAX_PASSES and not should_stop()
+    ):
+        _, h1, h2 = heapq.heappop(cells)
         midpoint = math.sqrt(h1 * h2)
-        if not h1 < midpoint < h2:
-            return  # A cell of one number, which is already evaluated.
-        self.evaluate(midpoint, h2)
-        rows = WeightedRows(self.problem, h1)
-        self.passes += 1
-        self.push(rows, midpoint)
-
-    def best_choice(self) -> RangeChoice:
-        assert self.best is not None
-        best = self.best
-        bound = min(self.cells[0][0] if self.cells else best.error, best.error, best.certificate.lower_bound)
-        certificate = Certificate(
-            best.error, bound, "every range and, by intervals, every bound on rows is covered"
-        )
-        return replace(best, certificate=certificate, passes=self.passes)
+        if h1 < midpoint < h2:  # Else it is a cell of one number, which is already evaluated.
+            push(evaluate(midpoint), h2)
+            push(WeightedRows(problem, h1), midpoint)
+            passes += 2
+            best = min(best, choices[-1], key=lambda choice: choice.error)
+        progress(min(passes / MAX_PASSES, 1.0))
+    bound = min(cells[0][0] if cells else best.error, best.certificate.lower_bound)
+    argument = "every range and, by intervals, every bound on rows is covered"
+    return replace(best, certificate=Certificate(best.error, bound, argument), passes=passes)

@@ -121,7 +121,7 @@ def compute_mean_squares(problem: PerGroupProblem, max_groups: int, max_rows: in
     m = compute_mean_moments(problem, max_groups, max_rows)
     lower, upper = problem.parameters.mean_range
     half_range, truth = (upper - lower) / 2.0, problem.centred_means
-    gaussian = problem.parameters.noise is NoiseKind.GAUSSIAN
+    gaussian = problem.parameters.mechanism is NoiseKind.GAUSSIAN
     errors = np.zeros(truth.size)
     for rows, sums, variance, weight in _conditional_sums(m):
         if gaussian:
@@ -210,8 +210,7 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
         lambda groups, rows: mean_error(problem, groups, rows), largest, GRID_POINTS, 2.0, should_stop
     )
     best = min(errors, key=errors.__getitem__)
-    error_of_nothing = problem.error_of_nothing
-    error, releases = min((error_of_nothing, False), (errors[best], True))
+    error, releases = min((problem.error_of_nothing, False), (errors[best], True))
     certificate = None
     if len(errors) == largest[0] * largest[1]:
         approximation = APPROXIMATE if max(largest) > 1 else ""
@@ -225,14 +224,6 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
             "looked at; nothing proves that there is no better one."
         )
         opening = "No pair that was looked at errs less than publishing the middle of the range."
-    groups, rows = best if releases else (0, 0)
-    return PairChoice(
-        groups,
-        float(rows),
-        error,
-        error_of_nothing,
-        certificate,
-        len(errors),
-        stop_reason if releases else f"{opening} {stop_reason}",
-        settled,
-    )
+    if not releases:
+        best, stop_reason = (0, 0), f"{opening} {stop_reason}"
+    return PairChoice(best[0], float(best[1]), error, certificate, len(errors), stop_reason, settled)

@@ -39,7 +39,6 @@ class PairChoice:
         max_groups: L0, groups per user; 0 if it is best to release nothing.
         max_amount: L-infinity per user and group, in the statistic's unit (of a mean, in rows); 0 likewise.
         error: The problem's objective there.
-        error_of_nothing: The objective for publishing 0 in every group, or the middle of the range for a mean.
         certificate: The error and a lower bound for every pair, and for releasing nothing; None if nothing is proved.
         evaluations: Number of passes over the pairs, or of evaluated pairs of bounds.
         stop_reason: Sentences on how the search ended.
@@ -49,7 +48,6 @@ class PairChoice:
     max_groups: int
     max_amount: float
     error: float
-    error_of_nothing: float
     certificate: Certificate | None
     evaluations: int
     stop_reason: str
@@ -91,7 +89,7 @@ def best_pair(
             problems.add("means have a search of their own", remedy="Use best_mean_pair")
     facet = SortedPairs.from_problem(problem) if facet is None else facet
     passes = Passes(problem.parameters, problem.weights, facet)
-    is_integer, error_of_nothing = problem.is_integer, problem.error_of_nothing
+    is_integer, error_of_nothing = problem.parameters.statistic.is_integer, problem.error_of_nothing
     search = _Search(passes, error_of_nothing, is_integer, ROUNDING if is_integer else tolerance)
     only_one = is_integer and passes.largest_amount == 1.0  # One pass settles it, which a guess would double.
     if facet.amounts.size > MIN_SAMPLED_ENTRIES and not only_one and not should_stop():
@@ -124,7 +122,6 @@ def best_pair(
         best.max_groups,
         best.amount,
         value,
-        error_of_nothing,
         certificate,
         passes.num_passes,
         stop_reason,
@@ -144,7 +141,7 @@ def _guess_pair(problem: PerGroupProblem, facet: SortedPairs) -> IntervalMinimum
     # The sampled groups represent all groups with rows; groups without rows keep their own entry.
     weights = np.r_[problem.weights[sample] * (num_occupied / sample.size), problem.weights[num_occupied:]]
     passes = Passes(problem.parameters, weights, facet.select_groups(sample, pairs.num_entries))
-    search = _Search(passes, problem.error_of_nothing, problem.is_integer, 1e-3)
+    search = _Search(passes, problem.error_of_nothing, problem.parameters.statistic.is_integer, 1e-3)
     search.begin()
     while search.is_open and passes.num_passes < 100:
         search.split()

@@ -36,10 +36,21 @@ class Statistic(Option):
     """The statistic that is released for every group."""
 
     ROWS = "rows", "Rows"
-    USERS = "distinct users", "Users"
-    SUM = "sum of a column", "Sum"
-    SIGNED_SUM = "sum of a column of any sign", "Signed sum"
-    MEAN = "mean of a column", "Mean"
+    USERS = "users", "Users"
+    SUM = "sum", "Sum"
+    SIGNED_SUM = "signed sum", "Signed sum"
+    MEAN = "mean", "Mean"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Statistic | None:
+        """Return the member of a former value, which earlier links and session files have."""
+        former_values = {
+            "distinct users": cls.USERS,
+            "sum of a column": cls.SUM,
+            "sum of a column of any sign": cls.SIGNED_SUM,
+            "mean of a column": cls.MEAN,
+        }
+        return former_values.get(str(value))
 
     @property
     def is_non_negative(self) -> bool:
@@ -98,9 +109,9 @@ class PerGroupParameters(Parameters):
     )
     """For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a column with
     negative values is a signed sum. A mean needs a public range of a row's value, from what the quantity is."""
-    noise: NoiseKind = noise_kind()
+    mechanism: NoiseKind = noise_kind(former_name="noise")
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
-    delta: float | None = gaussian_delta(None, "noise")
+    delta: float | None = gaussian_delta(None, "mechanism")
     """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
     neighbours: Neighbours = public.choice(Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS)
     """Add or remove one user, as libraries do, or replace one user by another, which needs more noise."""
@@ -206,7 +217,7 @@ class PerGroupParameters(Parameters):
     @cached_property
     def unit_noise(self) -> float:
         """Return the noise scale at sensitivity 1: b of Laplace, standard deviation of Gaussian noise."""
-        return noise_error.compute_unit_scale(self.noise, self.amount_epsilon, self.delta)
+        return noise_error.compute_unit_scale(self.mechanism, self.amount_epsilon, self.delta)
 
     @property
     def amount_epsilon(self) -> float:
@@ -229,7 +240,7 @@ class PerGroupParameters(Parameters):
             L1 norm L0 * Linf with Laplace noise, L2 norm sqrt(L0) * Linf with Gaussian noise.
         """
         groups = np.asarray(max_groups, dtype=np.float64)
-        norm = groups if self.noise is NoiseKind.LAPLACE else np.sqrt(groups)
+        norm = groups if self.mechanism is NoiseKind.LAPLACE else np.sqrt(groups)
         return np.asarray(norm * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
@@ -246,14 +257,14 @@ class PerGroupParameters(Parameters):
         """
         factor = 1.0
         if self.neighbours is Neighbours.REPLACE_USER:
-            is_disjoint = self.noise is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
+            is_disjoint = self.mechanism is NoiseKind.GAUSSIAN and self.statistic is not Statistic.SIGNED_SUM
             factor = math.sqrt(2.0) if is_disjoint else 2.0
         return np.asarray(factor * np.asarray(max_norm, dtype=np.float64))
 
     def norm_noise(self, max_norm: npt.ArrayLike) -> FloatArray:
         """Return the standard deviation of each group's noise; arguments as `norm_sensitivity`."""
         return np.asarray(
-            math.sqrt(self.noise.unit_variance) * self.unit_noise * self.norm_sensitivity(max_norm)
+            math.sqrt(self.mechanism.unit_variance) * self.unit_noise * self.norm_sensitivity(max_norm)
         )
 
     def pair_noise(self, max_groups: npt.ArrayLike, max_amount: npt.ArrayLike) -> FloatArray:
@@ -392,9 +403,9 @@ class PerGroupProblem:
         return self.parameters.group_weights(self.totals, self.pairs.times) * self.pairs.times
 
     @property
-    def is_integer(self) -> bool:
-        """Return True if L-infinity is a whole number: that of a count is."""
-        return self.parameters.statistic.is_integer
+    def num_groups(self) -> int:
+        """Return the number of groups on the public list, including groups without rows."""
+        return self.pairs.num_groups
 
     def per_group(self, of_pairs: FloatArray) -> FloatArray:
         """Add up the amounts of each group's pairs, shape (num_entries,)."""

@@ -424,7 +424,7 @@ def errors_by_groups(
     Raises:
         InvalidInput: L-infinity is out of its range.
     """
-    return _run_pass(problem, max_amount, facet, has_parts=False)[0]
+    return np.asarray(parts_by_groups(problem, max_amount, facet)[0])
 
 
 def parts_by_groups(
@@ -435,17 +435,8 @@ def parts_by_groups(
     Returns:
         Errors, and the parts as in `moments.ErrorParts`, shape (3, largest L0). The rest of the error is bias.
     """
-    errors, error_parts = _run_pass(problem, max_amount, facet, has_parts=True)
-    assert error_parts is not None
-    return np.vstack((errors, error_parts))
-
-
-def _run_pass(
-    problem: PerGroupProblem, max_amount: float, facet: SortedPairs | None, has_parts: bool
-) -> tuple[FloatArray, FloatArray | None]:
     require.positive(max_amount=max_amount)
-    facet = SortedPairs.from_problem(problem) if facet is None else facet
-    passes = Passes(problem.parameters, problem.weights, facet)
-    passes.error_parts = np.zeros((2, passes.most_groups)) if has_parts else None
+    passes = Passes(problem.parameters, problem.weights, facet or SortedPairs.from_problem(problem))
+    passes.error_parts = parts = np.zeros((2, passes.most_groups))
     errors, _ = passes.bounds(float(max_amount), float(max_amount), 1, passes.most_groups)
-    return errors, passes.error_parts
+    return np.vstack((errors, parts))

@@ -167,7 +167,7 @@ class PrivatePairProblem:
     @cached_property
     def noise(self) -> FloatArray:
         """Return N, the sum of the groups' mean |noise|, in the statistic's unit, shape (c,)."""
-        noise_kind = self.parameters.noise
+        noise_kind = self.parameters.mechanism
         groups, amounts = self.candidates
         # `pair_noise` is a standard deviation; the objective takes the mean magnitude.
         mean = noise_kind.mean_magnitude / math.sqrt(noise_kind.unit_variance)

@@ -41,7 +41,7 @@ from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from dpcore.per_group.selection_rules import compute_keep_probabilities
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
-from dpcore.per_group.whole_vector import VectorRule, keep_amounts
+from dpcore.per_group.whole_vector import VectorRule, sum_cut_amounts
 
 TOLERANCE = 1e-3
 """Relative gap at which the search for the best pair stops."""
@@ -120,9 +120,8 @@ class Selection:
         """
         key = max_groups, max_groups if rule_of is None else rule_of
         if key not in self._kept:
-            self._kept[key] = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(key[1]))[
-                0
-            ].keep_probability
+            moments = compute_kept_moments(self.pairs, max_groups, self.tabulate_rule(key[1]))
+            self._kept[key] = moments[0].keep_probability
         return self._kept[key]
 
     def evaluate_groups(self, max_groups: int, max_amount: float) -> SelectedGroups:
@@ -253,8 +252,7 @@ def best_selected_pair(
     search.begin(is_over)
     while search.heap and search.heap[0][0] < search.value * (1.0 - tolerance) and not is_over():
         search.split(tolerance)
-    groups, amount = search.best
-    value, error_of_nothing = search.value, selection.problem.error_of_nothing
+    (groups, amount), value = search.best, search.value
     lower = min([value, *(bound for bound, _, _ in search.heap), search.closed])
     argument = (
         "in every box of both bounds the users kept at its one end and the rule at its other bound what is kept; so is "
@@ -276,14 +274,14 @@ def best_selected_pair(
         if not certificate.proves(1e-12):
             claim = f"no pair errs less than publishing no group by {tolerance:g} of it"
         stop_reason = f"Nothing useful can be released: {claim}."
-    return PairChoice(groups, amount, value, error_of_nothing, certificate, done, stop_reason, settled)
+    return PairChoice(groups, amount, value, certificate, done, stop_reason, settled)
 
 
 class _Search:
     """Branch and bound over boxes of both bounds, in a heap by their lower bound."""
 
     def __init__(self, selection: Selection) -> None:
-        self.selection, self.is_integer = selection, selection.problem.is_integer
+        self.selection, self.is_integer = selection, selection.parameters.statistic.is_integer
         self.value, self.best = selection.problem.error_of_nothing, (0, 0.0)
         self.heap: list[tuple[float, tuple[int, int], tuple[float, float]]] = []
         self.closed = math.inf
@@ -387,7 +385,7 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
         None if releasing nothing is better, or if it was stopped before the first evaluation.
     """
     problem = selection.problem
-    is_gaussian = selection.parameters.noise is NoiseKind.GAUSSIAN
+    is_gaussian = selection.parameters.mechanism is NoiseKind.GAUSSIAN
     powers = problem.amounts**2 if is_gaussian else problem.amounts
     largest_power = float(np.add.reduceat(powers, problem.pairs.user_starts).max())
     largest = math.sqrt(largest_power) if is_gaussian else largest_power
@@ -401,9 +399,9 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
         for rule, norm in product(rules, norms.tolist()):
             if should_stop():
                 return
-            missing = problem.per_group(problem.amounts - keep_amounts(problem, rule, norm))
+            cut_amounts = sum_cut_amounts(problem, rule, norm)
             for groups in group_bounds:
-                error = problem.error(selection.bound_vectors(missing, norm, groups).mean_squares)
+                error = problem.error(selection.bound_vectors(cut_amounts, norm, groups).mean_squares)
                 num_evaluated += 1
                 if error < (problem.error_of_nothing if best is None else best.error):
                     best = SelectedVector(groups, norm, rule, error, num_evaluated)

@@ -52,7 +52,7 @@ class SortedPairs:
         most_groups, number = int(per_user.max()), problem.pairs.num_entries
         largest = float(np.abs(problem.amounts).max())
         descending_groups = np.repeat(most_groups - per_user, per_user)
-        if problem.is_integer and most_groups * number * (largest + 1.0) < 2.0**62:
+        if problem.parameters.statistic.is_integer and most_groups * number * (largest + 1.0) < 2.0**62:
             # One integer key per pair is sorted in place, in order of users' sizes, groups and amounts; equal keys
             # become one entry.
             width = int(largest) + 1

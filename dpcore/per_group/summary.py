@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.checks import Problems
-from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.contributions import FloatArray
 from dpcore.dataset import PairSizes
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.pair_search import search_pairs
@@ -98,22 +98,16 @@ class SummaryProblem:
         return bias, float(number @ (share * (1.0 - share) * clipped**2))
 
     def error(self, max_groups: int, max_amount: float) -> float:
-        """Return the objective under a pair of bounds, if every group has the same mixture of pairs.
+        """Return the objective under a pair of bounds; arguments as `error_parts`."""
+        return self.error_parts(max_groups, max_amount)[0]
+
+    def error_parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
+        """Return the error and its sampling and noise parts, if every group has the same mixture of pairs.
 
         Args:
             max_groups: L0, whole, at least 1.
             max_amount: L-infinity in rows, above 0.
-
-        Raises:
-            InvalidInput: A bound is out of its range.
         """
-        with Problems() as problems:
-            problems.whole(1, MAX_SIZE, max_groups=max_groups)
-            problems.positive(max_amount=max_amount)
-        return self.error_parts(max_groups, max_amount)[0]
-
-    def error_parts(self, max_groups: int, max_amount: float) -> tuple[float, float, float]:
-        """Return the error and its sampling and noise parts, as in `moments.ErrorParts`; arguments as `error`."""
         bias, variance = self._sums(max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         totals, weights = self._merged_totals
@@ -151,13 +145,8 @@ def best_summary_pair(problem: SummaryProblem) -> PairChoice:
     errors, _ = search_pairs(problem.error, largest, GRID_POINTS, 1.3)
     pair = min(errors, key=errors.__getitem__)
     groups, amount = pair if errors[pair] < problem.error_of_nothing else (0, 0)
-    count = f"{len(errors):,} pairs of bounds"
-    return PairChoice(
-        groups,
-        float(amount),
-        min(errors[pair], problem.error_of_nothing),
-        problem.error_of_nothing,
-        None,
-        len(errors),
-        f"Best of {count}; nothing proves that there is no better one. {APPROXIMATE}",
+    error = min(errors[pair], problem.error_of_nothing)
+    stop_reason = (
+        f"Best of {len(errors):,} pairs of bounds; nothing proves that there is no better one. {APPROXIMATE}"
     )
+    return PairChoice(groups, float(amount), error, None, len(errors), stop_reason)

@@ -188,9 +188,7 @@ def _multiply_by_fft(x: FloatArray, y: FloatArray) -> FloatArray:
     full = 2 * length - 1
     size = fft.next_fast_len(full, real=True)
     a, b = fft.rfft(x, size, axis=2), fft.rfft(y, size, axis=2)
-    out = np.empty_like(a)
-    out[0] = a[0] * b[0]
+    product = [a[0] * b[0]]
     if number == 3:
-        out[1] = a[0] * b[1] + a[1] * b[0]
-        out[2] = a[0] * b[2] + a[2] * b[0] + 2.0 * a[1] * b[1]
-    return np.asarray(fft.irfft(out, size, axis=2)[:, :, :full])
+        product += [a[0] * b[1] + a[1] * b[0], a[0] * b[2] + a[2] * b[0] + 2.0 * a[1] * b[1]]
+    return np.asarray(fft.irfft(np.array(product), size, axis=2)[:, :, :full])

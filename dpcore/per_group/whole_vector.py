@@ -60,9 +60,8 @@ def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | N
     Returns:
         G r / epsilon - 1 / epsilon; None if amounts are not numbers of rows, as for sums, or if noise is Gaussian.
     """
-    if parameters.statistic not in (Statistic.ROWS, Statistic.USERS) or parameters.selection.is_private:
-        return None
-    if parameters.noise is not NoiseKind.LAPLACE:
+    is_count = parameters.statistic in (Statistic.ROWS, Statistic.USERS)
+    if not is_count or parameters.selection.is_private or parameters.mechanism is not NoiseKind.LAPLACE:
         return None
     return (num_groups * float(parameters.norm_sensitivity(1.0)) - 1.0) / parameters.epsilon
 
@@ -82,7 +81,6 @@ class VectorChoice:
         rule: The rule that bounds the norm.
         max_norm: T, in the statistic's unit; 0 if it is best to release nothing.
         error: The problem's objective there.
-        error_of_nothing: The objective for publishing 0 in every group.
         certificate: The error and a lower bound for every T >= 0 under the same rule.
         evaluations: Number of evaluations of the error.
         stop_reason: Sentence on how the search ended.
@@ -91,7 +89,6 @@ class VectorChoice:
     rule: VectorRule
     max_norm: float
     error: float
-    error_of_nothing: float
     certificate: Certificate
     evaluations: int
     stop_reason: str
@@ -112,10 +109,20 @@ def keep_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) ->
     return (_Cap if rule is VectorRule.CAP else _Radial)(problem).keep(max_norm)
 
 
+def sum_cut_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
+    """Return the amount of every group that a rule cuts away, shape (num_entries,); arguments as `keep_amounts`."""
+    return problem.per_group(problem.amounts - keep_amounts(problem, rule, max_norm))
+
+
+def compute_mean_squares(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
+    """Return every group's mean squared error, from bias and noise; arguments as `keep_amounts`."""
+    noise_variance = float(problem.parameters.norm_noise(max_norm)) ** 2
+    return np.asarray(sum_cut_amounts(problem, rule, max_norm) ** 2 + noise_variance)
+
+
 def vector_error(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> float:
-    """Return the problem's objective under a rule, from bias and noise; arguments as `keep_amounts`."""
-    missing = problem.per_group(problem.amounts - keep_amounts(problem, rule, max_norm))
-    return problem.error(missing**2 + float(problem.parameters.norm_noise(max_norm)) ** 2)
+    """Return the problem's objective under a rule; arguments as `keep_amounts`."""
+    return problem.error(compute_mean_squares(problem, rule, max_norm))
 
 
 class _Vectors:
@@ -127,7 +134,7 @@ class _Vectors:
                 "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
             )
         self.problem = problem
-        self.is_squared = problem.parameters.noise is NoiseKind.GAUSSIAN
+        self.is_squared = problem.parameters.mechanism is NoiseKind.GAUSSIAN
         self.groups_per_user = problem.pairs.groups_per_user
         self.user_starts = problem.pairs.user_starts
         # The noise's standard deviation per unit of T.
@@ -213,15 +220,14 @@ class _Cap(_Vectors):
         )
 
     def keep(self, max_norm: float) -> FloatArray:
-        out = np.empty(self.amounts.size)
-        out[self.order] = self._keep_sorted(max_norm)
-        return out
+        kept_amounts = np.empty(self.amounts.size)
+        kept_amounts[self.order] = self._keep_sorted(max_norm)
+        return kept_amounts
 
     def missing(self, max_norm: float) -> FloatArray:
         """Return |bias| of every group."""
-        number = self.problem.pairs.num_entries
-        lost = np.bincount(self.groups, self.amounts - self._keep_sorted(max_norm), number)
-        return lost.astype(np.float64)
+        lost_amounts = self.amounts - self._keep_sorted(max_norm)
+        return np.bincount(self.groups, lost_amounts, self.problem.pairs.num_entries).astype(np.float64)
 
 
 def best_radial(problem: PerGroupProblem) -> VectorChoice:
@@ -259,9 +265,7 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     stop_reason = "Nothing useful can be released: publishing 0 in every group errs least."
     if max_norm > 0.0:
         stop_reason = "Exact: bisection over the users' norms, then the minimum of one piece."
-    return VectorChoice(
-        VectorRule.RADIAL, max_norm, error, problem.error_of_nothing, certificate, evaluations, stop_reason
-    )
+    return VectorChoice(VectorRule.RADIAL, max_norm, error, certificate, evaluations, stop_reason)
 
 
 def _stationary_point(radial: _Radial, a: FloatArray, b: FloatArray, begin: float, end: float) -> float:
@@ -366,13 +370,14 @@ def best_cap(
             closed.append(bound)
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
     lower = min(best, *closed, *(bound for bound, _, _ in heap))
-    argument = "in every interval of bounds bias at its upper end and noise at its lower end bound the error"
-    certificate = Certificate(best, lower, argument)
+    certificate = Certificate(
+        best,
+        lower,
+        "in every interval of bounds bias at its upper end and noise at its lower end bound the error",
+    )
     stop_reason = (
         f"Stopped after {evaluations:,} evaluations; the certificate says how far a better one can lie."
     )
     if certificate.proves(tolerance * (1.0 + 1e-9)):
         stop_reason = f"Within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
-    return VectorChoice(
-        VectorRule.CAP, max_norm, best, problem.error_of_nothing, certificate, evaluations, stop_reason
-    )
+    return VectorChoice(VectorRule.CAP, max_norm, best, certificate, evaluations, stop_reason)

@@ -231,7 +231,7 @@ def _make_group_curve(
     amounts, has_all_amounts = np.array([]), True
     if largest > 0.0:
         check_magnitude(line_statistic.value, largest)
-    if problem.is_integer:
+    if statistic.is_integer:
         amounts, has_all_amounts = list_caps(int(largest), MAX_AMOUNTS)
     elif largest > 0.0:
         smallest = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest * 1e-4)
@@ -314,6 +314,6 @@ def compute_rank_error(
         assert planned_line.quantile_problem is not None
         errors = errors_over_epsilon(planned_line.quantile_problem, weight_kind, bound, np.array([epsilon]))
         return float(errors[0])
-    problem = build_quantile_problem(dataset, parameters, planned_line.line).with_epsilon(epsilon)
+    problem = build_quantile_problem(dataset, parameters, planned_line.line).with_changes(epsilon=epsilon)
     problem = problem.with_subsamples(max(4, min(64, _RANK_CELLS // dataset.histogram.num_rows)))
     return float(output(problem, weight_kind, bound).expected_rank_error)

@@ -41,7 +41,7 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.private_choice import scores
-from dpcore.private_choice.scores import RankedSum, SizeQuantile, checked_users, scaled
+from dpcore.private_choice.scores import RankedSum, SizeQuantile, add_prior, check_users, scaled
 from dpcore.private_choice.table_scores import Condition, best_error
 
 WHOLE_UP_TO = 50
@@ -194,16 +194,12 @@ class ChoiceProblem:
 
     def distances(self, histogram: ContributionHistogram) -> IntArray:
         """Return d_j in steps of 1 / `scores.RESOLUTION` user; computed from private data."""
-        checked_users(histogram)
+        check_users(histogram)
         return np.asarray(distances_over(self, histogram, np.array([self.epsilon]))[0, 0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
         """Return the scores without noise: -d_j plus the prior in steps; the prior is public and moves nothing."""
-        # So many steps of score are worth a factor of e in probability. Both cuts below keep scores within 64 bits:
-        # the first changes public weights alone, and under the second no score moves by more than before.
-        per_unit = 2.0 * self.sensitivity / self.epsilon
-        offsets = (max(round(per_unit * float(w)), -(2**61)) for w in self.log_prior)
-        return [max(o - int(d), -(2**62)) for o, d in zip(offsets, self.distances(histogram), strict=True)]
+        return add_prior(self.distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
 
 
 def distances_over(
@@ -237,7 +233,7 @@ def probabilities(
         Probabilities, float64, of the shape of ``epsilons`` (() for None) with the candidates as last axis.
     """
     eps = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
-    checked_users(histogram)
+    check_users(histogram)
     far = distances_over(problem, histogram, eps.ravel())[0]
     return softmax(logits(problem, far, eps.ravel())).reshape(*eps.shape, -1)
 
@@ -316,7 +312,7 @@ SAMPLES = ("shop-events", "online-retail-lines", "requests-commits")
 """Public samples whose users differ as people's do: a few have most of the rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChoiceRegret:
     """Regret over the draws of the mechanism, as a share (0.01 is one per cent).
 
@@ -371,7 +367,7 @@ def regret(
             problems.between(*EPSILON_RANGE, epsilon=float(value))
         for value in factors:
             problems.between(*SCALE_RANGE, scale=float(value))
-    checked_users(histogram, float(factors.max()))
+    check_users(histogram, float(factors.max()))
     far = distances_over(problem, histogram, eps, [float(k) for k in factors])
     rows = []
     for steps, k in zip(far, factors.tolist(), strict=True):

@@ -21,7 +21,7 @@ from dpcore.private_choice import choice, private_histogram
 from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
-from dpcore.private_choice.scores import MAX_TOTAL_USERS, checked_users
+from dpcore.private_choice.scores import MAX_TOTAL_USERS, check_users
 from dpcore.private_choice.table_scores import best_error
 
 _BLOCK = 25
@@ -301,7 +301,7 @@ def solve(data: Dataset, parameters: PrivateParameters) -> PrivateSolution:
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.
     """
-    checked_users(data.histogram)
+    check_users(data.histogram)
     over_epsilon = direct_over_epsilon(without_budget(parameters), data.histogram)
     return replace(compute(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
 

@@ -351,7 +351,7 @@ class PrivateCopy:
             f"users in each of {p.bins.sentence}; the noisy counts were then fitted to a histogram that can be."
         )
 
-    def dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:
+    def to_dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:
         """Return the copy as data, labelled as a DP release and holding a histogram only.
 
         Args:

@@ -39,7 +39,7 @@ sensitivity is exact, and r + r' <= 1 stays true. Source: McSherry and Talwar 20
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -50,8 +50,8 @@ from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
-from dpcore.private_choice.choice import MECHANISM, softmax
-from dpcore.private_choice.scores import FAR, RESOLUTION, in_steps, interval_distance
+from dpcore.private_choice.choice import MECHANISM
+from dpcore.private_choice.scores import RESOLUTION, add_prior, in_steps, interval_distance
 
 GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
@@ -120,7 +120,7 @@ class RangeProblem:
             problems.whole(1, MAX_SIZE, max_contributions=self.max_contributions)
             if self.users is not None:
                 problems.between(1.0, MAX_SIZE, users=self.users)
-            if not problems.entries and self.anchor is not None and not self._widths(self.anchor).size:
+            if not problems.entries and self.anchor is not None and not self.widths(self.anchor).size:
                 problems.add(
                     "beside the typical value, or L, no width of the grid can be told from 0",
                     remedy="Enter a larger largest distance",
@@ -144,6 +144,16 @@ class RangeProblem:
             return math.nextafter((1.0 - FOR_CENTRE) * self.epsilon, 0.0)
         halved = self.num_ends == 2 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
         return self.epsilon / 2.0 if halved else self.epsilon
+
+    @property
+    def epsilon_of_centre(self) -> float:
+        """Return epsilon of the draw of the centre, if it is drawn."""
+        return FOR_CENTRE * self.epsilon
+
+    @property
+    def centre_sensitivity(self) -> int:
+        """Return the steps by which one user can move a score of the centre."""
+        return RESOLUTION // 2 if self.neighbours is Neighbours.ADD_OR_REMOVE_USER else RESOLUTION
 
     @property
     def target(self) -> float:
@@ -198,18 +208,18 @@ class RangeProblem:
         few = self.signal_ratio is not None and self.signal_ratio < 1.0
         return np.asarray(-CENTRE_POWERS[few] * np.log(np.maximum(np.abs(self.centres), self.unit)))
 
-    def _widths(self, anchor: float) -> FloatArray:
+    def widths(self, anchor: float) -> FloatArray:
         """Return the distances that can be told from 0 on both sides of the anchor; public."""
         apart = (anchor + self.grid > anchor) & (anchor - self.grid < anchor)
         return self.grid[apart]
 
     def log_prior(self, anchor: float) -> FloatArray:
         """Return the log weights of the distances that are left beside an anchor."""
-        return np.asarray(-self.power * np.log(self._widths(anchor) / self.largest))
+        return np.asarray(-self.power * np.log(self.widths(anchor) / self.largest))
 
     def ends(self, anchor: float) -> FloatArray:
         """Return the candidates for U beside an anchor, ascending."""
-        return np.asarray(anchor + self._widths(anchor))
+        return np.asarray(anchor + self.widths(anchor))
 
     def may_draw(self, lower: float, upper: float) -> bool:
         """Return True if a draw can give this range."""
@@ -227,7 +237,7 @@ class RangeProblem:
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
         """Return what noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
         far = interval_distance(*query, in_steps(Fraction(self.target)))
-        return _with_prior(far, self.log_prior(anchor), self.epsilon_of_end)
+        return add_prior(far, self.log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
 def tails(values: Values | None, ends: FloatArray, max_contributions: int = 1) -> tuple[IntArray, IntArray]:
@@ -264,35 +274,26 @@ def _sum_above(index: IntArray, adds: IntArray, number: int) -> IntArray:
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:].astype(np.int64))
 
 
-def _with_prior(
-    distances: IntArray, log_prior: FloatArray, epsilon: float, sensitivity: int = RESOLUTION
-) -> list[int]:
-    per_unit = 2.0 * sensitivity / epsilon
-    return [round(per_unit * float(w)) - min(int(d), FAR) for d, w in zip(distances, log_prior, strict=True)]
-
-
-def mirrored(values: Values | None) -> Values | None:
+def mirror(values: Values | None) -> Values | None:
     """Return the same rows with their signs changed: what L is for them, U is for these."""
-    return None if values is None else Values(values.user_codes, -values.values, values.column)
+    return None if values is None else replace(values, values=-values.values)
 
 
-def folded(values: Values | None, centre: float) -> Values | None:
-    """Return the distances from a centre that was drawn."""
-    if values is None:
-        return None
-    return Values(values.user_codes, np.abs(values.values - centre), values.column)
+def list_queries(
+    problem: RangeProblem, values: Values | None, anchor: float
+) -> tuple[tuple[IntArray, IntArray], ...]:
+    """Return the `tails` for the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    cap = int(problem.max_contributions)
+    if problem.anchor is None:
+        far_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
+        return (tails(far_values, problem.widths(anchor), cap),)
+    upper = tails(values, problem.ends(anchor), cap)
+    return (upper,) if problem.num_ends == 1 else (tails(mirror(values), problem.ends(-anchor), cap), upper)
 
 
 def end_scores(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
-    """Return the scores of the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
-    cap = int(problem.max_contributions)
-    if problem.anchor is None:
-        widths = problem._widths(anchor)
-        return (problem.scores(tails(folded(values, anchor), widths, cap), anchor),)
-    upper = problem.scores(tails(values, problem.ends(anchor), cap), anchor)
-    if problem.num_ends == 1:
-        return (upper,)
-    return problem.scores(tails(mirrored(values), problem.ends(-anchor), cap), anchor), upper
+    """Return the scores of the draws beside an anchor, in the order of `list_queries`."""
+    return tuple(problem.scores(query, anchor) for query in list_queries(problem, values, anchor))
 
 
 def centre_scores(problem: RangeProblem, values: Values | None) -> list[int]:
@@ -302,31 +303,7 @@ def centre_scores(problem: RangeProblem, values: Values | None) -> list[int]:
     """
     half_users = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
     far = interval_distance(*tails(values, problem.centres), half_users)
-    return _with_prior(far, problem.centre_log_prior, for_centre(problem), centre_sensitivity(problem))
-
-
-def centre_sensitivity(problem: RangeProblem) -> int:
-    """Return the steps by which one user can move a score of the centre."""
-    return RESOLUTION // 2 if problem.neighbours is Neighbours.ADD_OR_REMOVE_USER else RESOLUTION
-
-
-def for_centre(problem: RangeProblem) -> float:
-    """Epsilon of the draw of the centre."""
-    return FOR_CENTRE * problem.epsilon
-
-
-def probabilities(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[FloatArray, ...]:
-    """Chance of every candidate of each draw beside an anchor, as `end_scores`; computed from private data."""
-    slope = problem.epsilon_of_end / (2.0 * RESOLUTION)
-    scores = end_scores(problem, values, anchor)
-    return tuple(softmax(slope * np.array(of_end, dtype=np.float64)) for of_end in scores)
-
-
-def centre_probabilities(problem: RangeProblem, values: Values | None) -> FloatArray:
-    """Chance of every candidate for the centre; computed from private data."""
-    slope = for_centre(problem) / (2.0 * centre_sensitivity(problem))
-    scores = np.array(centre_scores(problem, values), dtype=np.float64)
-    return softmax(slope * scores)
+    return add_prior(far, problem.centre_log_prior, problem.centre_sensitivity, problem.epsilon_of_centre)
 
 
 @dataclass(frozen=True)
@@ -364,13 +341,14 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
     if charge is not None:
         charge(facts)
     if anchor is None:
-        first = centre_scores(problem, values)
-        index = mechanisms.exponential_mechanism(first, centre_sensitivity(problem), for_centre(problem))
+        centre = mechanisms.exponential_mechanism(
+            centre_scores(problem, values), problem.centre_sensitivity, problem.epsilon_of_centre
+        )
         # Released, and so free to use: the candidates for the half-width may depend on it.
-        anchor = float(problem.centres[index.index])
+        anchor = float(problem.centres[centre.index])
         scores = end_scores(problem, values, anchor)
     assert scores is not None
-    widths = problem._widths(anchor)
+    widths = problem.widths(anchor)
     epsilon = problem.epsilon_of_end
     indices = [mechanisms.exponential_mechanism(of_end, RESOLUTION, epsilon).index for of_end in scores]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])

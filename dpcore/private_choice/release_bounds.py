@@ -47,6 +47,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer.answer import ReleaseSetting
 from dpcore.common.checks import refuse
@@ -248,97 +249,85 @@ class Table:
         return self.scale * float(np.unique(self.values.user_codes).size)
 
     @cached_property
-    def at_best(self) -> WeightedRows:
-        """Return the rows at the best bound; noise of ``scale`` times the users is that at ``scale`` times epsilon."""
-        problem = ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3))
-        return WeightedRows(problem, self.best.threshold)
-
-    @cached_property
     def best(self) -> RangeChoice:
         """Return the best range and bound in the clear."""
-        return best_joint(ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3)))
+        return best_joint(self._problem)
 
-    def ratios(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """Return the errors of all pairs of ends over the least one, shape (L, U)."""
-        optimum, mean = self.at_best, self.at_best.problem.mean
-        low, high = lower - mean, upper - mean
-        bias = optimum.cut_below(low)[:, None] + optimum.cut_above(high)[None, :] + optimum.bounding
-        noise = optimum.noise * np.maximum(high[None, :] - low[:, None], 0.0)
-        return np.asarray(np.hypot(bias, noise) / self.best.error)
+    @property
+    def half_width(self) -> float:
+        """Return half of the width of the best range."""
+        return (self.best.upper - self.best.lower) / 2.0
 
-    def around(self, centre: float, widths: FloatArray) -> FloatArray:
-        """Return the errors of centre ± width over the least one, of the shape of the widths."""
-        optimum, offset = self.at_best, centre - self.at_best.problem.mean
-        bias = optimum.cut_below(offset - widths) + optimum.cut_above(offset + widths) + optimum.bounding
-        return np.asarray(np.hypot(bias, optimum.noise * 2.0 * widths) / self.best.error)
+    @cached_property
+    def _problem(self) -> ValueRangeProblem:
+        """Return the problem of the best range; noise of ``scale`` times the users is that at as many times epsilon."""
+        return ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3))
 
-    def tails(self, values: Values, ends: FloatArray, cap: int = 1) -> tuple[IntArray, IntArray]:
+    @cached_property
+    def _rows(self) -> WeightedRows:
+        return WeightedRows(self._problem, self.best.threshold)
+
+    def error_ratios(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
+        """Return the errors of ranges at the best bound over the least error; ends broadcast, and may be swapped."""
+        ends = np.asarray(lower), np.asarray(upper)
+        return self._rows.error_parts(np.minimum(*ends), np.maximum(*ends)).error / self.best.error
+
+    def scale_tails(self, tails: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
         """Return `private_range.tails` of ``scale`` times the users."""
-        return tuple(
-            np.rint(tail * self.scale).astype(np.int64) for tail in private_range.tails(values, ends, cap)
-        )
+        above, reaching = (np.rint(tail * self.scale).astype(np.int64) for tail in tails)
+        return above, reaching
 
 
 MIN_CHANCE = 1e-6
 """Centres of a smaller chance are left out of a mean error, where the centre is drawn."""
 
 
-def of_draw(table: Table, problem: RangeProblem) -> float:
-    """Mean error of a draw over the least error, exactly; where the centre is drawn, up to centres hardly ever drawn.
-
-    Args:
-        table: The values.
-        problem: The question.
-    """
+def cost_draw(table: Table, problem: RangeProblem) -> float:
+    """Return the mean error of a draw over the least error; exact, but for centres that are hardly ever drawn."""
     anchor = problem.anchor
     if anchor is None:
-        return _with_centre(table, problem)
-    cap = int(problem.max_contributions)
+        half_users = round(table.users * (RESOLUTION // 2))
+        far = interval_distance(
+            *table.scale_tails(private_range.tails(table.values, problem.centres)), half_users
+        )
+        slope = problem.epsilon_of_centre / (2.0 * problem.centre_sensitivity)
+        chances = softmax(problem.centre_log_prior - slope * far)
+        index = np.flatnonzero(chances > MIN_CHANCE)
+        costs = [_cost_ends(table, problem, float(centre)) for centre in problem.centres[index]]
+        return float(np.average(costs, weights=chances[index]))
+    return _cost_ends(table, problem, anchor)
+
+
+def _cost_ends(table: Table, problem: RangeProblem, anchor: float) -> float:
+    """Return the mean error of the draws beside an anchor over the least error."""
+    chances = [
+        softmax(problem.logits(table.scale_tails(query), anchor))
+        for query in private_range.list_queries(problem, table.values, anchor)
+    ]
     upper = problem.ends(anchor)
-    chance_upper = softmax(problem.logits(table.tails(table.values, upper, cap), anchor))
+    if problem.anchor is None:
+        widths = problem.widths(anchor)
+        return float(table.error_ratios(anchor - widths, anchor + widths) @ chances[0])
     if problem.lower is not None:
-        return float(table.ratios(np.array([anchor]), upper)[0] @ chance_upper)
-    mirrored, lower = private_range.mirrored(table.values), -problem.ends(-anchor)
-    assert mirrored is not None
-    chance_lower = softmax(problem.logits(table.tails(mirrored, -lower, cap), anchor))
-    return float(chance_lower @ table.ratios(lower, upper) @ chance_upper)
+        return float(table.error_ratios(anchor, upper) @ chances[0])
+    lower = -problem.ends(-anchor)
+    return float(chances[0] @ table.error_ratios(lower[:, None], upper) @ chances[1])
 
 
-def _with_centre(table: Table, problem: RangeProblem) -> float:
-    """Return the mean over the centres, each with the half-widths beside it."""
-    half_users = round(table.users * (RESOLUTION // 2))
-    far = interval_distance(*table.tails(table.values, problem.centres), half_users)
-    slope = private_range.for_centre(problem) / (2.0 * private_range.centre_sensitivity(problem))
-    chances = softmax(problem.centre_log_prior - slope * far)
-    weighted_sum, cap = 0.0, int(problem.max_contributions)
-    for index in np.flatnonzero(chances > MIN_CHANCE):
-        centre = float(problem.centres[index])
-        widths = problem.ends(centre) - centre
-        beyond = table.tails(private_range.folded(table.values, centre), widths, cap)  # type: ignore[arg-type]
-        law = softmax(problem.logits(beyond, centre))
-        weighted_sum += float(chances[index]) * float(law @ table.around(centre, widths))
-    return weighted_sum / float(chances[chances > MIN_CHANCE].sum())
-
-
-def of_quantiles(table: Table, problem: RangeProblem) -> float:
+def cost_quantiles(table: Table, problem: RangeProblem) -> float:
     """Return the mean error of two DP quantiles over the grid: equal weights, half of epsilon each, a public target."""
-    grid = problem.grid
-    ends, out = np.concatenate((-grid[::-1], grid)), (1.0 - SHARE) / 2.0
+    ends = np.concatenate((-problem.grid[::-1], problem.grid))
     # Half of epsilon for either end, and half of that again, as a distance moves the normaliser as well.
-    target, slope = out * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
-
-    def law(values: Values | None) -> FloatArray:
-        assert values is not None
-        return softmax(-slope * interval_distance(*table.tails(values, ends), target))
-
-    upper, lower = law(table.values), law(private_range.mirrored(table.values))[::-1]
+    target, slope = (1.0 - SHARE) / 2.0 * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
+    upper, lower = (
+        softmax(-slope * interval_distance(*table.scale_tails(private_range.tails(values, ends)), target))
+        for values in (table.values, private_range.mirror(table.values))
+    )
     # Ends in the wrong order are put in the right one, as whoever calls a library would.
-    ordered = table.ratios(ends, ends)
-    ordered = np.where(ends[None, :] >= ends[:, None], ordered, ordered.T)
-    return float(lower @ ordered @ upper)
+    return float(lower[::-1] @ table.error_ratios(ends[:, None], ends) @ upper)
 
 
-def of_bins(table: Table, problem: RangeProblem) -> float:
+def cost_bins(table: Table, problem: RangeProblem) -> float:
     """Return the same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
 
     The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - `SUCCESS`. If
@@ -360,39 +349,25 @@ def of_bins(table: Table, problem: RangeProblem) -> float:
     usable = passes.any(axis=1)
     low = np.where(usable, passes.argmax(axis=1), 0)
     high = np.where(usable, sums.size - passes[:, ::-1].argmax(axis=1), sums.size)
-    return float(np.mean(table.ratios(ends, ends)[low, high]))
+    return float(np.mean(table.error_ratios(ends[low], ends[high])))
 
 
-def of_guess(table: Table, factor: float) -> float:
+def cost_guess(table: Table, factor: float) -> float:
     """Return the error of a range ``factor`` times as wide as the best one on either side of its middle; it is free."""
-    lower, upper = table.best.lower, table.best.upper
-    return float(table.around((lower + upper) / 2.0, np.array([factor * (upper - lower) / 2.0]))[0])
+    middle, half_width = (table.best.lower + table.best.upper) / 2.0, table.half_width
+    return float(table.error_ratios(middle - factor * half_width, middle + factor * half_width))
 
 
-@dataclass(frozen=True)
-class RangeWays:
-    """The costs of ways to a range on public samples: mean error over the least one, the largest over the samples.
-
-    Attributes:
-        draw: The draw asked for.
-        quantiles: Two DP quantiles.
-        bins: Noisy counts in bins.
-        twice: A range twice as wide as the best, from knowledge.
-        ten_times: One ten times as wide.
-    """
-
-    draw: float
-    quantiles: float
-    bins: float
-    twice: float
-    ten_times: float
+RangeCosts = tuple[float, float, float, float, float]
+"""Mean error over the least one of ways to a range, the largest over the samples: of a draw, of two DP quantiles, of
+noisy counts in bins, and of ranges twice and ten times as wide as the best, from what is known."""
 
 
 SAMPLES = ("shop-events", "item-ratings")
 """Public samples with values."""
 
 
-def compare_ways(problem: RangeProblem, users: float) -> RangeWays:
+def compare_range_costs(problem: RangeProblem, users: float) -> RangeCosts:
     """Return what the ways cost on public samples, each user of which is taken so often that they weigh as so many.
 
     The grid has as many powers of ten as that of ``problem``, about the best range of each sample; where a centre is
@@ -406,7 +381,7 @@ def compare_ways(problem: RangeProblem, users: float) -> RangeWays:
         # A user below the bound on rows counts in part, so that it takes more of them.
         count = float(np.minimum(sizes, problem.max_contributions).sum()) / problem.max_contributions
         table, span = Table(values, problem.epsilon_release, users / count), problem.largest / problem.unit
-        half_width = (table.best.upper - table.best.lower) / 2.0
+        half_width = table.half_width
         midpoint = float(f"{np.median(values.values):.0e}")
         on_sample = replace(
             problem,
@@ -416,6 +391,7 @@ def compare_ways(problem: RangeProblem, users: float) -> RangeWays:
             lower=None if problem.lower is None else table.best.lower,
             users=users,
         )
-        drawn_ways = [cost(table, on_sample) for cost in (of_draw, of_quantiles, of_bins)]
-        costs.append([*drawn_ways, of_guess(table, 2.0), of_guess(table, 10.0)])
-    return RangeWays(*(float(worst) for worst in np.max(costs, axis=0)))
+        drawn = [compute(table, on_sample) for compute in (cost_draw, cost_quantiles, cost_bins)]
+        costs.append([*drawn, cost_guess(table, 2.0), cost_guess(table, 10.0)])
+    draw, quantiles, bins, twice, ten_times = np.max(costs, axis=0).tolist()
+    return draw, quantiles, bins, twice, ten_times

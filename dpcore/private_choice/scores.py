@@ -46,6 +46,7 @@ al. 2019 leave choosing the bound privately open for other measures than a rank.
 
 from __future__ import annotations
 
+import bisect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ def in_steps(value: float | Fraction) -> int:
     return min(round(Fraction(value) * RESOLUTION), FAR)
 
 
-def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
+def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
     """Refuse more users (taken ``scale`` times) than steps can add up.
 
     Raises:
@@ -87,13 +88,10 @@ def checked_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
 
 def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
     """Return #{s >= t} and #{s > t}, shape (2, c)."""
-    users_above = np.concatenate((np.cumsum(histogram.users[::-1])[::-1], [0]))
-    return np.stack(
-        (
-            users_above[np.searchsorted(histogram.sizes, candidates, side="left")],
-            users_above[np.searchsorted(histogram.sizes, candidates, side="right")],
-        )
-    )
+    users_from = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
+    # The number of smaller sizes, and of sizes up to the candidate.
+    index = [np.searchsorted(histogram.sizes, candidates, side=side) for side in ("left", "right")]
+    return np.asarray(users_from[np.stack(index)])
 
 
 def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
@@ -104,6 +102,15 @@ def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
 def interval_distance(lower: IntArray, upper: IntArray, target: IntArray | float) -> npt.NDArray[Any]:
     """Return the distance of a target from [lower, upper]; it moves by no more than these ends do."""
     return np.asarray(np.maximum(np.maximum(lower - target, target - upper), 0))
+
+
+def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsilon: float) -> list[int]:
+    """Return the scores that noise is added to, in steps: minus the distances, plus the public log weights."""
+    # So many steps of score are worth a factor of e in probability. Both cuts keep scores within 64 bits: the first
+    # changes public weights alone, and under the second no score moves by more than before.
+    per_unit = 2.0 * sensitivity / epsilon
+    weights_in_steps = (max(round(per_unit * float(weight)), -FAR) for weight in log_prior)
+    return [weight - min(int(d), FAR) for weight, d in zip(weights_in_steps, distances, strict=True)]
 
 
 class SumsOverUsers(ABC):
@@ -250,12 +257,9 @@ class SmoothMean(OfMean, SumsOverUsers):
         """Return h / A in steps, shape (c,)."""
         return np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
-    def errors(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
-    ) -> FloatArray:
+    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Return the standard error with every user ``scale`` times there, up to a factor: root of (*) of `weights`."""
-        losses = weights.smooth_losses(histogram, candidates)
-        return np.sqrt(losses.total(self.trade_off * scale))
+        return np.sqrt(weights.smooth_losses(histogram, bounds).total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the threshold of least error, chosen in the clear."""
@@ -299,11 +303,9 @@ class CapMean(OfMean):
                 distances[i, j] = max(high, too_low(a[-1] * scale, q[1], k))
         return np.rint(np.minimum(distances, FAR)).astype(np.int64)
 
-    def errors(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
-    ) -> FloatArray:
+    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Return the standard error with every user ``scale`` times there, up to a factor."""
-        return np.sqrt(weights.capped_losses(histogram, candidates).total(self.trade_off * scale))
+        return np.sqrt(weights.capped_losses(histogram, bounds).total(self.trade_off * scale))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the whole cap of least error, chosen in the clear."""
@@ -347,12 +349,10 @@ class RankedSum(SumsOverUsers):
         """Price and margin in steps, the same for every candidate."""
         return np.asarray(in_steps(Fraction(self.price) + Fraction(self.margin)))
 
-    def errors(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
-    ) -> FloatArray:
+    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Return the bias plus mean noise over ``scale``, in rows."""
-        excess = Amounts.from_histogram(histogram).excess(candidates)
-        return np.asarray(excess + self.price / scale * candidates)
+        excess = Amounts.from_histogram(histogram).excess(bounds)
+        return np.asarray(excess + self.price / scale * bounds)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """T >= 0 of least error, chosen in the clear; 0 where there are fewer users than it takes."""
@@ -388,22 +388,21 @@ class RisingPrice(SumsOverUsers):
             targets: FloatArray = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
         return np.array([in_steps(float(target)) for target in targets], dtype=np.int64)
 
-    def errors(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
-    ) -> FloatArray:
+    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Rows cut and privacy term over ``scale``, in rows, with every user so many times there and N as it is."""
-        rows_cut = Amounts.from_histogram(histogram).excess(candidates)
+        rows_cut = Amounts.from_histogram(histogram).excess(bounds)
         power = self.power + 1.0
-        return np.asarray(rows_cut + self.scale / scale * candidates**power / power)
+        return np.asarray(rows_cut + self.scale / scale * bounds**power / power)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the whole T of least error, chosen in the clear: the slope changes its sign once."""
-        low, high = 1, max(histogram.max_size, 1)
-        while low < high:
-            midpoint = (low + high) // 2
-            ends = self.errors(histogram, np.array([midpoint, midpoint + 1.0]), scale)
-            low, high = (low, midpoint) if ends[0] <= ends[1] else (midpoint + 1, high)
-        return float(low)
+
+        def is_at_least_best(cap: int) -> bool:
+            error, next_error = self.errors(histogram, np.array([cap, cap + 1.0]), scale)
+            return bool(error <= next_error)
+
+        caps = range(1, max(histogram.max_size, 1))
+        return 1.0 + bisect.bisect_left(caps, True, key=is_at_least_best)
 
 
 @dataclass(frozen=True)
@@ -441,12 +440,9 @@ class SizeQuantile(SumsOverUsers):
         """0, shape ()."""
         return np.asarray(0)
 
-    def errors(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
-    ) -> FloatArray:
+    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Return the rank error: by what share of the users t misses the quantile; 0 where it is met. Any ``scale``."""
-        steps = self.distances(histogram, candidates)[0]
-        return np.asarray(steps / float(RESOLUTION) / histogram.num_users)
+        return np.asarray(self.distances(histogram, bounds)[0] / float(RESOLUTION) / histogram.num_users)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the quantile itself, in the clear."""

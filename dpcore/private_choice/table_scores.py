@@ -114,11 +114,9 @@ class TableCap(_OfTable):
     def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
-    def errors(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
-    ) -> FloatArray:
+    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Root of the expected squared error with every user ``scale`` times there, up to a factor."""
-        return np.sqrt(self._model(histogram, scale).capped(candidates).variance)
+        return np.sqrt(self._model(histogram, scale).capped(bounds).variance)
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the whole cap of least error, chosen in the clear."""
@@ -139,11 +137,9 @@ class TableSmooth(_OfTable):
     def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
-    def errors(
-        self, histogram: ContributionHistogram, candidates: FloatArray, scale: float = 1.0
-    ) -> FloatArray:
+    def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Root of the expected squared error with every user ``scale`` times there, up to a factor."""
-        return np.sqrt(self._curve(histogram, scale).error(candidates))
+        return np.sqrt(self._curve(histogram, scale).error(bounds))
 
     def best_bound(self, histogram: ContributionHistogram, scale: float = 1.0) -> float:
         """Return the threshold of least error, chosen in the clear."""

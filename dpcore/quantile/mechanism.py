@@ -129,34 +129,27 @@ class QuantileProblem:
         """Return the rows per user; public in this setting."""
         return self.rows.histogram
 
-    def with_epsilon(self, epsilon: float) -> QuantileProblem:
-        """Return the same question at another epsilon, without sorting again."""
-        return self._replace(epsilon=epsilon)
+    def with_changes(self, rows: Rows | None = None, **changes: Any) -> QuantileProblem:
+        """Return the question with changed fields; its rows are known, as to sort them takes most of the time.
 
-    def under(self, neighbours: Neighbours) -> QuantileProblem:
-        """Return the same question with another relation, without sorting again."""
-        return self._replace(neighbours=neighbours)
-
-    def with_quantile(self, quantile: float) -> QuantileProblem:
-        """Return the same question for another quantile, without sorting again."""
-        return self._replace(quantile=quantile)
+        Args:
+            rows: The rows of the changed question; None for the same.
+            changes: Changed epsilon, quantile, neighbours or subsamples.
+        """
+        changed = replace(self, **changes)
+        object.__setattr__(changed, "rows", self.rows if rows is None else rows)
+        return changed
 
     def with_base(self, base: Base) -> QuantileProblem:
         """Return the same question and subsamples under another base distribution; the rows are sorted again."""
         changed = replace(self, base=base)
         # Random orders are of rows sorted by value, which no base changes.
-        return changed._replace(changed.rows.with_draws(self.rows.draws))
+        return changed.with_changes(changed.rows.with_draws(self.rows.draws))
 
     def with_subsamples(self, subsamples: int) -> QuantileProblem:
         """Return the same question with a cap's figures averaged over so many subsamples, without sorting again."""
         draws = replace(self.rows.draws, count=subsamples)
-        return self._replace(self.rows.with_draws(draws), subsamples=subsamples)
-
-    def _replace(self, rows: Rows | None = None, **changes: Any) -> QuantileProblem:
-        """Return the question with changed fields; its rows are known, as to sort them takes most of the time."""
-        changed = replace(self, **changes)
-        object.__setattr__(changed, "rows", self.rows if rows is None else rows)
-        return changed
+        return self.with_changes(self.rows.with_draws(draws), subsamples=subsamples)
 
     def largest_move(self, bound: float) -> float:
         """Return the sensitivity of the weighted rank, counted from q, to one user."""
@@ -168,14 +161,14 @@ class QuantileProblem:
 
     def thinned(self) -> QuantileProblem:
         """Return the same question for weights by user, on `ThinRows`."""
-        return self._replace(ThinRows(self.values, self.base, self.quantile))
+        return self.with_changes(ThinRows(self.values, self.base, self.quantile))
 
     def on_search_subsamples(self) -> QuantileProblem:
         """Return the same question on the subsamples of a search, none of which is its own.
 
         Among many caps one looks best by luck; it must be judged by subsamples that it was not picked on.
         """
-        return self._replace(self.rows.with_draws(self.rows.draws.for_search))
+        return self.with_changes(self.rows.with_draws(self.rows.draws.for_search))
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,7 +316,7 @@ def output(problem: QuantileProblem, weighting: WeightKind, bound: float) -> Qua
 def outputs(
     problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float
 ) -> tuple[QuantileOutput, ...]:
-    """Return `output` for questions on the same rows (see `QuantileProblem.with_quantile`), which are ranked once."""
+    """Return `output` for questions on the same rows (see `QuantileProblem.with_changes`), which are ranked once."""
     check_bound(weighting, bound)
     rows = problems[0].rows
     subsamples = rows.subsamples_for(weighting, bound)
@@ -335,7 +328,7 @@ def outputs(
     for ranks in rows.weighted_ranks(weighting, bound):
         rank_sum += ranks.sum(axis=0)
         for k, problem in enumerate(problems):
-            tilt, log_total, block_errors = _tilt(problem, ranks, problem.largest_move(bound))
+            tilt, log_total, block_errors = _tilt(problem, ranks, bound)
             errors[k].append(block_errors)
             # Summed in log space: far from the quantile every subsample's density may underflow.
             block_sum = np.logaddexp.reduce(tilt - log_total[:, None], axis=0)
@@ -361,26 +354,22 @@ def subsample_errors(problems: Sequence[QuantileProblem], weighting: WeightKind,
 
     It computes what `outputs` does and keeps only the errors, which is what a search needs.
     """
-    check_bound(weighting, bound)
-    return np.concatenate(
-        [
-            np.mean([_tilt(problem, ranks, problem.largest_move(bound))[2] for problem in problems], axis=0)
-            for ranks in problems[0].rows.weighted_ranks(weighting, bound)
-        ]
-    )
+    return np.asarray(_compute_errors(problems, weighting, bound).mean(axis=0))
 
 
 def errors_over_epsilon(
     problem: QuantileProblem, weighting: WeightKind, bound: float, epsilons: FloatArray
 ) -> FloatArray:
     """Return E|F(answer) - q| at each epsilon under a bound, the mean over subsamples, shape (k,), from one ranking."""
+    at_each = [problem.with_changes(epsilon=float(e)) for e in epsilons]
+    return np.asarray(_compute_errors(at_each, weighting, bound).mean(axis=1))
+
+
+def _compute_errors(problems: Sequence[QuantileProblem], weighting: WeightKind, bound: float) -> FloatArray:
+    """Return E|F(answer) - q| of each problem on the same rows, shape (problems, subsamples)."""
     check_bound(weighting, bound)
-    move, at_each = problem.largest_move(bound), [problem.with_epsilon(float(e)) for e in epsilons]
-    sums, subsamples = np.zeros(len(at_each)), 0
-    for ranks in problem.rows.weighted_ranks(weighting, bound):
-        subsamples += ranks.shape[0]
-        sums += [_tilt(rank_problem, ranks, move)[2].sum() for rank_problem in at_each]
-    return sums / subsamples
+    blocks = problems[0].rows.weighted_ranks(weighting, bound)
+    return np.hstack([[_tilt(problem, ranks, bound)[2] for problem in problems] for ranks in blocks])
 
 
 def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows: Rows) -> float:
@@ -391,21 +380,21 @@ def standard_error(errors: FloatArray, weighting: WeightKind, bound: float, rows
 
 
 def _tilt(
-    problem: QuantileProblem, ranks: FloatArray, move: float
+    problem: QuantileProblem, ranks: FloatArray, bound: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log tilt, the log of its total mass, and E|F(answer) - q|, per subsample.
 
     Args:
         problem: The question.
         ranks: Weighted ranks, shape (subsamples, k).
-        move: W, the largest move of the rank by one user.
+        bound: The bound of these ranks; W is the largest move of the rank by one user under it.
     """
     rows = problem.rows
     # Step 3. Epasto et al. 2020, algorithm 4: density proportional to nu(y) exp(-epsilon |rank(y) - q| / (2 W)). In
     # place, since the arrays of one block are as large as the processor's cache (`_SUBSAMPLE_CELLS`).
     tilt = ranks - problem.quantile
     np.abs(tilt, out=tilt)
-    tilt *= -problem.epsilon / (2.0 * move)
+    tilt *= -problem.epsilon / (2.0 * problem.largest_move(bound))
     # Step 4. Invariant: the largest mass of each subsample is exp(0) = 1. Without that, all masses would underflow to 0
     # at a large epsilon.
     log_masses = tilt + rows.log_base

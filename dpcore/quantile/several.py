@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import refuse, require
+from dpcore.common.checks import require
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
@@ -36,32 +36,14 @@ def compute_outputs(
     Raises:
         InvalidInput: A figure is out of its range.
     """
-    levels = np.asarray(quantiles, dtype=np.float64)
-    if levels.ndim != 1 or levels.size == 0:
-        raise refuse("quantiles must be numbers in one dimension, at least one")
-    return outputs(split(problem, levels), weighting, bound)
+    return outputs(split(problem, quantiles), weighting, bound)
 
 
 def split(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
     """Return the questions for several quantiles of the same rows, epsilon split evenly."""
     levels = np.asarray(quantiles, dtype=np.float64)
-    share_problem = problem.with_epsilon(problem.epsilon / levels.size)
-    return [share_problem.with_quantile(float(q)) for q in levels]
-
-
-def sample_jointly(
-    distributions: Sequence[QuantileOutput], size: int, generator: np.random.Generator
-) -> FloatArray:
-    """Draw joint answers, shape (size, number of quantiles), in the order of the distributions; a simulation.
-
-    Under a cap each quantile's answer has a subsample of its own. The independent answers are sorted, which costs
-    no privacy, so that a larger quantile never gets a smaller answer.
-    """
-    samples = np.stack([output.sample(size, generator) for output in distributions], axis=1)
-    ranks = np.argsort(
-        np.argsort([output.quantile for output in distributions], kind="stable"), kind="stable"
-    )
-    return np.asarray(np.sort(samples, axis=1)[:, ranks])
+    epsilon = problem.epsilon / levels.size
+    return [problem.with_changes(epsilon=epsilon, quantile=float(q)) for q in levels]
 
 
 def sample_answers(
@@ -71,7 +53,10 @@ def sample_answers(
     progress: Progress = silent,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Return `sample_jointly` block by block, with NumPy noise: for looking at, not a release.
+    """Draw joint answers block by block, with NumPy noise: a simulation, not a release.
+
+    Under a cap each quantile's answer has a subsample of its own. The independent answers are sorted, which costs
+    no privacy, so that a larger quantile never gets a smaller answer.
 
     Args:
         distributions: From `compute_outputs`.
@@ -89,12 +74,15 @@ def sample_answers(
     require.whole(1, MAX_DRAWS, size=size)
     generator = np.random.default_rng(seed)
     block = max(1, _BLOCK_CELLS // distributions[0].probability.size)
+    ranks = np.argsort(np.argsort([output.quantile for output in distributions]))
     samples = [np.empty((0, len(distributions)))]
     for start in range(0, size, block):
         if should_stop():
             break
-        samples.append(sample_jointly(distributions, min(block, size - start), generator))
-        progress(min(start + block, size) / size)
+        count = min(block, size - start)
+        answers = [output.sample(count, generator) for output in distributions]
+        samples.append(np.sort(answers, axis=0)[ranks].T)
+        progress((start + count) / size)
     return np.concatenate(samples)
 
 

@@ -85,7 +85,9 @@ class TotalParameters(Parameters):
     """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
     delta: float | None = gaussian_delta(DELTA_RANGE, "mechanism", place=LINE)
     """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
-    measure: Measure = public.choice(Measure.ABSOLUTE, "Error to minimise", MEASURE_NAMES)
+    objective: Measure = public.choice(
+        Measure.ABSOLUTE, "Error to minimise", MEASURE_NAMES, former_name="measure"
+    )
     """Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. Bound: bias plus mean
     noise, as in the paper; it is never smaller than the expected error."""
     # In the unit of a column that other data may not have.
@@ -133,7 +135,7 @@ class TotalParameters(Parameters):
     def problem(self, amounts: Amounts) -> TotalProblem:
         """Return the question on given totals; a bound on rows is whole."""
         is_integer = self.summed is Summed.ROWS
-        return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.measure, is_integer)
+        return TotalProblem(amounts, self.epsilon, self.mechanism, self.delta, self.objective, is_integer)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ compare with that table, for nothing else: a step costs as much as a run has col
 
 The formulae are recalled from Bassily et al., whose text could not be had to check them against; Epasto et al. cite
 it. That paper prints neither the algorithm nor the start, the step size, the norm of C or which iterate it takes.
-`Reading` holds the settings that it leaves open.
+`StepSize` lists the readings of the step size.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.answer.plot import Axis, Style, linear_axis
-from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray
 from dpcore.data.samples import simulate_drugs
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
 from dpcore.training.mechanism import LossKind
@@ -49,27 +48,6 @@ class StepSize(enum.Enum):
     PRINTED = "‖C‖ / √(t (m² L² + d σ²)), as Bassily et al. print it"
     WITHOUT_NOISE = "‖C‖ / √t, free of m, L and σ"
     DIAMETER = "2 ‖C‖ / √t, the same with the diameter of C"
-
-
-@dataclass(frozen=True)
-class Reading:
-    """The settings that the paper leaves open.
-
-    Attributes:
-        step_size: How η(t) is read.
-        share: Of the m² steps that are made, the last ones: η(t) goes on as if the others had been made. 1 for all.
-
-    Raises:
-        InvalidInput: ``share`` is not above 0 and at most 1.
-    """
-
-    step_size: StepSize = StepSize.PRINTED
-    share: float = 1.0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            if problems.positive(share=self.share) and self.share > 1.0:
-                problems.add(f"share must be at most 1; got {self.share!r}")
 
 
 def compute_noise_scale(num_users: int, lipschitz: float, epsilon: float) -> float:
@@ -92,7 +70,8 @@ def train_bassily(
     epsilon: float,
     seed: int,
     runs: range,
-    reading: Reading | None = None,
+    step_size: StepSize = StepSize.PRINTED,
+    share: float = 1.0,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -105,24 +84,24 @@ def train_bassily(
         epsilon: ε.
         seed: Of all runs.
         runs: Their numbers.
-        reading: What the paper leaves open.
+        step_size: How η(t) is read.
+        share: Of the m² steps that are made, the last ones, above 0: η(t) goes on as if the others had been made.
         progress: Told the share of steps done.
         should_stop: Asked every thousand steps.
 
     Returns:
         θ, shape (num_features, runs), the last iterate; None where it was stopped.
     """
-    reading = reading or Reading()
     num_users, num_features, num_runs = rows.num_users, rows.num_features, len(runs)
     total = float(rows.histogram.kept_rows(cell.bound))
     # No user has more rows than the largest: a bound above that changes nothing.
     lipschitz = min(cell.bound, float(rows.sizes.max())) / total
     sigma = compute_noise_scale(num_users, lipschitz, epsilon)
     radius = BOX * math.sqrt(num_features)
-    if reading.step_size is StepSize.PRINTED:
+    if step_size is StepSize.PRINTED:
         first_rate = radius / math.sqrt(num_users * num_users * lipschitz**2 + num_features * sigma**2)
     else:
-        first_rate = radius * (2.0 if reading.step_size is StepSize.DIAMETER else 1.0)
+        first_rate = radius * (2.0 if step_size is StepSize.DIAMETER else 1.0)
     if cell.method is Method.CAP:
         weights = (draw_ranks(rows, seed, runs) < cell.bound) / total
     else:
@@ -135,7 +114,7 @@ def train_bassily(
     theta = np.zeros((num_runs, num_features))
     steps = num_users * num_users - 1
     # With one user there is no step: the model stays at 0.
-    num_made = min(max(round(steps * reading.share), 1), steps)
+    num_made = min(max(round(steps * share), 1), steps)
     row_positions = np.arange(largest_size)
     weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
     for step in range(steps - num_made + 1, steps + 1):
@@ -175,71 +154,58 @@ class PaperTable:
 
     Attributes:
         epsilon: ε.
-        reading: What the paper leaves open.
+        step_size: How it was read.
         cells: Methods and bounds.
-        losses: Shape (cells, runs); NaN where a cell is not done.
+        losses: Shape (finished cells, runs): of the first cells.
     """
 
     epsilon: float
-    reading: Reading
+    step_size: StepSize
     cells: tuple[Cell, ...]
     losses: FloatArray
-
-    @property
-    def finished_cells(self) -> IntArray:
-        """Return the positions of the finished cells."""
-        return np.flatnonzero(np.isfinite(self.losses[:, 0]))
-
-    @property
-    def mean(self) -> FloatArray:
-        """Return the mean loss over the runs, shape (cells,)."""
-        return np.asarray(self.losses.mean(axis=1))
-
-    @property
-    def standard_error(self) -> FloatArray:
-        """Return the standard error of the mean, shape (cells,)."""
-        return np.asarray(self.losses.std(axis=1, ddof=1) / math.sqrt(self.losses.shape[1]))
 
 
 def fill_paper_table(
     rows: ClassifierRows,
     epsilon: float,
-    reading: Reading,
+    step_size: StepSize,
     runs: int,
     seed: int = 0,
+    share: float = 1.0,
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    on_more: Callable[[PaperTable], None] | None = None,
+    on_more: Callable[[PaperTable], None] = lambda table: None,
 ) -> PaperTable:
     """Compute all cells of one line of the paper's table 2; if stopped, keep the finished cells.
 
     Args:
         rows: The data.
         epsilon: ε.
-        reading: What the paper leaves open.
+        step_size: How it is read.
         runs: Of each cell, at least 2.
         seed: Of all runs.
+        share: As of `train_bassily`.
         progress: Told the share of steps done.
         should_stop: Asked every thousand steps.
         on_more: Given the table whenever a cell is done.
     """
     paper_cells = list_paper_cells(int(rows.sizes.max()))
-    losses = np.full((len(paper_cells), runs), np.nan)
+    table = PaperTable(epsilon, step_size, paper_cells, np.empty((0, runs)))
     for cell_index, cell in enumerate(paper_cells):
 
-        def report(share: float, num_done: int = cell_index) -> None:
-            progress((num_done + share) / len(paper_cells))
+        def report(cell_share: float, num_done: int = cell_index) -> None:
+            progress((num_done + cell_share) / len(paper_cells))
 
         theta = train_bassily(
-            rows, cell, epsilon, seed, range(runs), reading, progress=report, should_stop=should_stop
+            rows, cell, epsilon, seed, range(runs), step_size, share, progress=report, should_stop=should_stop
         )
         if theta is None:
             break
-        losses[cell_index] = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
-        if on_more is not None:
-            on_more(PaperTable(epsilon, reading, paper_cells, losses.copy()))
-    return PaperTable(epsilon, reading, paper_cells, losses)
+        losses = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
+        table = replace(table, losses=np.vstack((table.losses, losses)))
+        on_more(table)
+    return table
 
 
 PAPER = "Epasto et al. 2020"
@@ -262,7 +228,9 @@ RUNS = 10
 """Runs of the algorithm behind one number; the paper has 50."""
 
 
-def compute_losses(rows: ClassifierRows, reading: Reading, bound: float, seed: int) -> dict[str, float]:
+def compute_losses(
+    rows: ClassifierRows, step_size: StepSize, bound: float, seed: int, share: float = 1.0
+) -> dict[str, float]:
     """Compute the losses of weights and caps at one bound and every ε: median, least and most over readings.
 
     Source: Epasto et al. 2020, appendix E.2.
@@ -272,7 +240,7 @@ def compute_losses(rows: ClassifierRows, reading: Reading, bound: float, seed: i
         cells = {"weights": Cell(Method.SMOOTH, bound), "cap": Cell(Method.CAP, bound)}
     means: dict[str, float] = {}
     for epsilon, (key, cell) in itertools.product(WEIGHTS, cells.items()):
-        theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), reading)
+        theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), step_size, share)
         assert theta is not None  # Nobody stops it.
         means[f"{key}_{epsilon}"] = float(compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
     return means
@@ -312,7 +280,7 @@ FIGURES = (
                 ("weights", "Weights", Style.SMOOTH, "circle", WEIGHTS),
             )
         ),
-        lambda bound, seed: compute_losses(_rows(seed), Reading(StepSize.DIAMETER), bound, seed),
+        lambda bound, seed: compute_losses(_rows(seed), StepSize.DIAMETER, bound, seed),
         10,
         "Other data and fewer users, so that only directions can be compared: small bounds are best, no bound is "
         "far worse, and between weights and caps there is little.",

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.noise_error import summarise_runs
 from dpcore.training.account import Method
 from dpcore.training.experiment import (
     FIRST_LOOK_ROWS,
     MAX_RUNS,
     Experiment,
     References,
-    Side,
+    SplitSummary,
     Table,
-    average_by_split,
+    select_score,
     summarise_splits,
 )
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, concatenate_rows
@@ -42,28 +41,26 @@ class BestBound:
     high: float
 
 
-def find_best(table: Table, method: Method) -> BestBound | None:
-    """Find the best bound of a method on the users held out; None if it has no finished run."""
+def find_best(table: Table, method: Method, cell_index: int | None = None) -> BestBound | None:
+    """Find the best bound of a method on the users held out; None if it has no finished run.
+
+    Args:
+        table: The finished runs.
+        method: The method.
+        cell_index: Position of the cell that is taken as the best; None for that of the smallest mean loss.
+    """
     cells = table.find_cells(method)
-    if not cells.size:
-        return None
     means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
     if not np.isfinite(means).any():
         return None
-    return _make_best(table, method, int(np.nanargmin(means)))
-
-
-def _make_best(table: Table, method: Method, position: int) -> BestBound:
-    """Make the best bound from its position among those of its method, with the near-optimal interval around it."""
-    cells = table.find_cells(method)
-    means = table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean[cells]
+    position = int(np.nanargmin(means)) if cell_index is None else cells.tolist().index(cell_index)
     is_near_optimal = means <= 1.05 * means[position]
     low = high = position
     while low > 0 and is_near_optimal[low - 1]:
         low -= 1
     while high < is_near_optimal.size - 1 and is_near_optimal[high + 1]:
         high += 1
-    reaches = [table.experiment.cells[cell_index].reach for cell_index in cells]
+    reaches = [table.experiment.cells[index].reach for index in cells]
     return BestBound(int(cells[position]), reaches[low], reaches[high])
 
 
@@ -90,9 +87,9 @@ def plan_close_call(table: Table) -> Experiment | None:
     # Step 2: fresh runs for them. In the runs that chose it, the best of many looks better than it is.
     seed = (previous.seed + 1_000_003) % 2**31
     runs = min(CLOSE_RUNS * previous.runs, MAX_RUNS)
-    split, *further_splits = _draw_more_splits(previous, seed, runs)
     cells = tuple(previous.cells[cell_index] for cell_index in compared_cells)
-    return Experiment(*split, previous.mechanism, cells, runs, seed, tuple(further_splits))
+    splits = tuple(_draw_more_splits(previous, seed, runs))
+    return Experiment(splits, previous.mechanism, cells, runs, seed)
 
 
 def _draw_more_splits(
@@ -138,8 +135,7 @@ def choose_answer(
         if not choice_is_free:
             decided_index = _choose_least_loss(close_table, range(len(close_cells)))
         cell = close_cells[decided_index]
-        cell_index = table.experiment.cells.index(cell)
-        return _make_best(table, cell.method, table.find_cells(cell.method).tolist().index(cell_index))
+        return find_best(table, cell.method, table.experiment.cells.index(cell))
     best_bounds = [find_best(table, method) for method in Method]
     by_cell = {bound.cell_index: bound for bound in best_bounds if bound is not None}
     return by_cell[_choose_least_loss(table, list(by_cell))] if by_cell else None
@@ -157,57 +153,25 @@ def _choose_least_loss(table: Table, cells: Sequence[int]) -> int:
     return least_cell
 
 
-def _compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
-    """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits."""
-    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
-    difference = values[cell_index] - values[other_index]
-    summary_of_runs = summarise_splits(difference, table.experiment)
-    summary_of_splits = summarise_runs(average_by_split(difference, table.experiment), axis=-1)
-    return float(summary_of_runs.mean), float(
-        np.fmax(summary_of_runs.standard_error, summary_of_splits.standard_error)
-    )
-
-
-def compare_paired(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
-    """Return the mean of loss(cell) - loss(other) on users held out and half of its 95 % interval, run by run.
+def compare_cells(table: Table, cell_index: int, other_index: int) -> SplitSummary:
+    """Summarise loss(cell) - loss(other) on users held out, run by run.
 
     Runs of the same number share their noise, so this is far more certain than the difference of two means.
     """
-    values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
-    difference = summarise_splits(values[cell_index] - values[other_index], table.experiment)
-    if difference.degrees < 1:
-        return math.nan, math.nan
-    return float(difference.mean), float(difference.half_width)
+    losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)
+    return summarise_splits(losses[cell_index] - losses[other_index], table.experiment)
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The comparison of a cell's loss with that of guessing, on the same splits.
-
-    Attributes:
-        loss_difference: Mean of loss - loss of guessing; below 0 where training pays.
-        half_width: Half of a 95 % interval, for other users held out; noise alone where splits are too few for that.
-    """
-
-    loss_difference: float
-    half_width: float
-
-    @property
-    def is_clear(self) -> bool:
-        """Return True if the interval excludes 0."""
-        return bool(abs(self.loss_difference) > self.half_width)
+def _compare_losses(table: Table, cell_index: int, other_index: int) -> tuple[float, float]:
+    """Return the mean of loss(cell) - loss(other) on users held out, and its standard error, by noise or by splits."""
+    difference = compare_cells(table, cell_index, other_index)
+    return float(difference.mean), float(np.fmax(difference.standard_error, difference.split_error))
 
 
-def compare_with_guessing(table: Table, references: References, cell_index: int) -> Verdict:
-    """Compare the loss of a cell with that of guessing, over rows held out."""
+def compare_with_guessing(table: Table, references: References, cell_index: int) -> SplitSummary:
+    """Summarise loss - loss of guessing on the same splits, over rows held out; below 0 where training pays."""
     experiment = table.experiment
-    splits = len(experiment.splits)
-    guessing_losses = references.guessing[np.arange(experiment.runs) % splits, Side.HELD_OUT, 0, 0]
-    difference = summarise_splits(
-        table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[cell_index] - guessing_losses, experiment
-    )
-    users_half_width = float(difference.users_half_width)
-    return Verdict(
-        float(difference.mean),
-        users_half_width if math.isfinite(users_half_width) else float(difference.half_width),
-    )
+    guessing_losses = select_score(references.guessing, Measure.LOSS, ScoreUnit.ROWS)
+    losses = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[cell_index]
+    splits = np.arange(experiment.runs) % len(experiment.splits)
+    return summarise_splits(losses - guessing_losses[splits], experiment)

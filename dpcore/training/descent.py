@@ -178,62 +178,6 @@ def descend_as_entered(
     return np.asarray(iterate_sum / (mechanism.steps - first_averaged + 1))
 
 
-def train_cell(
-    rows: ClassifierRows,
-    mechanism: Mechanism,
-    cell: Cell,
-    seed: int,
-    runs: Sequence[int],
-    *,
-    ranks: IntArray | None = None,
-    should_stop: ShouldStop = never,
-) -> FloatArray | None:
-    """Train models of several runs, all of the same mechanism at the same bound.
-
-    With the pace of the rule all methods descend by it; followed clipped sums do, whatever was entered.
-
-    Args:
-        rows: Users to train on.
-        mechanism: What is trained and how.
-        cell: The method (not output perturbation, which is `optimum.perturb_minimiser`) and its bound.
-        seed: Of all runs.
-        runs: Their numbers.
-        ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.
-        should_stop: Asked between steps.
-
-    Returns:
-        θ, shape (num_features, runs); None where it was stopped.
-    """
-    if mechanism.pace is Pace.RULE or cell.method is Method.FOLLOWED:
-        return train_cells(rows, mechanism, [cell], seed, runs, ranks=ranks, should_stop=should_stop)
-    mechanism = replace(mechanism, clip=mechanism.clip * cell.clip)
-    gradient = make_bounded_gradient(rows, mechanism, [cell], seed, runs, ranks)
-    noise, bounds = account.plan_noise(mechanism, cell.bound), np.full(len(runs), cell.bound * mechanism.clip)
-    steps_noise, weight_noise = draw_noise(mechanism, rows.num_features, seed, runs)
-    # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
-    divisor = np.maximum(compute_total_weight(rows, cell) + noise.weight * weight_noise, cell.bound)
-    divisor *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
-    rngs = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
-
-    def take_gradient(theta: FloatArray, step: int) -> FloatArray:
-        # The users who take part in this step, 1 or 0, shape (num_users, runs).
-        chosen = [rng.random(rows.num_users) < mechanism.sampled for rng in rngs]
-        is_chosen = np.stack(chosen, axis=1).astype(np.float64) if chosen else None
-        return np.asarray(gradient(theta, bounds, is_chosen)[0] + noise.gradient * steps_noise[step - 1])
-
-    return descend_as_entered(take_gradient, mechanism, rows.num_features, divisor, should_stop)
-
-
-def are_trained_together(cell: Cell, other_cell: Cell, mechanism: Mechanism) -> bool:
-    """Return True if `train_cells` takes both: they differ only in their bound, and descend by the rule."""
-    return (
-        cell.method is other_cell.method
-        and cell.method is not Method.OUTPUT
-        and cell.clip == other_cell.clip
-        and mechanism.pace is Pace.RULE
-    )
-
-
 def train_cells(
     rows: ClassifierRows,
     mechanism: Mechanism,
@@ -244,38 +188,56 @@ def train_cells(
     ranks: IntArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Train each of several bounds by the rule in one descent; otherwise as `train_cell`.
+    """Train models of several runs at one bound, or by the rule at several bounds in one descent.
 
-    A step of few rows takes nearly as long for one bound as for ten: 40 methods and bounds, 20 runs, 1,900 rows
-    on five splits took 14 s one by one, and take 5 s.
+    With the pace of the rule all methods descend by it; followed clipped sums do, whatever was entered. A step of few
+    rows takes nearly as long for one bound as for ten: 40 methods and bounds, 20 runs, 1,900 rows on five splits took
+    14 s one by one, and take 5 s.
 
     Args:
         rows: Users to train on.
         mechanism: What is trained and how.
-        cells: Any two of them `are_trained_together`.
+        cells: A method (not output perturbation, which is `optimum.perturb_minimiser`) with its bound; by the rule,
+            several that differ only in their bound.
         seed: Of all runs.
         runs: Their numbers; the same noise at every bound.
-        ranks: As for `train_cell`.
+        ranks: As `draw_ranks` gives them for these runs, for a cap; made here where they are not given.
         should_stop: Asked between steps.
 
     Returns:
         θ, shape (num_features, bounds × runs), the runs at each bound in turn; None where it was stopped.
     """
-    mechanism = replace(mechanism, clip=mechanism.clip * cells[0].clip)
-    bound_follows = cells[0].method is Method.FOLLOWED
+    first_cell = cells[0]
+    mechanism = replace(mechanism, clip=mechanism.clip * first_cell.clip)
+    bound_follows = first_cell.method is Method.FOLLOWED
     if bound_follows:
         mechanism = apply_rule(mechanism)
     gradient = make_bounded_gradient(rows, mechanism, cells, seed, runs, ranks)
     steps_noise, number_noise = draw_noise(mechanism, rows.num_features, seed, runs)
-    count_noise = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
-    result = adaptive_bound.simulate(
-        gradient,
-        mechanism,
-        rows.num_users,
-        np.array([cell.bound for cell in cells]),
-        RuleNoise(steps_noise, np.stack(count_noise, axis=1), number_noise),
-        bound_follows=bound_follows,
-        plan=account.plan_rule_noise(mechanism, bound_follows),
-        should_stop=should_stop,
-    )
-    return None if result is None else result[0]
+    if mechanism.pace is Pace.RULE:
+        count_noise = [np.random.default_rng([seed, 5, run]).standard_normal(mechanism.steps) for run in runs]
+        result = adaptive_bound.simulate(
+            gradient,
+            mechanism,
+            rows.num_users,
+            np.array([cell.bound for cell in cells]),
+            RuleNoise(steps_noise, np.stack(count_noise, axis=1), number_noise),
+            bound_follows=bound_follows,
+            plan=account.plan_rule_noise(mechanism, bound_follows),
+            should_stop=should_stop,
+        )
+        return None if result is None else result[0]
+    bound = first_cell.bound
+    noise, bounds = account.plan_noise(mechanism, bound), np.full(len(runs), bound * mechanism.clip)
+    # At least one user's weight: a sum that noise made 0 or negative would reverse the steps.
+    divisor = np.maximum(compute_total_weight(rows, first_cell) + noise.weight * number_noise, bound)
+    divisor *= mechanism.sampled  # What takes part in a step is that share of all, in expectation.
+    rngs = [np.random.default_rng([seed, 4, run]) for run in runs] if mechanism.sampled < 1.0 else []
+
+    def take_gradient(theta: FloatArray, step: int) -> FloatArray:
+        # The users who take part in this step, 1 or 0, shape (num_users, runs).
+        chosen = [rng.random(rows.num_users) < mechanism.sampled for rng in rngs]
+        is_chosen = np.stack(chosen, axis=1).astype(np.float64) if chosen else None
+        return np.asarray(gradient(theta, bounds, is_chosen)[0] + noise.gradient * steps_noise[step - 1])
+
+    return descend_as_entered(take_gradient, mechanism, rows.num_features, divisor, should_stop)

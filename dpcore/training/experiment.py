@@ -10,6 +10,7 @@ stopped computation continues later with the same numbers.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
@@ -26,7 +28,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
 from dpcore.training.adaptive_bound import BLOCK
-from dpcore.training.mechanism import Mechanism
+from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import SHAPE, ClassifierRows, Measure, ScoreUnit, compute_scores, score_constant
 
 MAX_RUNS = 500
@@ -51,26 +53,22 @@ class Experiment:
     """The methods, bounds, splits and runs of a table.
 
     Attributes:
-        train: Users to train on.
-        test: Users held out.
+        splits: Splits of the same users, (users to train on, users held out): run r is made on split r modulo their
+            number, so that any few runs are on all splits.
         mechanism: What is trained and how.
         cells: Methods and bounds.
         runs: Of each, 2 to `MAX_RUNS`.
         seed: Of all of them.
-        further_splits: More splits of the same users, (users to train on, users held out): run r is made on split r
-            modulo their number, so that any few runs are on all splits.
 
     Raises:
         InvalidInput: No cells, or ``runs`` or ``seed`` out of range.
     """
 
-    train: ClassifierRows
-    test: ClassifierRows
+    splits: tuple[tuple[ClassifierRows, ClassifierRows], ...]
     mechanism: Mechanism
     cells: tuple[Cell, ...]
     runs: int = 50
     seed: int = 0
-    further_splits: tuple[tuple[ClassifierRows, ClassifierRows], ...] = ()
 
     def __post_init__(self) -> None:
         with Problems() as problems:
@@ -80,9 +78,14 @@ class Experiment:
                 problems.add("there is no method to try")
 
     @property
-    def splits(self) -> tuple[tuple[ClassifierRows, ClassifierRows], ...]:
-        """Return all splits, (training users, users held out)."""
-        return ((self.train, self.test), *self.further_splits)
+    def train(self) -> ClassifierRows:
+        """Return the users to train on in the first split."""
+        return self.splits[0][0]
+
+    @property
+    def test(self) -> ClassifierRows:
+        """Return the users held out in the first split."""
+        return self.splits[0][1]
 
     def make_empty_table(self) -> Table:
         """Make the table before the first run."""
@@ -115,7 +118,7 @@ def make_first_look(experiment: Experiment) -> Experiment | None:
     mechanism = replace(experiment.mechanism, user_share=training_rows.num_users / train.num_users)
     cells = tuple(cell for cell in experiment.cells if cell.reach <= FIRST_LOOK_BOUND)
     runs = min(FIRST_LOOK_RUNS, experiment.runs)
-    return Experiment(training_rows, test_rows, mechanism, cells, runs, experiment.seed)
+    return Experiment(((training_rows, test_rows),), mechanism, cells, runs, experiment.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +150,20 @@ class Table:
 
     def select_scores(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> FloatArray:
         """Select one score of every run, shape (cells, runs)."""
-        return np.asarray(self.scores[:, :, side, list(ScoreUnit).index(unit), list(Measure).index(measure)])
+        return select_score(self.scores, measure, unit, side)
 
     def find_cells(self, method: Method) -> IntArray:
         """Find the positions of a method's cells, by bound."""
         cells = self.experiment.cells
         indices = [cell_index for cell_index, cell in enumerate(cells) if cell.method is method]
         return np.array(sorted(indices, key=lambda cell_index: cells[cell_index].reach), dtype=np.int64)
+
+
+def select_score(
+    scores: FloatArray, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT
+) -> FloatArray:
+    """Select one score from an array whose last axes are the side, the unit and the measure."""
+    return np.asarray(scores[..., side, list(ScoreUnit).index(unit), list(Measure).index(measure)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,15 +176,23 @@ class SplitSummary(Summary):
     Attributes:
         degrees: Of freedom within the splits.
         users_half_width: Half of a 95 % interval over the splits; NaN with fewer than `MIN_SPLITS`.
+        split_error: Standard error of the mean, from the means of the splits; NaN with one.
     """
 
     degrees: IntArray
     users_half_width: FloatArray
+    split_error: FloatArray
 
     @property
     def half_width(self) -> FloatArray:
         """Return half of a 95 % interval of the mean over noise, by Student's t; NaN without a degree of freedom."""
         return np.asarray(_student_quantile(self.degrees) * self.standard_error)
+
+    @property
+    def is_clear(self) -> NDArray[np.bool_]:
+        """Return True where the interval for other users, or for noise if splits are too few, excludes 0."""
+        half_widths = np.where(np.isfinite(self.users_half_width), self.users_half_width, self.half_width)
+        return np.asarray(np.abs(self.mean) > half_widths)
 
 
 def _student_quantile(degrees: IntArray) -> FloatArray:
@@ -183,13 +201,6 @@ def _student_quantile(degrees: IntArray) -> FloatArray:
 
     quantiles = stdtrit(np.maximum(degrees, 1), 0.5 + CONFIDENCE / 2.0)
     return np.asarray(np.where(degrees > 0, quantiles, np.nan))
-
-
-def average_by_split(values: FloatArray, experiment: Experiment) -> FloatArray:
-    """Average the runs on each split, the splits along the last axis; NaN where there is none."""
-    num_splits = len(experiment.splits)
-    means = [summarise_runs(values[..., split::num_splits], axis=-1).mean for split in range(num_splits)]
-    return np.stack(means, axis=-1)
 
 
 def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary:
@@ -203,7 +214,10 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
     num_splits = len(experiment.splits)
     is_done = np.isfinite(values)
     num_runs = is_done.sum(axis=-1)
-    split_means = average_by_split(values, experiment)
+    # The mean of the runs on each split; NaN where there is none.
+    split_means = np.stack(
+        [summarise_runs(values[..., split::num_splits], axis=-1).mean for split in range(num_splits)], axis=-1
+    )
     # Step 1: the noise is what runs deviate from the mean of their own split. Invariant: no residual depends on how
     # splits differ, which is the uncertainty about users.
     residuals = np.where(is_done, values - split_means[..., np.arange(values.shape[-1]) % num_splits], 0.0)
@@ -214,16 +228,17 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
         spread = np.sqrt((residuals * residuals).sum(axis=-1) / np.where(degrees > 0, degrees, np.nan))
         mean = np.where(is_done, values, 0.0).sum(axis=-1) / num_runs
         # Step 2: other users, from the means of the splits.
-        spread_between_splits = summarise_runs(split_means, axis=-1).spread
+        between_splits = summarise_runs(split_means, axis=-1)
         test_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_width = (
             _student_quantile(num_split_means - 1)
-            * spread_between_splits
+            * between_splits.spread
             * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_ratio)
         )
         users_half_width = np.where(num_split_means >= MIN_SPLITS, users_half_width, np.nan)
+        noise_error = spread / np.sqrt(num_runs)
         return SplitSummary(
-            mean, spread / np.sqrt(num_runs), num_runs, spread, degrees, np.asarray(users_half_width)
+            mean, noise_error, num_runs, spread, degrees, users_half_width, between_splits.standard_error
         )
 
 
@@ -232,26 +247,23 @@ class References:
     """The models that the table is compared with; scores have shape (splits, 2, 2, 2), as in `Table.compute_scores`.
 
     Attributes:
+        certificate: Of the model without privacy, on the first split.
         no_privacy: All rows with weight 1, no noise, the same ball.
         guessing: The best score that is the same for every row.
         without_noise: Followed clipped sums as trained, without their noise.
         without_noise_and_clipping: That without clipping, too: what is left is stopping early.
-        certificate: Of the model without privacy, on the first split.
-        theta: That model, shape (num_features,).
     """
 
+    certificate: Certificate
     no_privacy: FloatArray
     guessing: FloatArray
     without_noise: FloatArray
     without_noise_and_clipping: FloatArray
-    certificate: Certificate
-    theta: FloatArray
 
-    def average(self, scores: FloatArray, unit: ScoreUnit, measure: Measure) -> float:
-        """Average one score on users held out over the splits."""
-        return float(
-            scores[:, Side.HELD_OUT, list(ScoreUnit).index(unit), list(Measure).index(measure)].mean()
-        )
+    def average(self, measure: Measure, unit: ScoreUnit) -> tuple[float, ...]:
+        """Average one score on users held out over the splits: of the four models, in this order."""
+        models = (self.no_privacy, self.guessing, self.without_noise, self.without_noise_and_clipping)
+        return tuple(float(select_score(scores, measure, unit).mean()) for scores in models)
 
 
 def compute_references(experiment: Experiment, should_stop: ShouldStop = never) -> References | None:
@@ -265,12 +277,12 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
     mechanism, loss = experiment.mechanism, experiment.mechanism.loss
     # Invariant: every split has the scores without privacy, of guessing, without noise, and also without clipping.
     scores_by_split: list[list[FloatArray]] = []
-    first_fit: optimum.Fit | None = None
+    certificate: Certificate | None = None
     for train, test in experiment.splits:
         # Step 1: train without privacy, and without noise; the latter takes long, so on a large table just once.
         weights = np.ones(train.num_rows)
         fit = optimum.fit_model(train, loss, weights, mechanism.radius, should_stop=should_stop)
-        has_descent = first_fit is None or train.num_rows <= 2 * FIRST_LOOK_ROWS
+        has_descent = certificate is None or train.num_rows <= 2 * FIRST_LOOK_ROWS
         models = [fit.theta[:, None]] + [
             descent.descend_without_noise(train, mechanism, has_clipping, should_stop)
             for has_clipping in (True, False)
@@ -290,10 +302,9 @@ def compute_references(experiment: Experiment, should_stop: ShouldStop = never) 
         best_constant = optimum.find_best_constant(train, loss)
         guessing = np.stack([score_constant(rows, loss, best_constant) for rows in (train, test)])
         scores_by_split.append([no_privacy, guessing, *without_noise])
-        first_fit = first_fit or fit
-    assert first_fit is not None
-    stacked = [np.stack(split_scores) for split_scores in zip(*scores_by_split, strict=True)]
-    return References(stacked[0], stacked[1], stacked[2], stacked[3], first_fit.certificate, first_fit.theta)
+        certificate = certificate or fit.certificate
+    assert certificate is not None
+    return References(certificate, *map(np.stack, zip(*scores_by_split, strict=True)))
 
 
 def list_doubled_cells(max_size: int, with_output: bool) -> tuple[Cell, ...]:
@@ -350,10 +361,11 @@ def fill_table(
     # Step 1: put the missing runs in order. Invariant: each of them is in exactly one batch.
     batches = _order_missing_runs(experiment, scores, BATCH if on_update is not None else experiment.runs)
     num_missing = sum(len(cells) * len(runs) for cells, runs in batches)
-    rank_cache: dict[tuple[int, ...], IntArray] = {}
+    # All caps of a batch share the ranks of their rows: those of one batch are kept at a time.
+    draw_ranks_once = functools.lru_cache(len(experiment.splits))(draw_ranks)
     for batch_index, (cells, runs) in enumerate(batches):
         # Step 2: train and score a batch, split by split. Invariant: what is finished before a stop is in the scores.
-        if not _fill_batch(experiment, scores, cells, runs, rank_cache, should_stop):
+        if not _fill_batch(experiment, scores, cells, runs, draw_ranks_once, should_stop):
             break
         num_missing -= len(cells) * len(runs)
         progress(1.0 - num_missing / (len(experiment.cells) * experiment.runs))
@@ -401,64 +413,48 @@ def _order_missing_runs(
 def _fits(experiment: Experiment, cells: Sequence[int], cell_index: int, runs: Sequence[int]) -> bool:
     """Return True if one more cell is trained together with others, as long as a step fits into the cache.
 
-    For few rows a step is mostly the calls of some thirty functions, which take as long for one bound as for all.
+    They differ only in their bound, and descend by the rule. For few rows a step is mostly the calls of some thirty
+    functions, which take as long for one bound as for all.
     """
+    first_cell, cell = experiment.cells[cells[0]], experiment.cells[cell_index]
     num_models = (len(cells) + 1) * -(-len(runs) // len(experiment.splits))
-    return num_models * experiment.train.num_rows <= BLOCK and descent.are_trained_together(
-        experiment.cells[cells[0]], experiment.cells[cell_index], experiment.mechanism
+    return (
+        num_models * experiment.train.num_rows <= BLOCK
+        and (first_cell.method, first_cell.clip) == (cell.method, cell.clip)
+        and cell.method is not Method.OUTPUT
+        and experiment.mechanism.pace is Pace.RULE
     )
 
 
 def _fill_batch(
     experiment: Experiment,
     scores: FloatArray,
-    cells: Sequence[int],
+    cell_indices: Sequence[int],
     runs: Sequence[int],
-    rank_cache: dict[tuple[int, ...], IntArray],
+    draw_ranks_once: Callable[..., IntArray],
     should_stop: ShouldStop,
 ) -> bool:
     """Train the runs of some cells and write their scores; return False if it was stopped."""
-    splits, loss = experiment.splits, experiment.mechanism.loss
+    splits, mechanism, seed = experiment.splits, experiment.mechanism, experiment.seed
+    cells = [experiment.cells[cell_index] for cell_index in cell_indices]
     for split_index, (train, test) in enumerate(splits):
         # A run is made on one split, by its number: whichever runs are made together, it is the same.
         runs_of_split = tuple(run for run in runs if run % len(splits) == split_index)
         if not runs_of_split:
             continue
-        theta = _train_models(experiment, train, cells, runs_of_split, rank_cache, should_stop)
+        if cells[0].method is Method.OUTPUT:
+            theta = optimum.perturb_minimiser(
+                train, mechanism, cells[0], seed, runs_of_split, should_stop=should_stop
+            )
+        else:
+            ranks = draw_ranks_once(train, seed, runs_of_split) if cells[0].method is Method.CAP else None
+            theta = descent.train_cells(
+                train, mechanism, cells, seed, runs_of_split, ranks=ranks, should_stop=should_stop
+            )
         if theta is None:
             return False
-        positions = np.array(cells)[:, None], np.array(runs_of_split)
+        positions = np.array(cell_indices)[:, None], np.array(runs_of_split)
         for side_index, side_rows in enumerate((train, test)):
-            model_scores = compute_scores(side_rows, loss, theta)
+            model_scores = compute_scores(side_rows, mechanism.loss, theta)
             scores[*positions, side_index] = model_scores.reshape(len(cells), len(runs_of_split), *SHAPE)
     return True
-
-
-def _train_models(
-    experiment: Experiment,
-    train: ClassifierRows,
-    cells: Sequence[int],
-    runs: tuple[int, ...],
-    rank_cache: dict[tuple[int, ...], IntArray],
-    should_stop: ShouldStop,
-) -> FloatArray | None:
-    """Train θ of the runs at each bound in turn, shape (num_features, cells × runs); None where it was stopped."""
-    mechanism, seed = experiment.mechanism, experiment.seed
-    first_cell, *further_cells = (experiment.cells[cell_index] for cell_index in cells)
-    if first_cell.method is Method.OUTPUT:
-        return optimum.perturb_minimiser(train, mechanism, first_cell, seed, runs, should_stop=should_stop)
-    ranks = None
-    if first_cell.method is Method.CAP:
-        # All caps of a batch share the ranks of their rows.
-        if runs not in rank_cache:
-            if len(rank_cache) >= len(experiment.splits):
-                rank_cache.clear()  # Those of one batch at a time: a run number is on one split only.
-            rank_cache[runs] = draw_ranks(train, seed, runs)
-        ranks = rank_cache[runs]
-    if not further_cells:
-        return descent.train_cell(
-            train, mechanism, first_cell, seed, runs, ranks=ranks, should_stop=should_stop
-        )
-    return descent.train_cells(
-        train, mechanism, [first_cell, *further_cells], seed, runs, ranks=ranks, should_stop=should_stop
-    )

@@ -267,7 +267,7 @@ def perturb_minimiser(
     *,
     should_stop: ShouldStop = never,
 ) -> FloatArray | None:
-    """Release the minimiser with noise in several runs, smooth weights of h = ``cell.bound``, as `descent.train_cell`.
+    """Release the minimiser with noise in several runs, smooth weights of h = ``cell.bound``, as `descent.train_cells`.
 
     Returns:
         θ, shape (num_features, runs), projected onto the ball; None where it was stopped.

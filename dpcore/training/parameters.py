@@ -16,10 +16,9 @@ from dpcore.training import experiment
 from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment
 from dpcore.training.mechanism import Average, LossKind, Mechanism, Pace, apply_rule
-from dpcore.training.rows import ClassifierRows, TrainingGenerator, hold_out
+from dpcore.training.rows import ClassifierRows, hold_out
+from dpcore.training.training_data import TrainingGenerator
 
-MAX_ROWS = 200_000
-"""Rows that a page trains on: 20 runs of 36 cells take about ten minutes on one core, a first look a second."""
 MAX_SPLITS = 50
 
 GENERATOR_FIELDS = ("num_users", "exponent", "max_rows", "informative", "signal", "user_effect", "data_seed")
@@ -177,9 +176,9 @@ class TrainingParameters(Parameters):
                 f"every label is {label_text}: there is nothing to tell apart",
                 remedy="Choose a threshold, or what counts as 1, that leaves labels on both sides",
             )
-        split, *further_splits = (hold_out(rows, self.held_out, self.seed + i) for i in range(self.splits))
+        splits = tuple(hold_out(rows, self.held_out, self.seed + i) for i in range(self.splits))
         cells, runs = self.list_cells(int(rows.sizes.max())), min(self.runs, max_runs)
-        return Experiment(*split, self.mechanism, cells, runs, self.seed, tuple(further_splits))
+        return Experiment(splits, self.mechanism, cells, runs, self.seed)
 
 
 def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:

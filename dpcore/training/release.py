@@ -301,7 +301,7 @@ class _Release:
         return Model(result[0][:, 0], self.facts, self.cell, deviation, last_bound)
 
     def descend_as_entered(self) -> Model:
-        """Release as `descent.train_cell` does for one run."""
+        """Release as `descent.train_cells` does for one run."""
         rows, mechanism, noise, bound = self.choose_rows(), self.mechanism, self.noise, self.cell.bound
         grid = _choose_weight_grid(mechanism, bound, rows.num_users)
         divisor = np.array([_release_weight_sum(rows, bound, grid, noise)])

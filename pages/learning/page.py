@@ -2,7 +2,7 @@
 
 from dpcore.answer import Answer
 from dpcore.common.parameters import Place
-from dpcore.learning.answer import build_answer, solution, solve
+from dpcore.learning.answer import build_answer, solve
 from pages.learning.question import QUESTION
 from pages.shared.render.question_page import Page
 
@@ -17,8 +17,12 @@ class LearningPage(Page):
     """The page."""
 
     def describe_files(self, answer: Answer) -> str:
-        """Say what curves and choice hold."""
-        return solution.describe_files(answer.disclosure.label)
+        """Describe what curves and choice hold."""
+        return (
+            "**Choice** holds the question, the best bound, what each part contributes, and the proof. **Curves** hold "
+            "the excess risk in its parts and every limit on the bias, twice, one line per bound; what does not apply "
+            f"is `inf`. Label in both: *{answer.disclosure.label}*."
+        )
 
     def fields_in_report(self, answer: Answer) -> list[str]:
         """Leave out what tabs ask for."""

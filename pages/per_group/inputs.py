@@ -57,7 +57,7 @@ def read_inputs(data: Dataset, slots: layout.PageSlots) -> PerGroupParameters | 
         draw(*(name for name in ("objective", "floor", "selection") if name not in in_line))
         with fields.row():
             draw("selection_share", "selection_delta")
-        draw(*(name for name in ("num_groups", "noise", "delta", "neighbours") if name not in in_line))
+        draw(*(name for name in ("num_groups", "mechanism", "delta", "neighbours") if name not in in_line))
     with slots.notes:
         if "floor" not in unused:
             is_large = state[key("objective")] is Objective.LARGE_GROUPS

@@ -1,4 +1,4 @@
-"""Private selection on the pages of other questions: the bound of a card, and the range of a value.
+"""Private selection on the pages of other questions: the bound of a card, a pair of bounds, and the range of a value.
 
 The machinery finds this module by `Question.draws` of the question that it belongs to; no question knows it.
 """
@@ -6,6 +6,7 @@ The machinery finds this module by `Question.draws` of the question that it belo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -13,25 +14,29 @@ from dpcore.answer import Answer
 from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.checks import InvalidInput
-from dpcore.common.noise_error import Measure
+from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.parameters import TAB
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
+from dpcore.private_choice import choice, release_bounds
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
-from dpcore.private_choice.answer.selection import MissingInput
+from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
 from dpcore.private_choice.parameters import OF_MEAN, Bounded, PrivateParameters, Relation, Several, Wanted
-from dpcore.private_choice.private_range import PrivateRange, RangeProblem
+from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.private_choice.scores import checked_users
+from dpcore.private_choice.scores import check_users
 from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
-from pages.private_choice import actions, work
+from pages.per_group import inputs as per_group_inputs
+from pages.per_group.question import QUESTION as PER_GROUP
+from pages.private_choice import actions
 from pages.private_choice.question import QUESTION, KnownValue
 from pages.shared.base import keys, page_run
+from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
@@ -41,6 +46,8 @@ PUBLIC_NUMBERS: dict[type, str] = {LearningParameters: "public_rows", TotalParam
 Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
 find_range = actions.find_range
+_forecast = cached(max_entries=16)(choice.forecast)
+_compare_range_costs = cached(max_entries=16)(release_bounds.compare_range_costs)
 
 
 @dataclass(frozen=True)
@@ -76,14 +83,14 @@ class BoundSelection:
     def help(self) -> str:
         """Return what a press does and spends."""
         assert self.request is not None
-        spending = actions.would_spend(self.request.facts)
-        if self.request.number is Several.PAIR:
-            return f"Draws both bounds for these settings, with one ε. {spending} {words.PAIR_AIM}"
-        compared = " *Choose privately* compares it with other ways."
-        return (
-            f"Draws one bound for these settings, with an ε of its own. {spending}"
-            f"{compared if isinstance(self.request.number, Wanted) else ''}"
+        spending, is_pair = actions.describe_spending(self.request.facts), self.request.number is Several.PAIR
+        note = (
+            " *Choose privately* compares it with other ways."
+            if isinstance(self.request.number, Wanted)
+            else ""
         )
+        drawn = "both bounds for these settings, with one ε" if is_pair else "one bound, with an ε of its own"
+        return f"Draws {drawn}. {spending}{f' {words.PAIR_AIM}' if is_pair else note}"
 
     @property
     def cost(self) -> str:
@@ -92,9 +99,9 @@ class BoundSelection:
             return ""
         problem, rows = self.request.problem, self.request.rows
         if isinstance(problem, PrivatePairProblem):
-            return words.usual_cost(problem)
+            return words.describe_pair_cost(problem)
         assert not isinstance(problem, RangeProblem)
-        return f"{self.aim} {words.expected(work.forecasts(problem, rows), rows)}".strip()
+        return f"{self.aim} {words.describe_forecasts(_forecast(problem, rows), rows)}".strip()
 
     @property
     def dropped(self) -> str:
@@ -120,7 +127,15 @@ class BoundSelection:
     def draw(self) -> None:
         """Select it; for callbacks."""
         assert self.request is not None
-        actions.choose(self.request)
+        actions.select(self.request)
+
+
+def read_settings() -> SelectionSettings:
+    """Return the settings of a selection beside those of the release, as on *Choose privately*."""
+    names = "selection_epsilon", "largest", "margin", "pair_unit", "pair_largest"
+    stored = {name: st.session_state.get(QUESTION.key(name)) for name in names}
+    values = [QUESTION.first(name) if value is None else float(value) for name, value in stored.items()]
+    return SelectionSettings(values[0], int(values[1]), *values[2:])
 
 
 def build_selection(card: Answer) -> BoundSelection | None:
@@ -138,32 +153,30 @@ def build_selection(card: Answer) -> BoundSelection | None:
     elif run is not None and (field := PUBLIC_NUMBERS.get(type(card.parameters))):
         public_fields = run.question, (field,)
     try:
-        request = selections.build_request(card, data, actions.selection_settings())
+        request = selections.build_request(card, data, read_settings())
         if request is None or isinstance(request, MissingInput):
-            return None if request is None else _missing(card, request, public_fields)
-        checked_users(data.histogram)
+            return None if request is None else _ask_for_missing(card, request, public_fields)
+        check_users(data.histogram)
     except InvalidInput as refusal:
         # On the page that compares ways they have been said to be wrong.
         missing = MissingInput(" ".join(problem.sentence for problem in refusal.problems), public_fields[1])
-        return None if own_page else _missing(card, missing, public_fields)
+        return None if own_page else _ask_for_missing(card, missing, public_fields)
     actions.show_account()
-    key = request.number, request.problem, selections.column_of(request, data)
+    key = request.number, request.problem, selections.find_column(request, data)
     fitting = [
         selection
-        for number, selection in actions.choices()
+        for number, selection in actions.list_choices()
         if (number, selection.problem, selection.column) == key
     ]
     if own_page and not fitting:
         return None
     released_card = _build_card(card, fitting[-1], request, data) if fitting else None
-    needs_no_number = isinstance(request.number, Wanted)
-    public_fields = NO_FIELDS if needs_no_number else public_fields
-    return BoundSelection(
-        request, released_card, has_button=not own_page, aim=_aim(card, request), fields=public_fields
-    )
+    public_fields = NO_FIELDS if isinstance(request.number, Wanted) else public_fields
+    aim = _describe_aim(card, request)
+    return BoundSelection(request, released_card, has_button=not own_page, aim=aim, fields=public_fields)
 
 
-def _missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
+def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:
     run, is_pair = page_run.CURRENT_RUN.get(), isinstance(card.parameters, PerGroupParameters)
     if missing is selections.NO_PAIR or (card.setting is None and not is_pair):
         return None
@@ -178,8 +191,8 @@ def _missing(card: Answer, missing: MissingInput, public_fields: Fields) -> Boun
     return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
 
 
-def _aim(card: Answer, request: SelectionRequest) -> str:
-    """Return what the selection takes otherwise than the card's own bound, on purpose."""
+def _describe_aim(card: Answer, request: SelectionRequest) -> str:
+    """Say what the selection takes otherwise than the card's own bound, on purpose."""
     number, release = request.number, request.setting
     if release is None or card.setting is None:
         return ""
@@ -198,17 +211,22 @@ def _aim(card: Answer, request: SelectionRequest) -> str:
 
 def _build_card(card: Answer, selection: words.Selection, request: SelectionRequest, data: Dataset) -> Answer:
     """Return the card with what was selected in place of what was read off the data."""
-    ends = selections.ends_of(card, request.number)
+    ends = selections.find_ends(card, request.number)
     if request.number in OF_MEAN and None in ends:  # On *Choose privately*.
         ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
-    answer = selections.build_answer(card, selection, request, data, ends, actions.range_facts(*ends))
-    return actions.with_selection(card, answer, "pair" if request.number is Several.PAIR else "bound")
+    range_facts = actions.find_range_facts(*ends)
+    released = selections.build_answer(card, selection, request, data, ends, range_facts)
+    subject = "pair" if request.number is Several.PAIR else "bound"
+    names = "headline", "numbers", "disclosure", "code", "bound"
+    changes: dict[str, Any] = {name: getattr(released, name) for name in names}
+    detail = f"{released.detail} This {subject} may be published. The figure may not: it shows private data."
+    return replace(card, **changes, detail=detail, error_parts=(), near_optimal="")
 
 
 def with_range(card: Answer) -> Answer:
     """Return the card with the cost of its range, if that was selected: in its programs, and in all in its detail."""
     release = card.setting
-    facts = None if release is None else actions.range_facts(release.lower, release.upper)
+    facts = None if release is None else actions.find_range_facts(release.lower, release.upper)
     if facts is None or release is None or not session.dataset().is_private:
         return card
     code = card.code
@@ -229,72 +247,64 @@ def with_range(card: Answer) -> Answer:
 
 def offer_range(data: Dataset) -> None:
     """Draw the button that leads to the form, on a page that asks for the range of private values."""
-    if data.values is None or data.release is not None or not data.is_private:
-        return
-    help_text = (
-        "Draws L and U from the data with an ε of its own. What you know of the quantity costs nothing."
-    )
-    fields.button(
-        "Choose it privately",
-        "private_range_ask",
-        "casino",
-        page_run.ask,
-        _range_dialog,
-        data,
-        help=help_text,
-    )
+    if data.values is not None and data.release is None and data.is_private:
+        help_text = "Draws L and U with an ε of its own. What you know of the quantity costs nothing."
+        name, key = "Choose it privately", "private_range_ask"
+        fields.button(name, key, "casino", page_run.ask, _show_range_dialog, data, help=help_text)
 
 
 @st.dialog(
     "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=page_run.closed
 )
-def _range_dialog(data: Dataset) -> None:
-    if range_form(data):
+def _show_range_dialog(data: Dataset) -> None:
+    if _draw_range_form(data):
         page_run.closed()
         st.rerun()
 
 
-def range_form(data: Dataset) -> bool:
+def show_range() -> None:
+    """Draw the form of a value range, selected with an ε of its own."""
+    if _draw_range_form(session.get_original().dataset):
+        st.rerun()
+
+
+def _draw_range_form(data: Dataset) -> bool:
     """Draw what is known, what a selection costs, and its button; return True if it was pressed just now."""
     if data.values is None:
         st.info("A range is drawn from values, and the data in use have none.")
         return False
     st.markdown(
-        "L and U from what you know of the quantity cost nothing, and are the first choice. Where you do not know "
-        "them, they can be drawn, with an ε of their own."
+        "L and U from what you know of the quantity cost nothing, and are the first choice. Else draw them, with an ε "
+        "of their own."
     )
-    problem = _read_range_problem()
-    if isinstance(problem, InvalidInput):
-        fields.show_problems(problem.problems)
+    try:
+        problem = _read_range_problem()
+    except InvalidInput as refusal:
+        fields.show_problems(refusal.problems)
         return False
     if problem is None:
         st.caption("Fill in the fields to see what a draw spends and what it is good for.")
         return False
     request = SelectionRequest(Several.RANGE, problem, problem.epsilon_release)
-    st.markdown(f"{words.range_costs(problem)} {actions.would_spend(request.facts)}")
+    st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
     if problem.users is not None:
-        st.markdown(words.tabulate_ways(work.range_costs(problem, min(max(problem.users, 10.0), 1e6))))
+        costs = _compare_range_costs(problem, min(max(problem.users, 10.0), 1e6))
+        st.markdown(words.tabulate_range_costs(costs))
     ends = "L and U" if problem.lower is None else "U"
     label = f"Draw {ends} (ε = {format_rounded_up(problem.epsilon)})"
-    return fields.button(label, "private_range_draw", "casino", select_range, request, is_main=True)
+    return fields.button(label, "private_range_draw", "casino", actions.select, request, is_main=True)
 
 
-def select_range(request: SelectionRequest) -> None:
-    """Select the range and let all pages clamp to it; for callbacks."""
-    selection = actions.select(request)
-    if isinstance(selection, PrivateRange):
-        setting.enter({"lower": selection.lower, "upper": selection.upper})
+def _read_range_problem() -> RangeProblem | None:
+    """Draw the fields, and return what they ask for; None if something is missing.
 
-
-def selected_bound() -> int:
-    """Return h: the bound on rows of a mean that was selected last, which is paid for; 1 if none was."""
-    bounds = [selection.value for number, selection in actions.numbers() if number is Wanted.CAP]
-    return int(bounds[-1]) if bounds else 1
-
-
-def _read_range_problem() -> RangeProblem | InvalidInput | None:
+    Raises:
+        InvalidInput: The fields do not fit together.
+    """
     state, key = st.session_state, QUESTION.key
-    bound = int(state.get(key("range_bound")) or selected_bound())  # The field holds a float.
+    # A bound on rows that was selected before is paid for. The field holds a float.
+    caps = [selection.value for number, selection in actions.list_numbers() if number is Wanted.CAP]
+    bound = int(state.get(key("range_bound")) or [1, *caps][-1])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         knowledge = fields.draw(QUESTION, "range_known")
         centre = fields.draw(QUESTION, "range_centre") if knowledge is KnownValue.TYPICAL else None
@@ -308,14 +318,59 @@ def _read_range_problem() -> RangeProblem | InvalidInput | None:
         users = fields.draw(QUESTION, "range_users", label)
     anchor = {KnownValue.TYPICAL: centre, KnownValue.LOWEST: lower, KnownValue.NEITHER: 0.0}[knowledge]
     release = state.get(keys.EPSILON)
-    if epsilon is None or unit is None or largest is None or anchor is None or release is None:
+    if release is None or None in (epsilon, unit, largest, anchor):
         return None
     if any(key(name) in state.get(keys.ASIDE, {}) for name in QUESTION.list_fields(TAB)):
         return None  # Said below its field.
     relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
+    settings = unit, largest, centre, lower, relation.neighbours, users, bound
+    return RangeProblem(float(release), epsilon, *settings)
+
+
+def show_pair() -> None:
+    """Draw the button for the pair of bounds of *Per group*, selected with one ε."""
+    data = session.dataset()
+    st.markdown(
+        f"In how many groups may one user count, and how much in each? Both are drawn with one ε. {words.PAIR_AIM}"
+    )
+    if data.pairs is None and data.pair_sizes is None:
+        st.info("These data have no groups: load them in *Your data* with a group in each row.")
+        return
     try:
-        return RangeProblem(
-            float(release), epsilon, unit, largest, centre, lower, relation.neighbours, users, bound
-        )
+        parameters = _read_per_group()
+        request = selections.build_pair_request(parameters, read_settings())
     except InvalidInput as refusal:
-        return refusal
+        fields.show_problems(refusal.problems)
+        return
+    if parameters.statistic is Statistic.SUM:
+        fields.draw_row(QUESTION, "pair_unit", "pair_largest")
+    if isinstance(request, MissingInput):
+        st.info(request.sentence)
+        return
+    offer = BoundSelection(request)
+    st.markdown(f"{offer.cost} What is released is set on *Per group*.")
+    if offer.dropped:
+        st.markdown(offer.dropped)
+    fields.button(offer.name, "private_pair_draw", "casino", offer.draw, help=offer.help)
+    st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")
+
+
+def _read_per_group() -> PerGroupParameters:
+    """Return the release that *Per group* is set to.
+
+    Raises:
+        InvalidInput: Its settings do not fit together.
+    """
+    fields.start(PER_GROUP, uses_shared_data=False)
+    state, key = st.session_state, PER_GROUP.key
+    statistic, noise = state[key("statistic")], state[key("mechanism")]
+    ends = {name: setting.read_value(PER_GROUP, name) for name in ("lower", "upper")}
+    return PerGroupParameters(
+        state[keys.EPSILON],
+        statistic if statistic in per_group_inputs.list_statistics(session.dataset()) else Statistic.ROWS,
+        noise,
+        state[key("delta")] if noise is NoiseKind.GAUSSIAN else None,
+        state[key("neighbours")],
+        num_groups=None if state[key("num_groups")] is None else int(state[key("num_groups")]),
+        **(ends if statistic is Statistic.MEAN else {}),
+    )

@@ -1,27 +1,40 @@
 """Choose privately: a private copy or a direct choice, and what either costs."""
 
-import functools
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.answer.section import Cached
+from dpcore.answer import Answer
+from dpcore.answer.plot import Plot
+from dpcore.answer.section import Cached, Found, Solver
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.parameters import Place
+from dpcore.dataset import Dataset
+from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.scores import checked_users
+from dpcore.private_choice.answer.answer import build_methods
+from dpcore.private_choice.answer.sections import solve_beside_page
+from dpcore.private_choice.answer.words import Selection, format_selection
+from dpcore.private_choice.choice import PrivateChoice
+from dpcore.private_choice.comparison import PrivateSolution
+from dpcore.private_choice.parameters import NUMBER_NAMES, NumberKind, PrivateParameters, Wanted
+from dpcore.private_choice.scores import check_users
+from dpcore.report.content import Line, Report
 from dpcore.total.answer import solve
 from dpcore.total.parameters import TotalParameters
 from pages.mean import elsewhere
-from pages.private_choice import actions, tabs, work
+from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
-from pages.shared.base import keys
-from pages.shared.fields import fields, runner, setting
+from pages.shared.card import cards
+from pages.shared.card.releases import spent_lines
+from pages.shared.fields import fields, jobs, runner, setting
 from pages.shared.figures import figures
+from pages.shared.render.question_page import Page
+from pages.shared.report import report_content
 from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 from pages.total.question import QUESTION as TOTAL
@@ -36,57 +49,26 @@ AIMS = {
     Measure.RMSE: "it minimises the root mean squared error",
     Measure.BOUND: "it minimises bias plus mean noise",
 }
-data = session.dataset()
 
 
-def body(areas: layout.PageSlots) -> None:
-    """Read the inputs, and show what either way costs, with its button."""
-    actions.show_account()
-    page_parameters = read_inputs(areas)
-    parameters = None if page_parameters is None else page_parameters.question
-    if parameters is not None:
-        st.session_state[keys.PAGE_PARAMETERS] = page_parameters
-        try:
-            checked_users(session.get_original().dataset.histogram)
-            checked_users(data.histogram)
-        except InvalidInput as refusal:
-            parameters = None
-            with areas.notes:
-                fields.show_problems(refusal.problems)
-    if parameters is not None:
-        show_costs(parameters, areas)
-    with areas.answer:
-        actions.show(parameters, data)
+def solve_page(data: Dataset, parameters: PageParameters) -> Solver:
+    """Solve for the data in use; refuse it if the original data have more users than a draw can hold."""
+    for histogram in (session.get_original().dataset.histogram, data.histogram):
+        check_users(histogram)
+    found = yield from solve_beside_page(data, parameters.question)
+    return replace(found, value=replace(found.value, parameters=parameters))
 
 
-def read_inputs(areas: layout.PageSlots) -> PageParameters | None:
-    """Draw the inputs; return None, with the sentences on the page, if they do not fit together."""
-    fields.start(QUESTION)
-    follow_mean()
-    without_guess = st.session_state[QUESTION.key("guess")] is None
-    if without_guess:
-        fields.refill(QUESTION, "guess_factor")
-
-    def name_the_sum(unused: Collection[str]) -> bool:
-        if "margin" not in unused:
-            column = summed_column(data)
-            st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
-        return False
-
-    return inputs.read_inputs(
-        QUESTION,
-        areas,
-        hidden=lambda name: name == "guess_factor" and without_guess,
-        # ε of the choice stands beside that of the release.
-        widgets={
-            "purpose": lambda: fields.draw_all(QUESTION, "selection_epsilon", "purpose"),
-            "selection_epsilon": lambda: None,
-        },
-        ask_first=name_the_sum,
-    )
+def build_page_answer(data: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
+    """Build the answer, with the methods section of what was drawn last."""
+    question = parameters.question
+    solution = replace(solution, parameters=question)
+    numbers, ledger = actions.list_numbers(), session.get_ledger()
+    answer = build_answer(data, question, solution)
+    return replace(answer, make_methods=lambda: build_methods(solution, numbers, ledger))
 
 
-def follow_mean() -> None:
+def follow_mean(data: Dataset) -> None:
     """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
     _follow("user_share", "users_followed", elsewhere.share_between_users(data), QUESTION.first("user_share"))
     mean = elsewhere.build_answer(data)
@@ -107,57 +89,136 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
     state[followed_key] = value
 
 
-def show_costs(parameters: PrivateParameters, areas: layout.PageSlots) -> None:
-    """Draw the figure of costs, the card, and the tabs."""
-    exact = work.solve(data.digest, parameters, data)
-    copies, run = work.copies_over_epsilon(data, parameters)
-    solution = replace(exact, copies=copies)
-    answer = build_answer(data, parameters, solution)
-    smooth = parameters.purpose is Wanted.SMOOTH
-    difference = elsewhere.differing(data, answer.setting, solution.best, smooth)
-    if difference := difference or difference_from_total(parameters, solution.best):
-        areas.bottom.caption(difference)
-    with areas.figure:
-        figures.draw(answer.plots["private-cost-epsilon"]())
-        tabs.show_progress(run, copies)
-    contents: dict[str, layout.Content] = {
-        "Leak and size": {
-            "Why the number leaks": lambda: tabs.leak(solution),
-            "More or fewer users": lambda: tabs.over_users(solution),
-        },
-        "Range or pair": {"A value range": tabs.value_range, "A pair per group": tabs.pair},
-    }
-    files = functools.partial(tabs.files, solution)
-    layout.show_answer(areas, QUESTION, answer, contents, files, key="private_card", draw_behind=tabs.behind)
-
-
-def difference_from_total(parameters: PrivateParameters, number: float) -> str:
+def explain_total(data: Dataset, parameters: PrivateParameters, number: float) -> str:
     """Return one sentence on why *Sum and count* finds another bound for the same count; empty if it does not."""
     if parameters.purpose is not Wanted.SUM:
         return ""
     fields.start(TOTAL, uses_shared_data=False)
-    measure = st.session_state[TOTAL.key("measure")]
-    noise, own_noise = setting.read_value(TOTAL, "mechanism"), parameters.release_noise
-    delta = setting.read_value(TOTAL, "delta") if noise is NoiseKind.GAUSSIAN else None
+    measure = st.session_state[TOTAL.key("objective")]
+    mechanism = setting.read_value(TOTAL, "mechanism")
+    delta = setting.read_value(TOTAL, "delta") if mechanism is NoiseKind.GAUSSIAN else None
     try:
-        total = TotalParameters(parameters.epsilon, mechanism=noise, delta=delta, measure=measure)
+        total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, objective=measure)
     except InvalidInput:
         return ""
     bound = runner.compute(Cached(solve, (data, total))).bound
-    same = measure is Measure.BOUND and not parameters.margin
-    same &= (noise, delta) == (own_noise, parameters.release_delta)
-    if same or bound == number:  # Of two bounds with the same error either is best.
+    differing = [AIMS[measure]] if measure is not Measure.BOUND else []
+    if (mechanism, delta) != (parameters.release_noise, parameters.release_delta):
+        delta_text = f" with δ = {wording.entered(delta)}" if delta else ""
+        differing.append(f"it takes {mechanism.value} noise{delta_text}")
+    if parameters.margin:
+        differing.append(f"this page keeps a margin of {wording.counted(parameters.margin, 'user')}")
+    if not differing or bound == number:  # Of two bounds with the same error either is best.
         return ""
-    noise_text = f" with {noise.value} noise" if noise is not own_noise else ""
-    if noise is own_noise and delta != parameters.release_delta:
-        noise_text = f" with δ = {wording.entered(delta or 0.0)}"
-    margin = (
-        f" and keeps a margin of {wording.counted(parameters.margin, 'user')}" if parameters.margin else ""
-    )
     return (
         f"*Sum and count* finds {wording.number(bound)} for this release, this page {wording.number(number)}: "
-        f"{AIMS[measure]}{noise_text}, this page bias plus mean {own_noise.value} noise{margin}."
+        f"{', and '.join(differing)}. This page minimises bias plus mean {parameters.release_noise.value} noise."
     )
 
 
-layout.show(QUESTION, body)
+def _write_line(number: NumberKind, selection: Selection) -> Line:
+    """Return what was selected as a line of the report."""
+    name, text = wording.capital(NUMBER_NAMES[number]), format_selection(selection)
+    if not isinstance(selection, PrivateChoice):
+        return Line(name, text, selection.facts)
+    rows = wording.agreeing(selection.value, "row", "rows")
+    return Line(name, f"{text} {rows}", selection.facts, number=selection.value)
+
+
+class PrivatePage(Page):
+    """The page."""
+
+    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> PageParameters | None:
+        """Draw the inputs; if they are refused, what was drawn before still stands."""
+        actions.show_account()
+        fields.start(QUESTION)
+        follow_mean(data)
+        without_guess = st.session_state[QUESTION.key("guess")] is None
+        if without_guess:
+            fields.refill(QUESTION, "guess_factor")
+
+        def name_the_sum(unused: Collection[str]) -> bool:
+            if "margin" not in unused:
+                column = summed_column(data)
+                st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
+            return False
+
+        parameters: PageParameters | None = inputs.read_inputs(
+            QUESTION,
+            slots,
+            hidden=lambda name: name == "guess_factor" and without_guess,
+            # ε of the choice stands beside that of the release.
+            widgets={
+                "purpose": lambda: fields.draw_all(QUESTION, "selection_epsilon", "purpose"),
+                "selection_epsilon": lambda: None,
+            },
+            ask_first=name_the_sum,
+        )
+        if parameters is None:
+            self.draw_refused(slots, data, None)
+        return parameters
+
+    def draw_refused(self, slots: layout.PageSlots, data: Dataset, parameters: object) -> None:
+        """Draw what was drawn before; nothing can be drawn now."""
+        with slots.answer:
+            actions.show(None, data)
+
+    def draw_main(self, answer: Answer, label: str) -> Plot:
+        """Draw the costs; the number itself is not on their axes."""
+        main = answer.plots["private-cost-epsilon"]()
+        figures.draw(main)
+        return main
+
+    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
+        """Draw how far the simulation is, or that it was stopped."""
+        super().draw_progress(state, runs)
+        if state.value.copies.cancelled and not any(jobs.working(run.key) for run in runs):
+            st.caption("The simulation of private copies was stopped early.")
+
+    def draw_behind(self, answer: Answer) -> None:
+        """Draw what the two ways are, what either costs, what is assumed, and why other pages find other bounds."""
+        solution, data = answer.solution, session.dataset()
+        purpose = solution.parameters.purpose
+        difference = elsewhere.differing(data, answer.setting, solution.best, purpose is Wanted.SMOOTH)
+        if difference := difference or explain_total(data, solution.parameters, solution.best):
+            st.caption(difference)
+        choice_text = actions.CHOICE_IS.format(NUMBER_NAMES[purpose])
+        st.markdown(f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {choice_text}")
+        cards.behind(answer)
+
+    def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
+        """Return the forms of a range and of a pair, after the sections of the answer."""
+        selected = {"A value range": on_card.show_range, "A pair per group": on_card.show_pair}
+        return {"Leak and size": {}, "Range or pair": selected}
+
+    def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
+        """Draw the buttons, and what was released."""
+        with slots.answer:
+            actions.show(answer.parameters, session.dataset())
+
+    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+        """Offer the answer, with what was selected and what everything selected cost."""
+        parameters, solution = answer.parameters, answer.solution
+        copies, source, names = solution.copies, report_content.source(), QUESTION.list_fields(*INPUTS)
+        names = [name for name in names if name not in parameters.unused]
+        labels = QUESTION.get_labels(*names) | {"epsilon": "ε of the release that will use it"}
+        # The user's own doing, which tells nothing of the data.
+        lines = (
+            *(_write_line(number, selection) for number, selection in actions.list_choices()),
+            *spent_lines(session.get_ledger()),
+        )
+
+        def build_report() -> Report:
+            # At the budget of the choice the cost of a copy is made up for; the curve of earlier settings is left out.
+            cost = copies.at_budget or comparison.copy_cost(parameters, data.histogram)
+            curve = () if copies.earlier else copies.over_epsilon
+            final = replace(solution, copies=replace(copies, at_budget=cost, over_epsilon=curve))
+            final_answer = build_answer(data, parameters, final)
+            report = report_content.of_answer(QUESTION, final_answer, source, setting_labels=labels)
+            return replace(report, releases=lines)
+
+        report_content.draw("private", data.provenance, build_report, answer.methods)
+
+
+INPUTS = Place.LINE, Place.MORE
+PrivatePage(QUESTION, solve_page, build_page_answer, stem="private").show()

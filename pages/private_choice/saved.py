@@ -51,7 +51,7 @@ _PATHS: dict[type[Any], dict[str, str]] = {
     PrivatePair: {
         "epsilon_release": "problem.parameters.epsilon",
         "statistic": "problem.parameters.statistic",
-        "noise": "problem.parameters.noise",
+        "noise": "problem.parameters.mechanism",
         "release_delta": "problem.parameters.delta",
         "num_groups": "problem.parameters.num_groups",
         "asked_epsilon": "problem.epsilon",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer.words import cost
+from dpcore.private_choice.answer.words import format_share
 from dpcore.private_choice.comparison import ChoiceCost
 from dpcore.private_choice.parameters import PrivateParameters, Wanted
 from pages.private_choice.question import PageParameters
@@ -27,9 +27,9 @@ def answer(data: Dataset, parameters: PrivateParameters) -> str:
     heaviest = of_sum.condition.best_bound(data.histogram)
     epsilon, sum_cost = wording.entered(parameters.selection_epsilon), direct(data, of_sum).median
     return (
-        f"With ε = {epsilon} of its own, {cost(current.median)} more error in the median and "
-        f"{cost(current.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is "
-        f"{wording.counted(heaviest, 'row')}, and the median cost {cost(sum_cost)}."
+        f"With ε = {epsilon} of its own, {format_share(current.median)} more error in the median and "
+        f"{format_share(current.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is "
+        f"{wording.counted(heaviest, 'row')}, and the median cost {format_share(sum_cost)}."
     )
 
 

@@ -18,7 +18,7 @@ from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 from pages.total.question import QUESTION
 
-REPORTED = ("mechanism", "delta", "summed", "measure", "own_bound", "lower", "upper", "highest_total")
+REPORTED = ("mechanism", "delta", "summed", "objective", "own_bound", "lower", "upper", "highest_total")
 
 
 def compute_totals(data: Dataset) -> UserTotals:

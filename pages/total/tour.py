@@ -31,7 +31,7 @@ def answer(data: Dataset, parameters: TotalParameters) -> str:
     )
 
 
-_BEGIN = TotalParameters(1.0, measure=Measure.BOUND)
+_BEGIN = TotalParameters(1.0, objective=Measure.BOUND)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
     parameters=_BEGIN,

@@ -117,7 +117,8 @@ class TrainingPage(Page):
 
     def list_releases(self, answer: Answer, data: TrainingData) -> tuple[Line, ...]:
         """List the latest model, and what was spent on these rows."""
-        return release.list_lines(answer.solution)
+        store = release.get_store(answer.solution)
+        return release.list_lines(store.draws, store.ledger)
 
     def fields_in_report(self, answer: Answer) -> list[str]:
         """Leave out how data are generated, unless these are."""

@@ -54,14 +54,14 @@ def _get_question(solution: TrainingSolution) -> object:
     return data.digest, parameters.positive_above, _get_mechanism(solution), parameters.release_cell
 
 
-def _get_store(solution: TrainingSolution) -> Releases:
+def get_store(solution: TrainingSolution) -> Releases:
     """Return the releases of the rows in use."""
     return Releases(QUESTION, solution.data.account)
 
 
 def find_latest(solution: TrainingSolution) -> Model | None:
     """Return the last model that was released for the present question; None if there is none."""
-    draws, question = _get_store(solution).draws, _get_question(solution)
+    draws, question = get_store(solution).draws, _get_question(solution)
     return next((draw.model for draw in reversed(draws) if draw.question == question), None)
 
 
@@ -77,7 +77,7 @@ def collect() -> None:
 
 def show(solution: TrainingSolution) -> None:
     """Draw the tab of the release: a description, the button, and the latest model with its label."""
-    store, parameters = _get_store(solution), solution.parameters
+    store, parameters = get_store(solution), solution.parameters
     collect()
     draws = store.draws
     cost = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
@@ -122,7 +122,7 @@ def _start(solution: TrainingSolution) -> None:
     assert table is not None
     assert scaling is not None
     rows: ClassifierRows = runner.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
-    mechanism, cell, store = _get_mechanism(solution), parameters.release_cell, _get_store(solution)
+    mechanism, cell, store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
     question, meaning = _get_question(solution), describe_positive(data, parameters.positive_above)
     collect()
     try:
@@ -173,14 +173,8 @@ def _show_model(record: ReleaseRecord) -> None:
     st.caption(describe_model(record))
 
 
-def list_lines(solution: TrainingSolution) -> tuple[Line, ...]:
-    """List the latest release for the report, and all that was spent."""
-    store = _get_store(solution)
-    return _list_release_lines(store.draws, store.ledger)
-
-
-def _list_release_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
-    """List the latest release, and all that was spent: releases that ended in an error, too."""
+def list_lines(draws: Sequence[ReleaseRecord], ledger: Ledger) -> tuple[Line, ...]:
+    """List the latest release for the report, and all that was spent: releases that ended in an error, too."""
     return releases.list_lines(
         draws,
         ledger,

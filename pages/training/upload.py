@@ -9,20 +9,17 @@ import streamlit as st
 from dpcore.answer.section import Cached
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
-from dpcore.common.privacy import Disclosure
-from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
-from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource
-from dpcore.training.rows import TrainingGenerator, make_scaling
+from dpcore.training.rows import make_scaling
 from dpcore.training.training_data import (
     TrainingData,
+    TrainingGenerator,
+    build_dataset,
     check_rows,
     describe_label_rule,
     find_unlisted_levels,
-    find_unnamed_class,
-    generate_data,
     load_sample,
 )
 from pages.shared.base import demo
@@ -36,13 +33,6 @@ from pages.training.question import MAX_DEMO_USERS, QUESTION
 def _check_saved(data: Dataset) -> None:
     assert data.table is not None
     check_rows(data.table.features, data.table.user_codes, data.table.feature_names)
-
-
-def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    with Problems() as problems:
-        problems.extend(find_unnamed_class(table, design))
-        problems.extend(find_unlisted_levels(design) if disclosure is Disclosure.PRIVATE else [])
-    return design_matrix.build_dataset(table, design, disclosure, check_rows)
 
 
 def _build_entry(data: Dataset, account: str, design: Design | None) -> TrainingData:
@@ -60,7 +50,7 @@ UPLOAD = TableUpload(
     "that says whose it is (CSV)",
     label="Label: what is predicted",
     public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
-    build=_build,
+    build=build_dataset,
     build_entry=_build_entry,
     check=_check_saved,
     column_field_prefix="range_",
@@ -104,7 +94,11 @@ def _generate() -> TrainingData | None:
         return None
     data: TrainingData | None = None
     try:
-        data = None if generator is None else runner.compute(Cached(generate_data, (generator,), kept=4))
+        data = (
+            None
+            if generator is None
+            else runner.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
+        )
     except InvalidInput as refused:
         problems = list(refused.problems)
     if problems:

@@ -66,7 +66,7 @@ def enter(field: Locator, text: str) -> None:
     settle(field.page)
 
 
-def own_cap(page: Page) -> Locator:
+def own_bound(page: Page) -> Locator:
     """The field of a bound of one's own, under the card."""
     return page.get_by_role("spinbutton", name="Compare your own bound")
 
@@ -319,7 +319,7 @@ def what_is_cleared_or_typed_stays_gets_a_sentence_and_can_be_filled_again(page:
     assert field.input_value() == ""
     enter(field, "1")
     assert best_cap(page) == before
-    own = own_cap(page)
+    own = own_bound(page)
     for text in ("7", ""):
         own.fill(text)
         own.press("Enter")

@@ -3,6 +3,7 @@
 import json
 import warnings
 
+import pandas as pd
 import pytest
 
 import dpcore as ss
@@ -59,3 +60,11 @@ def test_a_file_of_settings_may_have_former_names(tmp_path) -> None:
     with pytest.warns(DeprecationWarning, match="own_cap"):
         reply = ss.learning_bound([1, 2, 2], epsilon=1, **read_settings(file))
     assert reply.parameters.own_bound == 1
+
+
+def test_a_former_value_means_the_same_and_warns() -> None:
+    table = {"user": ["a", "a", "b"], "shop": ["x", "y", "x"], "paid": [1.0, 2.0, 3.0]}
+    settings = {"data": pd.DataFrame(table), "user": "user", "group": "shop", "value": "paid", "epsilon": 1}
+    with pytest.warns(DeprecationWarning, match="'distinct users' of statistic is now called 'users'"):
+        former = ss.group_bounds(**settings, statistic="distinct users")
+    assert former.parameters == ss.group_bounds(**settings, statistic="users").parameters

@@ -42,7 +42,6 @@ from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import plotly_figures
 from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
-from dpcore.training import training_data
 from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource as TrainingSource
 from dpcore.training.parameters import TrainingParameters
@@ -299,7 +298,7 @@ def test_every_other_question_answers():
     assert not said.protects_users  # What is said holds.
     assert ss.learning_bound(frame, **user).bound >= 1
     assert len(ss.weights_gain(frame, **user).numbers)
-    made = training_data.generate_data(TRAINING.generator)
+    made = TRAINING.generator.generate()
     trained = ss.training_bound(made, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
     table, _ = RegressionGenerator(60, 1, 0).dataset()
@@ -460,7 +459,7 @@ def test_the_package_is_light_until_it_is_asked():
                 7.0,
                 variance_source=VarianceSource.ENTERED,
                 value_variance=2.0,
-                own_cap=4,
+                own_bound=4,
                 counts=Counts.PRIVATE,
                 target=Target.TABLE,
                 likeness=Likeness.ENTERED,
@@ -488,8 +487,8 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
     """The renderer has nothing checked while it draws: here Plotly checks each property of each trace."""
     events, one = samples.load("shop-events"), {"epsilon": 1.0}
     answers = [
-        ss.mean_bound(events, lower=0.0, upper=100.0, own_cap=7, counts="private", **one),
-        ss.mean_bound(events, lower=0.0, upper=100.0, own_cap=7, **one),
+        ss.mean_bound(events, lower=0.0, upper=100.0, own_bound=7, counts="private", **one),
+        ss.mean_bound(events, lower=0.0, upper=100.0, own_bound=7, **one),
         ss.sum_bound(events, **one),
         ss.group_bounds(events, own_groups=2, own_amount=5.0, **one),
         ss.quantile_bound(events, quantiles="0.5, 0.9", lower=0.0, upper=100.0, **one),

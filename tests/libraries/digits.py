@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.examples_per_user import Kind, digits
 from dpcore.examples_per_user import Sampling
-from dpcore.examples_per_user.options import Training, write_program
+from dpcore.examples_per_user.candidates import Training, write_program
 from tests.dpcore.code import audit
 
 BOUND, RATE, SIGMA = 4, 0.231, 1.437

@@ -63,7 +63,7 @@ def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
 
 def of_first_split(question: experiment.Experiment, *rest: Any) -> experiment.References | None:
     """As `experiment.references`, with what is found on the first split in the place of all."""
-    solutions = REFERENCES(dataclasses.replace(question, further_splits=()), *rest)
+    solutions = REFERENCES(dataclasses.replace(question, splits=question.splits[:1]), *rest)
     if solutions is None:
         return None
     scores = ("no_privacy", "guessing", "without_noise", "without_noise_and_clipping")

@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "mean of values": ("Mean", {**SHOP, "lower": "0", "upper": "100", "variance_source": "values"}),
     "mean, private counts": (
         "Mean",
-        {**SHOP, "lower": "0", "upper": "100", "variance_source": "values", "counts": "private", "own_cap": "7"},
+        {**SHOP, "lower": "0", "upper": "100", "variance_source": "values", "counts": "private", "own_bound": "7"},
     ),
     "generated": (
         "Mean",
@@ -65,12 +65,12 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "per group": ("Per group", {**SHOP, "statistic": "rows"}),
     "per group, mean": (
         "Per group",
-        {**SHOP, "epsilon": "100", "statistic": "mean of a column", "lower": "0", "upper": "100", "own_groups": "2",
+        {**SHOP, "epsilon": "100", "statistic": "mean", "lower": "0", "upper": "100", "own_groups": "2",
          "own_amount": "5"},
     ),
     "per group, users of private groups": (
         "Per group",
-        {**SHOP, "statistic": "distinct users", "selection": "truncated geometric", "selection_share": "0.5",
+        {**SHOP, "statistic": "users", "selection": "truncated geometric", "selection_share": "0.5",
          "selection_delta": "1e-6"},
     ),
     "quantile": ("Quantile", {**SHOP, "low": "0", "high": "100"}),
@@ -86,12 +86,12 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "learning": ("Learning under a bound", ONLINE),
     "learning, own cap": (
         "Learning under a bound",
-        {**SHOP, "bias": "chi_squared", "loss_variance": "0.02", "own_cap": "9", "privacy_form": "own",
+        {**SHOP, "bias": "chi_squared", "loss_variance": "0.02", "own_bound": "9", "privacy_form": "own",
          "privacy_power": "1.25", "alpha": "0.75"},
     ),
     "learning, no bound at the own cap": (
         "Learning under a bound",
-        {"data": "requests-commits", "bias": "corollary_1", "own_cap": "1", "vc_dimension": "0"},
+        {"data": "requests-commits", "bias": "corollary_1", "own_bound": "1", "vc_dimension": "0"},
     ),
     "regression": (
         "Regression",
@@ -137,7 +137,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "data owners, users protected": (
         "Data owners",
         {**ONLINE, "source": "data", "unit": "user", "records_per_user": "3", "x_axis": "shared", "personal": "5",
-         "personal_diameter": "0.5", "own_cap": "9"},
+         "personal_diameter": "0.5", "own_bound": "9"},
     ),
     "private choice": ("Choose privately", ONLINE),
     "private choice of a quantile": ("Choose privately", {**SHOP, "wanted": "quantile", "share": "0.9"}),

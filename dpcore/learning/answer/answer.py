@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from dpcore import learning
-from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
+from dpcore.answer import standard
+from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error_parts
 from dpcore.answer.section import (
     BEHIND,
     Cached,
@@ -28,31 +28,31 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.common.strict_json import certificate_fields
 from dpcore.common.text_fields import to_fields
+from dpcore.contributions import log_spaced
 from dpcore.dataset import Dataset
 from dpcore.learning.answer import plots, population
 from dpcore.learning.answer.solution import (
     LearningSolution,
+    build_numbers,
     describe_formulae,
     describe_near_optimal,
-    list_capped_users,
-    list_error_parts,
-    list_facts,
-    list_numbers,
+    get_parts,
     list_rival_rows,
     solve,
     solve_rivals,
     write_detail,
-    write_headline,
+    write_facts,
     write_methods,
 )
-from dpcore.learning.optimal_cap import NEIGHBOURS
+from dpcore.learning.optimal_cap import NEIGHBOURS, list_capped_users
 from dpcore.learning.paper import FIGURES
-from dpcore.learning.parameters import LearningParameters
-from dpcore.learning.participation import PowerLaw, simulate
-from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, cost_of_privacy
+from dpcore.learning.parameters import ASSUMPTIONS, NOT_ABOUT_DATA, LearningParameters
+from dpcore.learning.participation import Draws, PowerLaw, simulate
+from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, find_cost_of_privacy
 from dpcore.report.document import list_public_inputs, write_columns
 
 PUBLIC = Label(Disclosure.PUBLIC)
+DRAWN_POINTS = 40
 
 
 def describe_inputs(answer: Answer, data: Dataset) -> Parts:
@@ -83,20 +83,21 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
 
 def show_capped_users(answer: Answer, data: Dataset) -> Parts:
     """Show who loses rows."""
-    solution, own_cap = answer.solution, answer.parameters.own_bound
+    solution, own_bound = answer.solution, answer.parameters.own_bound
     cap = solution.choice.max_contributions
-    if own_cap is not None:
+    if own_bound is not None:
         is_own = yield Choice("whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"})
-        cap = own_cap if is_own else cap
-    columns, further = list_capped_users(solution, cap)
+        cap = own_bound if is_own else cap
+    histogram = solution.problem.histogram
+    columns, num_unlisted = list_capped_users(histogram, solution.fraction(cap))
     if not columns["size"].size:
         yield Note(
             f"Nobody has more than {wording.counted(cap, 'row')}, so this bound leaves nothing out.", "check"
         )
         return
-    above = solution.problem.histogram.users_above(cap)
+    num_capped = histogram.users_above(cap)
     yield (
-        f"**{wording.counted(above, 'user')}** {wording.agreeing(above, 'has', 'have')} more than "
+        f"**{wording.counted(num_capped, 'user')}** {wording.agreeing(num_capped, 'has', 'have')} more than "
         f"{wording.counted(cap, 'row')}. The heaviest come first; a share is that of one such user."
     )
     titles = {
@@ -108,9 +109,9 @@ def show_capped_users(answer: Answer, data: Dataset) -> Parts:
     }
     formats = {name: "percent" if name.startswith("share") else "localized" for name in titles}
     yield Table(columns, "Who loses rows", formats, titles)
-    if further:
-        are = wording.agreeing(further, "is", "are")
-        yield Note(f"{wording.counted(further, 'smaller size')} above the bound {are} not listed.")
+    if num_unlisted:
+        are = wording.agreeing(num_unlisted, "is", "are")
+        yield Note(f"{wording.counted(num_unlisted, 'smaller size')} above the bound {are} not listed.")
     yield File("Who loses rows (CSV)", "learning_capped.csv", columns)
     yield Label()
 
@@ -118,10 +119,9 @@ def show_capped_users(answer: Answer, data: Dataset) -> Parts:
 def show_mass(answer: Answer, data: Dataset) -> Parts:
     """Show figure 2."""
     yield (
-        "In this population user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. The solid line shows how "
-        "much of all rows comes from users who stay below the bound (the paper's figure 2). The dashed line shows how "
-        "much is kept, $\\sum_j \\min(p_j, \\tau_0)$, since users above it keep $\\tau_0$ each. The share kept, "
-        "$n_\\tau/n$, tends to the dashed line and not to the solid one."
+        "In this population user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. The solid line is the "
+        "share of all rows that comes from users below the bound (the paper's figure 2). The dashed line is the share "
+        "kept, $\\sum_j \\min(p_j, \\tau_0)$, since users above the bound keep $\\tau_0$ each: $n_\\tau/n$ tends to it."
     )
     yield Fields(("alpha",))
     yield Figures((plots.plot_mass(answer.parameters.alpha),), "xy")
@@ -131,57 +131,52 @@ def show_mass(answer: Answer, data: Dataset) -> Parts:
 def show_cost_over_caps(answer: Answer, data: Dataset) -> Parts:
     """Show figure 3."""
     parameters: LearningParameters = answer.parameters
-    is_counterpart = parameters.population_bias is not parameters.bias
+    counterpart_text = "."
+    if parameters.population_bias is not parameters.bias:
+        counterpart_text = ", the paper's counterpart of your bound, which would need every user's share."
     yield (
         "The figures show **(a)** bias plus privacy noise and **(b)** how many users lose rows, over the bound as a "
         "share of all rows, τ₀, for a sample of n rows from the population. The bias is bounded by "
-        f"*{parameters.population_bias.title}*"
-        + (
-            ", the paper's counterpart of your bound, which would need every user's share."
-            if is_counterpart
-            else "."
-        )
-        + " The lines are exact expectations. The paper averages simulated samples, which you can add to the figures."
+        f"*{parameters.population_bias.title}*{counterpart_text} The lines are exact expectations. The paper averages "
+        "simulated samples, which you can add."
     )
-    alpha, rows, draws = parameters.alpha, parameters.population_rows, parameters.draws
+    alpha, rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
 
-    def draw(progress: Progress, should_stop: ShouldStop) -> population.Simulated:
-        fractions = population.drawn_fractions(rows)
-        samples = simulate(
-            PowerLaw(alpha), rows, fractions, draws, progress=progress, should_stop=should_stop
+    def draw(progress: Progress, should_stop: ShouldStop) -> Draws:
+        fractions = log_spaced(1.0 / rows, 1.0, DRAWN_POINTS)
+        return simulate(
+            PowerLaw(alpha), rows, fractions, num_draws, progress=progress, should_stop=should_stop
         )
-        return population.Simulated(fractions, samples)
 
-    simulated = yield Search(
+    draws: Draws | None = yield Search(
         "draws_job",
         (alpha, rows),  # Another number of samples shows those that were drawn.
         draw,
         "Drawing samples",
-        f"Draw {wording.counted(draws, 'sample')}",
+        f"Draw {wording.counted(num_draws, 'sample')}",
         "casino",
         ("alpha", "population_rows", "draws"),
         outdated="The samples drawn are for another α or n: draw again to see them here.",
         of_data=False,
     )
-    if simulated is not None:
-        count = f"{wording.counted(simulated.count, 'sample')} drawn (seed 0)"
-        is_stopped = simulated.draws.cancelled
-        yield Note(f"Stopped after {count}: what was drawn is shown." if is_stopped else f"{count}.")
-        simulated = simulated if simulated.count else None
-    found = yield Cached(population.solve, (parameters.about_population,))
-    yield Figures((plots.plot_cost(found, simulated), plots.plot_capped(found, simulated)), "xy")
-    yield population.describe_best(found)
+    if draws is not None:
+        num_drawn = len(draws.kept_share)
+        count = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
+        yield Note(f"Stopped after {count}: what was drawn is shown." if draws.is_stopped else f"{count}.")
+        draws = draws if num_drawn else None
+    solution = yield Cached(population.solve, (parameters.about_population,))
+    yield Figures((plots.plot_cost(solution, draws), plots.plot_capped(solution, draws)), "xy")
+    yield population.describe_best(solution)
     yield Note(
         "In a sample the largest share is taken to be $\\tau/n_\\tau$, as in the paper, though a bound above the "
         "heaviest user's share changes nothing. The line n → ∞ uses the heaviest user's share."
     )
     yield (
-        "**How few lose rows.** The table is for the limit of many rows and for your settings. The paper reports 2 to "
-        "8 users at ε = 1 and gives neither its α nor its constants; with C = 3, and all else as this page begins, the "
-        "table says 3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not "
-        "counted."
+        "**How few lose rows**, in the limit of many rows and for your settings. The paper reports 2 to 8 users at "
+        "ε = 1 and gives neither its α nor its constants; with C = 3, and all else as this page begins, the table says "
+        "3 to 8. The best τ₀ is often exactly the share of some user, who then loses nothing and is not counted."
     )
-    yield Table(population.list_family_rows(found), "Users who lose rows, by α", key="learning_family")
+    yield Table(population.list_family_rows(solution), "Users who lose rows, by α", key="learning_family")
     yield PUBLIC
     yield PaperFigures(FIGURES)
 
@@ -190,29 +185,29 @@ def show_cost_over_rows(answer: Answer, data: Dataset) -> Parts:
     """Show the cost of privacy."""
     parameters = answer.parameters.about_cost
     yield (
-        "For a fixed population and ε: the smallest sum of bias and privacy noise over all bounds, as rows become "
-        "plentiful. An ordinary learning bound falls to zero; this does not."
+        "The smallest sum of bias and privacy noise over all bounds, as rows become plentiful. An ordinary learning "
+        "bound falls to zero; this does not."
     )
     yield Fields(("alpha",))
     cost: CostOfPrivacy | None = yield Search(
         "cost_job",
         parameters,
-        lambda tell, stop: cost_of_privacy(parameters.population(None), progress=tell, should_stop=stop),
+        lambda tell, stop: find_cost_of_privacy(parameters.population(None), progress=tell, should_stop=stop),
         "Searching the best τ₀ for each n",
         describe_stop=_describe_stop,
         of_data=False,
     )
     if cost is None:
         return
-    yield population.describe_cost_over_rows(cost, answer.parameters)
+    yield population.describe_cost(cost, answer.parameters)
     if cost.best:
         yield Figures((plots.plot_cost_over_rows(cost, answer.parameters),), "y")
         yield PUBLIC
 
 
 def _describe_stop(cost: CostOfPrivacy) -> str:
-    done, total = wording.number(len(cost.best)), wording.number(len(ROWS_FOR_COST))
-    return f"Stopped: {done} of {total} values of n were done." if cost.cancelled else ""
+    num_done, total = len(cost.best), len(ROWS_FOR_COST)
+    return f"Stopped: {num_done} of {total} values of n were done." if num_done < total else ""
 
 
 SECTIONS: Sections = {
@@ -250,12 +245,12 @@ def build_answer(
     solved = solve(data, parameters) if solution is None else solution
     cap = solved.choice.max_contributions
     answer = Answer(
-        headline=write_headline(solved),
+        headline=standard.instruct_to_cap(wording.counted(cap, "row")),
         detail=write_detail(solved, data),
-        numbers=list_numbers(solved),
-        assumptions=learning.ASSUMPTIONS,
+        numbers=build_numbers(solved),
+        assumptions=ASSUMPTIONS,
         disclosure=data.provenance,
-        facts=list_facts(solved, parameters.own_bound),
+        facts=write_facts(solved, parameters.own_bound),
         proofs=(("Bound", solved.choice.certificate, solved.choice.stop_reason),),
         code=build_forms(
             parameters.epsilon, fields_of_data(data), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
@@ -274,7 +269,7 @@ def build_answer(
             )
         },
         setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
-        error_parts=list_error_parts(solved),
+        error_parts=build_error_parts(get_parts(solved.choice), wording.number),
         sections=SECTIONS,
     )
     return add_choice(
@@ -290,7 +285,7 @@ def build_answer(
             "neighbours": NEIGHBOURS.value,
             "source": "Amin et al. 2019, Bounding User Contributions, theorem 1 and section 6",
         },
-        left_out=learning.NOT_ABOUT_DATA,
+        left_out=NOT_ABOUT_DATA,
     )
 
 

@@ -15,21 +15,21 @@ from dpcore.answer.handle import Handle
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.learning import LearningParameters, optimal_cap, population
+from dpcore.learning import optimal_cap, population
 from dpcore.learning.answer.population import (
     FAMILY,
     FRACTIONS,
     PopulationSolution,
-    Simulated,
-    describe_cost_over_rows,
-    floor_vanishes,
+    describe_cost,
+    is_floor_zero,
     list_cost_columns,
-    list_cost_over_rows,
     list_mass_columns,
     list_simulated_columns,
 )
-from dpcore.learning.answer.solution import LearningSolution, axis_limits
+from dpcore.learning.answer.solution import LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
+from dpcore.learning.parameters import LearningParameters
+from dpcore.learning.participation import Draws
 
 TRIVIAL_BOUND = Level("1: above, it promises nothing", 1.0)
 """Above it a bound on losses in [0, 1] says nothing."""
@@ -60,7 +60,7 @@ ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 # --- on data ------------------------------------------------------------------------------------------------
 
 
-def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
     best, curves, histogram = solution.choice, solution.curves, solution.problem.histogram
     caps, parts = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
@@ -71,15 +71,15 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None
     ]
     if solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
-    for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_cap), strict=True):
+    for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_bound), strict=True):
         # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
-        if cap is not None and 0.0 < (height := solution.bound_at(cap)) < math.inf:
+        if cap is not None and 0.0 < (height := float(solution.error_parts_at(cap).total)) < math.inf:
             items.append(Mark(name, cap, height, style, symbol))
     handle = Handle(  # Nothing is released, so there are no dots.
         "Bound",
         caps,
         curves["bound"],
-        own_cap or best.max_contributions,
+        own_bound or best.max_contributions,
         "own_bound",
         is_integer=True,
         parts=parts,
@@ -93,8 +93,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None
         f"{wording.number(best.total)}: bias {wording.number(best.bias)}, sampling "
         f"{wording.number(best.finite_sample)}, noise {wording.number(best.privacy)}. Lower bounds bias more, "
         "higher ones need more noise.",
-        _build_cap_axis(solution),
-        Axis("excess risk, at most", "", axis_limits(solution)[1]),
+        *_build_axes(solution, "excess risk, at most"),
         items,
         dataset.provenance,
         curves,
@@ -103,7 +102,7 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_cap: int | None
     )
 
 
-def plot_terms(solution: LearningSolution, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
     curves, best_terms = solution.curves, optimal_cap.bias_terms(solution.problem, solution.choice.fraction)
     worst, cut, log = (
@@ -114,7 +113,9 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_cap: int | None
     for term, (style, dash, width) in TERMS.items():
         name, values = f"{term.title} ({term.group})", curves[f"twice_{term.value}"]
         items.append(Curve(name, curves["cap_rows"], values, style, dash=dash, width=width))
-    for (name, style, _), cap in zip(MARKED_CAPS, (solution.choice.max_contributions, own_cap), strict=True):
+    for (name, style, _), cap in zip(
+        MARKED_CAPS, (solution.choice.max_contributions, own_bound), strict=True
+    ):
         if cap is not None:
             items.append(Level(name, cap, is_vertical=True, style=style))
     return Plot(
@@ -122,8 +123,7 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_cap: int | None
         "All bounds on the bias",
         f"At the best bound twice the worst case is {worst}, twice the share of rows cut {cut}, and Proposition 1's "
         f"log form {log}.",
-        _build_cap_axis(solution),
-        Axis("twice the limit on the bias", "", axis_limits(solution)[1]),
+        *_build_axes(solution, "twice the limit on the bias"),
         (*items, TRIVIAL_BOUND),
         dataset.provenance,
         curves,
@@ -131,14 +131,27 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_cap: int | None
     )
 
 
-def _build_cap_axis(solution: LearningSolution) -> Axis:
-    (low, high), _ = axis_limits(solution)
-    # A cap of the person's own may lie where nobody has as many rows.
-    limits_range = (low, max(high, float(solution.problem.histogram.num_rows)))
-    title = "Bound (rows per user)"
-    return Axis(
-        "bound", ROWS_UNIT, (low, high), title=title, limits_range=limits_range, number_format=",.4~g"
+def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis]:
+    """Build the axes of the cap, in rows per user, and of a bound; no number that is entered moves them.
+
+    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
+    bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
+    and ends at 10: above 1 a bound says nothing.
+    """
+    n, heaviest = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
+    largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * heaviest)
+    limits = (1.0, max(largest_cap, 2.0))
+    smallest_bound = max(math.sqrt(math.log(20.0 * n) / n), 1e-9) / 2.0
+    cap_axis = Axis(
+        "bound",
+        ROWS_UNIT,
+        limits,
+        title="Bound (rows per user)",
+        # A cap of the person's own may lie where nobody has as many rows.
+        limits_range=(limits[0], max(limits[1], n)),
+        number_format=",.4~g",
     )
+    return cap_axis, Axis(bound_name, "", (10.0 ** math.floor(math.log10(smallest_bound)), 10.0))
 
 
 # --- on a population ----------------------------------------------------------------------------------------
@@ -174,22 +187,19 @@ def plot_mass(alpha: float) -> Plot:
     )
 
 
-def plot_cost(solution: PopulationSolution, simulated: Simulated | None) -> Plot:
+def plot_cost(solution: PopulationSolution, draws: Draws | None) -> Plot:
     """Plot figure 3a: bias plus privacy noise over tau_0."""
-    parts, limit, best, fractions = (
-        solution.error_parts,
-        solution.limit_error_parts,
-        solution.best,
-        solution.fractions,
-    )
+    columns, best = solution.columns, solution.best
+    fractions, bias, noise = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
+    limit = columns["limit_bias_twice"] + columns["limit_privacy_noise"]
     items: list[Item] = [
-        Curve("Sum", fractions, parts.bias + parts.privacy, Style.TOTAL),
-        Curve("Bias, twice", fractions, parts.bias, Style.BIAS),
-        Curve("Privacy noise", fractions, parts.privacy, Style.PRIVACY),
-        Curve("Sum, n → ∞", fractions, limit.bias + limit.privacy, Style.ENTERED),
+        Curve("Sum", fractions, bias + noise, Style.TOTAL),
+        Curve("Bias, twice", fractions, bias, Style.BIAS),
+        Curve("Privacy noise", fractions, noise, Style.PRIVACY),
+        Curve("Sum, n → ∞", fractions, limit, Style.ENTERED),
     ]
-    if simulated is not None:
-        items.append(_build_simulated(list_simulated_columns(solution, simulated), "bias_plus_privacy"))
+    if draws is not None:
+        items.append(_build_simulated(list_simulated_columns(solution, draws), "bias_plus_privacy"))
     return Plot(
         "learning-figure-3a",
         "Bias and privacy noise",
@@ -198,20 +208,20 @@ def plot_cost(solution: PopulationSolution, simulated: Simulated | None) -> Plot
         Axis("bias and privacy noise", "", ERROR_LIMITS),
         (*items, TRIVIAL_BOUND, Mark("Smallest", best.fraction, best.total, Style.CAP)),
         Disclosure.PUBLIC,
-        list_cost_columns(solution),
+        columns,
         height=440,
     )
 
 
-def plot_capped(solution: PopulationSolution, simulated: Simulated | None) -> Plot:
+def plot_capped(solution: PopulationSolution, draws: Draws | None) -> Plot:
     """Plot figure 3b: users capped over tau_0; if samples were simulated, its file holds these."""
-    columns = list_cost_columns(solution)
+    columns, fractions = solution.columns, solution.columns["tau_0"]
     items: list[Item] = [
-        Curve("Users who lose rows", solution.fractions, columns["expected_users_capped"], Style.TOTAL),
-        Curve("n → ∞", solution.fractions, columns["limit_users_capped"], Style.ENTERED),
+        Curve("Users who lose rows", fractions, columns["expected_users_capped"], Style.TOTAL),
+        Curve("n → ∞", fractions, columns["limit_users_capped"], Style.ENTERED),
     ]
-    if simulated is not None:
-        columns = list_simulated_columns(solution, simulated)
+    if draws is not None:
+        columns = list_simulated_columns(solution, draws)
         items.append(_build_simulated(columns, "users_capped"))
     if solution.capped_at_best > 0.0:
         items.append(Mark("At the smallest sum", solution.best.fraction, solution.capped_at_best, Style.CAP))
@@ -230,9 +240,8 @@ def plot_capped(solution: PopulationSolution, simulated: Simulated | None) -> Pl
 
 def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
     """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
-    columns = list_cost_over_rows(cost, parameters)
-    rows = columns["num_rows"]
-    finite_sample = columns["finite_sample_without_a_cap"]
+    columns = list_cost_columns(cost, parameters)
+    rows, finite_sample = columns["num_rows"], columns["finite_sample_without_a_cap"]
     curves = (
         Curve("Smallest sum: cost of privacy", rows, columns["smallest_sum"], Style.TOTAL, symbol="circle"),
         Curve("its bias, twice", rows, columns["bias_twice"], Style.BIAS),
@@ -240,14 +249,15 @@ def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningPara
         Curve("Finite-sample term, no bound", rows, finite_sample, Style.SAMPLING),
     )
     items = [curve for curve in curves if np.any(np.asarray(curve.y))]
-    if not floor_vanishes(cost, parameters) and cost.limit.complete:
+    if not is_floor_zero(cost, parameters) and cost.limit.complete:
         items.append(Curve("Floor, n → ∞", rows, columns["floor"], Style.ENTERED))
-    row_limits = population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]
     return Plot(
         "learning-cost",
         "Cost of privacy",
-        describe_cost_over_rows(cost, parameters).replace("**", ""),
-        Axis("rows n", "", row_limits, number_format=",.3~g"),
+        describe_cost(cost, parameters).replace("**", ""),
+        Axis(
+            "rows n", "", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]), number_format=",.3~g"
+        ),
         Axis("bound", "", COST_LIMITS, title="Smallest bias + privacy noise over all τ₀"),
         items,
         Disclosure.PUBLIC,

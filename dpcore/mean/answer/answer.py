@@ -55,7 +55,7 @@ def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
     summary = None
     if data.values is not None:
         summary = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
-    solution = yield Cached(solve, (data, parameters.without("own_cap"), summary))
+    solution = yield Cached(solve, (data, parameters.without("own_bound"), summary))
     return Found(solution)
 
 
@@ -144,7 +144,7 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
         yield PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
         low, high = plots.round_outward(joint)
-        if (low, high) == (ranges.lower, ranges.upper):
+        if (low, high) == (ranges.current.lower, ranges.current.upper):
             yield Note("The range in use is the best one.")
         else:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
@@ -195,7 +195,7 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
         )
     solved, clamped = solution, solution.clamped
     figures: dict[str, Callable[[], Plot]] = {
-        "mean-error": lambda: plots.plot_errors(solved, data, parameters.own_cap),
+        "mean-error": lambda: plots.plot_errors(solved, data, parameters.own_bound),
         "mean-weights": lambda: plots.plot_weights(solved, data),
     }
     if clamped is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from dpcore.mean.table_values import Clamped, bounded_mean
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
 
 
-def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -> Plot:
+def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot the error against the bound, of both methods, that of bounded rows with its parts: the main figure."""
     bounds, cap, smooth, problem = solution.bounds, solution.cap, solution.smooth, solution.problem
     error_name, is_of_table = solution.error_name, problem.table is not None
@@ -69,9 +69,9 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP),
         Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Style.SMOOTH, "circle"),
     ]
-    if own_cap is not None:
-        (own_error,) = solution.standard_errors([own_cap])
-        marks.append(Mark("Your own bound", own_cap, own_error, Style.ENTERED, "square"))
+    if own_bound is not None:
+        own_error = solution.standard_error(own_bound)
+        marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     totals = np.concatenate([values for name, values in columns.items() if name.endswith("_standard_error")])
     all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])
     limits = fit_limits(np.append(totals, [mark.y for mark in marks]), all_errors)
@@ -90,7 +90,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_cap: int | None) -
         dataset.provenance,
         add_setting(columns, solution.has_private_counts),
         is_main=True,
-        handle=_build_handle(solution, own_cap, columns["cap_standard_error"], error_parts),
+        handle=_build_handle(solution, own_bound, columns["cap_standard_error"], error_parts),
     )
 
 
@@ -99,7 +99,7 @@ MAX_ERRORS = 5.0
 
 
 def _build_handle(
-    solution: MeanSolution, own_cap: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
+    solution: MeanSolution, own_bound: int | None, error: FloatArray, error_parts: dict[str, FloatArray]
 ) -> Handle:
     """Build the handle: whose rows the bound cuts, and what releases it gives, by the model of the error alone."""
     histogram, bounds = solution.problem.histogram, solution.bounds
@@ -118,8 +118,8 @@ def _build_handle(
         "Bound",
         bounds,
         error,
-        own_cap or solution.cap.max_contributions,
-        "own_cap",
+        own_bound or solution.cap.max_contributions,
+        "own_bound",
         is_integer=True,
         parts=error_parts,
         users=(sample_users(histogram.sizes, histogram.users, "rows"),),
@@ -218,8 +218,7 @@ class Ranges:
 
     Attributes:
         rows: The rows at that bound, with smooth weights.
-        lower: L in use, in the values' unit.
-        upper: U in use.
+        current: The range in use.
         best_range: The best range at this bound.
         best_upper: The best U for the L in use; None where no value lies above it.
         has_private_counts: True if contribution counts are private too.
@@ -228,17 +227,11 @@ class Ranges:
     """
 
     rows: WeightedRows
-    lower: float
-    upper: float
+    current: RangeChoice
     best_range: RangeChoice
     best_upper: RangeChoice | None
     has_private_counts: bool
     equal_tails: tuple[float, float]
-
-    @property
-    def error_parts(self) -> RangeParts:
-        """Return the error of the range in use, in its parts."""
-        return self.rows.error_parts(self.lower, self.upper)
 
     @property
     def users_beyond(self) -> float:
@@ -264,15 +257,10 @@ def choose_ranges(data: Dataset, solution: MeanSolution, parameters: MeanParamet
         best_upper = value_range.best_range(problem, rows.threshold, parameters.lower)
     # The largest weight of a user is noise * epsilon / sqrt(2); 1 / epsilon users weigh that over epsilon.
     low, high = rows.range_at_quantile(min(rows.noise / math.sqrt(2.0), 0.5), None)
-    return Ranges(
-        rows,
-        parameters.lower,
-        parameters.upper,
-        value_range.best_range(problem, rows.threshold),
-        best_upper,
-        solution.has_private_counts,
-        (low + problem.mean, high + problem.mean),
-    )
+    equal_tails = low + problem.mean, high + problem.mean
+    best = value_range.best_range(problem, rows.threshold)
+    current = rows.choose(parameters.lower, parameters.upper, best.certificate.lower_bound)
+    return Ranges(rows, current, best, best_upper, solution.has_private_counts, equal_tails)
 
 
 def is_usable(problem: ValueRangeProblem, choice: RangeChoice) -> bool:
@@ -299,36 +287,33 @@ def round_outward(choice: RangeChoice) -> tuple[float, float]:
 
 def plot_upper(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over U at the L in use."""
-    values = ranges.rows.problem.values.values
-    largest = max(float(values.max()), ranges.upper, ranges.lower + 1e-9 * max(abs(ranges.lower), 1.0))
-    smallest = min(max(ranges.lower, float(np.median(values))), largest)
-    ends = _choose_ends(ranges.lower, smallest, largest, ranges.upper, ranges.best_upper)
-    best = ranges.best_upper
+    values, best = ranges.rows.problem.values.values, ranges.best_upper
+    lower, upper = ranges.current.lower, ranges.current.upper
+    largest = max(float(values.max()), upper, lower + 1e-9 * max(abs(lower), 1.0))
+    smallest = min(max(lower, float(np.median(values))), largest)
+    ends = _choose_ends(lower, smallest, largest, upper, *([] if best is None else [best.upper]))
     if best is not None and not is_usable(ranges.rows.problem, best):
         best = None
-    return _plot("upper", ends, ranges.rows.error_parts(ranges.lower, ends), ranges, dataset, best)
+    return _plot("upper", ends, ranges.rows.error_parts(lower, ends), ranges, dataset, best)
 
 
 def plot_lower(ranges: Ranges, dataset: Dataset) -> Plot:
     """Plot the error over L at the U in use."""
-    values, upper = ranges.rows.problem.values.values, ranges.upper
+    values = ranges.rows.problem.values.values
+    lower, upper = ranges.current.lower, ranges.current.upper
     # The same seen from above: distances from U.
-    largest = max(upper - min(float(values.min()), ranges.lower), 1e-9 * max(abs(upper), 1.0))
+    largest = max(upper - min(float(values.min()), lower), 1e-9 * max(abs(upper), 1.0))
     smallest = min(max(upper - float(np.median(values)), _SPAN * largest), largest)
-    ends = _choose_ends(-upper, -upper + smallest, -upper + largest, -ranges.lower, None)
-    ends = 0.0 - ends[::-1]  # No −0.
+    # Subtracted from 0, so that no end is −0.
+    ends = 0.0 - _choose_ends(-upper, -upper + smallest, -upper + largest, -lower)[::-1]
     return _plot("lower", ends, ranges.rows.error_parts(ends, upper), ranges, dataset, None)
 
 
-def _choose_ends(
-    fixed_end: float, smallest: float, largest: float, current: float, best: RangeChoice | None
-) -> FloatArray:
+def _choose_ends(fixed_end: float, smallest: float, largest: float, *more_ends: float) -> FloatArray:
     """Choose ends to plot, their distances from the fixed one log-spaced, with the current and the best one."""
     widest = largest - fixed_end
     narrowest = max(smallest - fixed_end, _SPAN * widest)
-    more_ends = [] if best is None else [best.upper]
-    spaced_ends = fixed_end + np.geomspace(narrowest, widest, POINTS)
-    ends = np.concatenate((spaced_ends, [current], more_ends))
+    ends = np.append(fixed_end + np.geomspace(narrowest, widest, POINTS), more_ends)
     return np.unique(ends[ends > fixed_end])
 
 
@@ -341,21 +326,13 @@ def _plot(
     best: RangeChoice | None,
 ) -> Plot:
     """Plot the error over one end of the range; ``side`` is upper or lower."""
-    end, other_end, current = ("U", "L", ranges.upper) if side == "upper" else ("L", "U", ranges.lower)
-    columns = {
-        side: ends,
-        "error": error_parts.error,
-        "clamping": error_parts.clamping,
-        "bounding": error_parts.bounding,
-        "noise": error_parts.noise,
-    }
-    error = float(ranges.error_parts.error)
+    end, other_end = ("U", "L") if side == "upper" else ("L", "U")
+    columns, error = {"error": error_parts.error, **vars(error_parts)}, ranges.current.error
+    styles = {"clamping": Style.BIAS, "bounding": Style.SAMPLING, "noise": Style.PRIVACY}
     items: list[Item] = [
         Curve("Together", ends, error_parts.error, Style.TOTAL),
-        Curve("Clamping", ends, error_parts.clamping, Style.BIAS),
-        Curve("Bounding", ends, error_parts.bounding, Style.SAMPLING),
-        Curve("Noise", ends, error_parts.noise, Style.PRIVACY),
-        Mark(f"{end} in use", current, error, Style.ENTERED, "square"),
+        *(Curve(wording.capital(name), ends, columns[name], style) for name, style in styles.items()),
+        Mark(f"{end} in use", getattr(ranges.current, side), error, Style.ENTERED, "square"),
     ]
     alt = f"The error over {end}, with {other_end} as entered and the bound of the best smooth weights."
     if best is not None:
@@ -376,25 +353,14 @@ def _plot(
         Axis("error without cancelling", UNIT, (max_error / 1e4, max_error)),
         items,
         dataset.provenance,
-        add_setting(columns, ranges.has_private_counts),
+        add_setting({side: ends, **columns}, ranges.has_private_counts),
     )
 
 
 def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[str]]:
     """Return the range in use beside the best ones, a line each."""
-    parts, best = ranges.error_parts, ranges.best_range
-    clamping, bounding, noise, error = map(float, (parts.clamping, parts.bounding, parts.noise, parts.error))
-    current = replace(
-        best,
-        lower=ranges.lower,
-        upper=ranges.upper,
-        clamping=clamping,
-        bounding=bounding,
-        noise=noise,
-        error=error,
-    )
     choices_by_name = {
-        "In use": current,
+        "In use": ranges.current,
         "Best U for this L": ranges.best_upper,
         "Best range at this bound": ranges.best_range,
         "Best range and bound": joint,
@@ -403,16 +369,10 @@ def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[str
     lines = [
         (name, choice)
         for name, choice in choices_by_name.items()
-        if choice is not None and is_usable(problem, choice)
+        if choice is not None and (choice is ranges.current or is_usable(problem, choice))
     ]
-    attributes = {
-        "L": "lower",
-        "U": "upper",
-        "Bound, rows": "threshold",
-        "Clamping": "clamping",
-        "Bounding": "bounding",
-        "Noise": "noise",
-        "Error": "error",
+    attributes = {"L": "lower", "U": "upper", "Bound, rows": "threshold"} | {
+        wording.capital(name): name for name in ("clamping", "bounding", "noise", "error")
     }
     return {"": [name for name, _ in lines]} | {
         title: [wording.number(getattr(choice, attribute)) for _, choice in lines]
@@ -422,26 +382,23 @@ def build_table(ranges: Ranges, joint: RangeChoice | None) -> dict[str, list[str
 
 def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
     """Write sentences on the cost of the range, the rule of equal tails, and the proofs."""
-    rows, number, parts = ranges.rows, wording.number, ranges.error_parts
+    number, problem = wording.number, ranges.rows.problem
     low, high = ranges.equal_tails
-    epsilon = rows.problem.epsilon
-    users = f"1/ε = {number(1.0 / epsilon)} {'user' if epsilon == 1.0 else 'users'} at the bound"
+    users = f"1/ε = {wording.counted(1.0 / problem.epsilon, 'user')} at the bound"
     private_note = PRIVATE_COUNTS if ranges.has_private_counts else ""
     sentences = [
-        f"The range in use costs {number(float(parts.error))}: clamping {number(float(parts.clamping))}, bounding "
-        f"{number(float(parts.bounding))}, noise {number(float(parts.noise))}, at the bound of the best smooth "
-        f"weights, {number(rows.threshold)}. {SEPARATE}{private_note}",
+        f"All is at the bound of the best smooth weights, {number(ranges.rows.threshold)}. {SEPARATE}{private_note}",
         f"**Equal tails**, a simple rule: the rows above U weigh as much as {users}, and so do the rows below L: "
-        f"L = {number(low)}, U = {number(high)}. The rule is best by the mean size of the noise. By the root mean "
-        f"square, as here, the best range cuts off {number(ranges.users_beyond)} such users at each end.",
+        f"L = {number(low)}, U = {number(high)}. It is best by the mean size of the noise; by the root mean square, as "
+        f"here, the best range cuts off {number(ranges.users_beyond)} such users at each end.",
     ]
-    if not is_usable(ranges.rows.problem, ranges.best_range):
+    if not is_usable(problem, ranges.best_range):
         sentences.append(
             "At this ε no range of these values pays: the best would be next to a single value, which publishes the "
             "middle of the values as a bound. Take a range from knowledge, or more ε."
         )
         return sentences
-    sentences.append(f"**Best range at this bound:** {ranges.best_range.certificate.sentence}")
-    if joint is not None:
-        sentences.append(f"**Best range and bound:** {joint.certificate.sentence}")
-    return sentences
+    choices = {"Best range at this bound": ranges.best_range, "Best range and bound": joint}
+    return sentences + [
+        f"**{name}:** {choice.certificate.sentence}" for name, choice in choices.items() if choice is not None
+    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,22 +18,17 @@ from dpcore.mean import private_counts, worst_values
 from dpcore.mean.models import interval_around
 from dpcore.mean.table_values import Clamped, ValueSummary
 
-Limits = tuple[tuple[float, float], tuple[float, float]]
-"""(from, to) of the bound's axis and of the error's."""
-
 
 @dataclass(frozen=True)
 class SplitRelease:
     """The usual release of a private mean, to compare with ours: numerator and denominator, half of epsilon each.
 
     Attributes:
-        problem: The same problem with the usual release.
         cap: The best cap of that release.
         capped: The error of that release over the ``bounds`` of the solution.
         centred: The best cap of the release that centres the values first.
     """
 
-    problem: private_counts.PrivateCountsProblem
     cap: mean.CapChoice
     capped: mean.MeanError
     centred: mean.CapChoice
@@ -123,9 +117,9 @@ class MeanSolution:
         # Every user weighs 1 / m; the unit noise is that for a user who holds all the weight.
         return math.sqrt(self.problem._unit_noise) / self.problem.histogram.num_users
 
-    def standard_errors(self, caps: Sequence[float]) -> list[float]:
-        """Return the root mean square error at any caps, in the values' unit."""
-        return [math.sqrt(variance) for variance in mean.capped_variance(self.problem, caps).tolist()]
+    def standard_error(self, cap: float) -> float:
+        """Return the root mean square error at a cap, in the values' unit."""
+        return math.sqrt(mean.capped_variance(self.problem, cap))
 
 
 def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary | None) -> MeanSolution:
@@ -142,6 +136,18 @@ def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary |
     bounds = np.unique(
         np.concatenate((axes.choose_curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
     )
+    split_release = worst_case = None
+    if isinstance(problem, private_counts.PrivateCountsProblem):
+        split = replace(problem, release=private_counts.Release.SPLIT)
+        centred = mean.best_cap(replace(problem, release=private_counts.Release.CENTRED_SPLIT))
+        split_release = SplitRelease(mean.best_cap(split), mean.capped_error(split, bounds), centred)
+    if problem.target is mean.Target.TABLE:
+        user_weights = mean.user_weight(problem, smooth.threshold, histogram.sizes) * histogram.sizes
+        worst_case = WorstCaseErrors(
+            float(worst_values.caps_error_bound(problem, float(cap.max_contributions))),
+            worst_values.any_weights_error(problem, user_weights),
+            worst_values.best_weights(problem).error,
+        )
     return MeanSolution(
         problem=problem,
         cap=cap,
@@ -150,38 +156,13 @@ def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary |
         bounds=bounds,
         capped=mean.capped_error(problem, bounds),
         smoothed=mean.smooth_error(problem, bounds),
-        split_release=_solve_split_release(problem, bounds),
+        split_release=split_release,
         values=values,
-        worst_case=_find_worst_case(problem, cap, smooth) if problem.target is mean.Target.TABLE else None,
+        worst_case=worst_case,
     )
 
 
-def _find_worst_case(
-    problem: mean.MeanProblem, cap: mean.CapChoice, smooth: mean.SmoothChoice
-) -> WorstCaseErrors:
-    sizes = problem.histogram.sizes
-    user_weights = mean.user_weight(problem, smooth.threshold, sizes) * sizes
-    return WorstCaseErrors(
-        float(worst_values.caps_error_bound(problem, float(cap.max_contributions))),
-        worst_values.any_weights_error(problem, user_weights),
-        worst_values.best_weights(problem).error,
-    )
-
-
-def _solve_split_release(problem: mean.MeanProblem, bounds: FloatArray) -> SplitRelease | None:
-    if not isinstance(problem, private_counts.PrivateCountsProblem):
-        return None
-    split = replace(problem, release=private_counts.Release.SPLIT)
-    centred = replace(problem, release=private_counts.Release.CENTRED_SPLIT)
-    return SplitRelease(
-        problem=split,
-        cap=mean.best_cap(split),
-        capped=mean.capped_error(split, bounds),
-        centred=mean.best_cap(centred),
-    )
-
-
-NOT_COMPARED = ("own_cap",)
+NOT_COMPARED = ("own_bound",)
 
 
 def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
@@ -205,15 +186,9 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComp
 
 def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tuple[float, float]:
     """Return (from, to) of the error's axis, which contains the best error at any epsilon and sigma^2."""
-    least_epsilon, most_epsilon = EPSILON_RANGE
-    # Without sampling error every user weighs the same, and noise is the whole error.
-    low = math.sqrt(2.0) * value_bound / (most_epsilon * histogram.num_users)
-    return low, _unbounded_error(histogram, value_bound, least_epsilon)
-
-
-def _unbounded_error(histogram: ContributionHistogram, value_bound: float, epsilon: float) -> float:
-    """Return the standard error if all rows are kept and values have the largest variance, B^2 / 4: claim 2."""
-    weight = histogram.max_size / histogram.num_rows
-    return math.hypot(
-        value_bound / 2.0 / math.sqrt(histogram.num_rows), math.sqrt(2.0) * value_bound / epsilon * weight
-    )
+    noise = [math.sqrt(2.0) * value_bound / epsilon for epsilon in EPSILON_RANGE]
+    # Lowest without sampling error: every user weighs the same, and noise is the whole error. Highest if all rows are
+    # kept and values have the largest variance, B^2 / 4: claim 2.
+    sampling = value_bound / 2.0 / math.sqrt(histogram.num_rows)
+    high = math.hypot(sampling, noise[0] * histogram.max_size / histogram.num_rows)
+    return noise[1] / histogram.num_users, high

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dpcore import mean
 from dpcore.answer import standard
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, build_error_parts
 from dpcore.answer.axes import ROWS_UNIT
 from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
@@ -25,27 +25,16 @@ CLEAR_SLOPE = 3.0
 MAX_LISTED_INTERVALS = 4
 """Most intervals that a sentence lists."""
 _STANDARD_ERROR = (
-    "The square root of the expected squared error. About two thirds of releases fall within one standard error of the "
-    "truth."
+    "Root of the expected squared error. About two thirds of releases fall this close to the truth."
 )
+_DISTANCE = "Root mean square distance of a release from the mean of the rows in this table"
 _ERROR_READ = (
-    "The root mean square distance of a release from the mean of the rows in this table, computed from the values: "
-    "shifts by bounding and clamping, the draw of rows, and noise."
+    f"{_DISTANCE}, computed from the values: shifts by bounding and clamping, the draw of rows, and noise."
 )
-_ERROR_EXPECTED = (
-    "The expected root mean square distance of a release from the mean of the rows in this table, if who has many rows "
-    "says nothing about the values."
-)
-_NOISE_SHARE = " The note is the share of the squared error that is privacy noise."
-_THRESHOLD = (
-    "Every row of a user with at most this many rows weighs the same; the rows of a heavier user together "
-    "weigh as much as this many."
-)
+_ERROR_EXPECTED = f"{_DISTANCE}, expected if who has many rows says nothing about the values."
+_NOISE_SHARE = " The note is the share of noise in the squared error."
+_THRESHOLD = "The rows of a heavier user together weigh as much as this many. All other rows weigh the same."
 _WORST_CASE = "The root mean square error is at most this, whatever the values in [L, U]. No forecast."
-COUNTS_TOO = (
-    "choose *Private too* under *Contribution counts are*, and the ε of the release also protects how many rows each "
-    "user has."
-)
 VALUES_LEAK = standard.warn_of_leak(
     "this bound was",
     "their values and row counts",
@@ -62,28 +51,29 @@ def numbers(solution: MeanSolution) -> tuple[Number, ...]:
     else:
         error_help = (_ERROR_EXPECTED if solution.problem.table is None else _ERROR_READ) + _NOISE_SHARE
     label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
-    rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
+    bound, help_text = cap.max_contributions, "Upper bound on contributions per user."
+    rows, threshold = wording.counted(bound, "row"), wording.number(smooth.threshold)
     per_user = wording.agreeing(smooth.threshold, "row per user", "rows per user")
-    cap_text, smooth_text = wording.number(cap.standard_error), wording.number(smooth.standard_error)
-    cap_noise = f"({wording.percent(cap.privacy_variance / cap.variance)} noise)"
-    smooth_noise = f"({wording.percent(smooth.privacy_variance / smooth.variance)} noise)"
-    worst_text = "" if worst_case is None else wording.number(worst_case.cap)
-    bound_help, smooth_label = "Upper bound on contributions per user.", f"{label}, smooth weights"
-    answer_numbers = [
-        Number(
-            "Best bound", rows, "per user", bound_help, cap.max_contributions, ROWS_UNIT, "max_contributions"
-        ),
-        Number(label, cap_text, cap_noise, error_help, cap.standard_error, UNIT, key),
+
+    def build_error(label: str, choice: mean.CapChoice | mean.SmoothChoice, key: str) -> Number:
+        note = f"({wording.percent(choice.privacy_variance / choice.variance)} noise)"
+        error = choice.standard_error
+        return Number(label, wording.number(error), note, error_help, error, UNIT, key)
+
+    answer_numbers = (
+        Number("Best bound", rows, "per user", help_text, bound, ROWS_UNIT, "max_contributions"),
+        build_error(label, cap, key),
         Number(SMOOTH_BOUND, threshold, per_user, _THRESHOLD, smooth.threshold, ROWS_UNIT, "threshold"),
-        Number(
-            smooth_label, smooth_text, smooth_noise, error_help, smooth.standard_error, UNIT, f"smooth_{key}"
-        ),
-    ]
-    if worst_case is not None:
-        note = "at most, linearised" if solution.has_private_counts else "at most"
-        name, key = "Error whatever the values", "error_whatever_the_values"
-        answer_numbers.append(Number(name, worst_text, note, _WORST_CASE, worst_case.cap, UNIT, key))
-    return tuple(answer_numbers)
+        build_error(f"{label}, smooth weights", smooth, f"smooth_{key}"),
+    )
+    if worst_case is None:
+        return answer_numbers
+    note = "at most, linearised" if solution.has_private_counts else "at most"
+    error = worst_case.cap
+    return (
+        *answer_numbers,
+        Number("Error whatever the values", wording.number(error), note, _WORST_CASE, error, UNIT),
+    )
 
 
 def error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
@@ -91,7 +81,7 @@ def error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
     cap = solution.cap
     shift = {BIAS: abs(cap.shift)} if solution.problem.table is not None else {}
     sizes = {**shift, SAMPLING: math.sqrt(cap.sampling_variance), NOISE: math.sqrt(cap.privacy_variance)}
-    return tuple([ErrorPart(name, size, wording.number(size)) for name, size in sizes.items()])
+    return build_error_parts(sizes, wording.number)
 
 
 # --- On the card ------------------------------------------------------------------------------------------------------
@@ -122,8 +112,8 @@ def detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters)
         share = max(cap_share, problem.noise_share(solution.smooth.threshold, smooth=True))
         if share > private_counts.ROUGH_NOISE:
             sentences.append(
-                f"**The noise is {wording.percent(share)} of the sum of weights**: the delta method is rough here. "
-                "Take a larger ε, or do not rely on this error."
+                f"**The noise is {wording.percent(share)} of the sum of weights**: this error is rough. Take a larger "
+                "ε, or do not rely on it."
             )
     if dataset.is_private:
         reads_values = clamped is not None and parameters.reads_values
@@ -137,11 +127,9 @@ def detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters)
             worst_case = "σ² of the worst case and " if reads_values else ""
             sentences.append(f"With {worst_case}private counts the best bound is **{rows}**.")
     if problem.histogram.sizes.size == 1:
-        sentences.append("All users have equally many rows, so there is nothing to choose: keep everything.")
+        sentences.append("All users have equally many rows: keep everything.")
     elif solution.cap.max_contributions == problem.histogram.max_size:
-        sentences.append(
-            "Here the best bound keeps every row: privacy noise is small beside the sampling error."
-        )
+        sentences.append("The best bound keeps every row: noise is small beside the sampling error.")
     return " ".join(sentences)
 
 
@@ -161,9 +149,7 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
     summary, problem = solution.values, solution.problem
     sentences = []
     if summary is not None and not summary.has_finite_error and solution.is_about_table:
-        sentences.append(
-            "**Some values are beyond 1e100**: the error about their mean cannot be computed from them."
-        )
+        sentences.append("**Some values are beyond 1e100**: the error cannot be computed from them.")
     if summary is not None and problem.table is not None:
         clamping = summary.table.clamping
         shift_text = f"leaving rows out shifts the mean by {wording.number(solution.cap.shift - clamping)}"
@@ -171,18 +157,17 @@ def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list
             shift_text += f", clamping by {wording.number(clamping)}"
         sentences.append(f"Error about **the mean of these rows**: {shift_text}.")
     elif solution.is_about_table or problem.user_share:
-        share = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
+        assumed = "rows are independent"
+        if problem.user_share:
+            assumed = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
         target = "about **this table's mean**" if solution.is_about_table else "**for people like these**"
-        sentences.append(
-            f"Error {target}. Assumed: {share if problem.user_share else 'rows are independent'}."
-        )
+        sentences.append(f"Error {target}. Assumed: {assumed}.")
     if summary is not None and parameters.reads_values and abs(summary.slope) > CLEAR_SLOPE:
-        clamped = summary.clamped
-        direction = "higher" if summary.slope > 0.0 else "lower"
+        mean_over_users = wording.number(float(summary.clamped.user_means.mean()))
         sentences.append(
-            f"**Users with more rows have {direction} values**: the mean over rows is {wording.number(clamped.mean)}, "
-            f"that over users {wording.number(float(clamped.user_means.mean()))}. This bound is for the first; *Behind "
-            "the answer* has the second."
+            f"**Users with more rows have {'higher' if summary.slope > 0.0 else 'lower'} values**: the mean over rows "
+            f"is {wording.number(summary.clamped.mean)}, that over users {mean_over_users}. This bound is for the "
+            "first; *Behind the answer* has the second."
         )
     return sentences
 
@@ -218,25 +203,15 @@ def facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) 
     """Build the facts behind the answer, one sentence each."""
     cap, histogram, error_name = solution.cap, solution.problem.histogram, solution.error_name
     bound, best_error = cap.max_contributions, cap.standard_error
-    affected = histogram.users_above(bound)
-    lost_rows = histogram.num_rows - float(histogram.kept_rows(bound))
-    rows_of_affected = histogram.num_rows - float(histogram.pieces(bound).rows_at_or_below)
-    other_caps = {"half": max(bound // 2, 1), "double": 2 * bound} if bound > 1 else {"double": 2}
-    compared_caps = [*other_caps.values(), *([] if parameters.own_cap is None else [parameters.own_cap])]
-    errors = solution.standard_errors(compared_caps)
-    sentences = _describe_users(solution, parameters)
-    comparisons = [
-        f"{name} ({wording.number(other_cap)}) costs {wording.change(error, best_error)}"
-        for (name, other_cap), error in zip(other_caps.items(), errors, strict=False)
-    ]
-    sentences |= {
-        "Half or double": f"{', '.join(comparisons)} in {error_name}.",
+    lost_share = 1.0 - float(histogram.kept_rows(bound)) / histogram.num_rows
+    held_share = 1.0 - float(histogram.pieces(bound).rows_at_or_below) / histogram.num_rows
+    affected = standard.describe_affected(histogram.users_above(bound), histogram.num_users, lost_share)
+    sentences = _describe_users(solution, parameters) | {
+        "Half or double": standard.compare_half_and_double(
+            bound, solution.standard_error, wording.number, error_name
+        ),
         "Who is affected by the bound": (
-            f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) with "
-            f"{wording.percent(rows_of_affected / histogram.num_rows)} of all rows "
-            f"{wording.agreeing(affected, 'lies', 'lie')} over it; "
-            f"{wording.percent(lost_rows / histogram.num_rows)} of all rows would be left out. "
-            "Smooth weights leave none out."
+            f"{affected} These users hold {wording.percent(held_share)} of all rows. Smooth weights leave none out."
         ),
     }
     if (split := solution.split_release) is not None:
@@ -248,11 +223,14 @@ def facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) 
             f"{wording.number(centred_error)}, {wording.change(centred_error, best_error)}."
         )
     if dataset.is_private and not solution.has_private_counts:
-        sentences["Where counts are private"] = COUNTS_TOO
-    if parameters.own_cap is not None:
-        own_text, change = wording.number(errors[-1]), wording.change(errors[-1], best_error)
-        sentences[f"Your own bound, {wording.counted(parameters.own_cap, 'row')}"] = (
-            standard.compare_own_bound(error_name, own_text, change)
+        sentences["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
+    if parameters.own_bound is not None:
+        name, own_error = (
+            wording.counted(parameters.own_bound, "row"),
+            solution.standard_error(parameters.own_bound),
+        )
+        sentences[f"Your own bound, {name}"] = standard.compare_own_bound(
+            error_name, own_error, best_error, wording.number
         )
     if solution.worst_case is not None:
         sentences["Whatever the values"] = _describe_worst_case(solution)
@@ -271,15 +249,10 @@ def _describe_users(solution: MeanSolution, parameters: MeanParameters) -> dict[
             f"{wording.number(math.sqrt(cap.privacy_variance))} (root mean square). Shifts can cancel by luck."
         )
     elif parameters.likeness is mean.Likeness.ENTERED:
-        safe = "" if solution.is_about_table else " The error for a larger ρ is safe for every smaller one."
-        sentences["Assumed of users"] = (
-            f"the share ρ = {wording.number(problem.user_share, 2)} is an assumption. Purchases had 0.3 to 0.5, "
-            f"ratings and waiting times 0 to 0.2.{safe}"
-        )
+        safe = "" if solution.is_about_table else ", safe for every smaller one"
+        sentences["Assumed of users"] = f"ρ = {wording.number(problem.user_share, 2)} is an assumption{safe}."
     if len(solution.stretches) > 1:
-        sentences["Several stretches are good"] = (
-            f"{_describe_intervals(solution)}; between them the error is larger."
-        )
+        sentences["Several stretches are good"] = "between them the error is larger."
     if values is not None and parameters.reads_values:
         sentences["How users differ"] = describe_user_share(values)
     return sentences
@@ -289,20 +262,19 @@ def _describe_worst_case(solution: MeanSolution) -> str:
     """Describe the worst-case errors of both choices, and the smallest one of any weights."""
     problem, clamped, worst_case = solution.problem, solution.clamped, solution.worst_case
     assert worst_case is not None
-    cap, smooth = wording.number(worst_case.cap), wording.number(worst_case.smooth)
-    any_weights = wording.number(worst_case.any_weights)
+    cap, smooth, any_weights = (
+        wording.number(error) for error in (worst_case.cap, worst_case.smooth, worst_case.any_weights)
+    )
     is_clamped = clamped is not None and clamped.num_below + clamped.num_above > 0
-    condition = ", once they are clamped" if is_clamped else " between L and U"
     sentence = (
-        f"the error about the mean of this table is at most {cap} under the best bound and {smooth} under its smooth "
-        f"weights, whatever the values{condition}. The best weights for that reach {any_weights}. It is a limit and no "
+        f"the error is at most {cap} under the best bound, {smooth} under its smooth weights and {any_weights} under "
+        f"the best weights for that, whatever the values {'after clamping' if is_clamped else 'between L and U'}. No "
         "forecast: it is met where heavy users have all their values at one end."
     )
     if isinstance(problem, private_counts.PrivateCountsProblem):
         share = wording.percent(problem.noise_share(solution.cap.max_contributions))
         sentence += (
-            " Counts are private: the ratio is linearised here too, and the noise on the sum of weights, "
-            f"{share} of it, adds an error of its own."
+            f" The ratio is linearised; noise on the sum of weights, {share} of it, adds an error of its own."
         )
     return sentence
 
@@ -333,9 +305,8 @@ def _describe_mean_over_users(solution: MeanSolution) -> str:
     """Describe the release of the mean over users, with its error."""
     linearised = ", linearised" if solution.has_private_counts else ""
     return (
-        f"one value per user, the mean of the user's rows: nothing is left out, and the error is "
-        f"{wording.number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. No bound on "
-        f"rows makes that smaller. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
+        f"its error is {wording.number(solution.error_over_users)} for every bound on rows, all of it "
+        f"noise{linearised}; clamping comes on top. *Code for your library* writes it under *{MEAN_OVER_USERS}*."
     )
 
 
@@ -344,12 +315,10 @@ def describe_user_share(values: ValueSummary) -> str:
     share = values.share
     if math.isnan(share.estimate):
         return "How much users differ cannot be told: nobody has two rows, or there is only one user."
-    estimate = wording.percent(share.clipped_estimate)
     interval = f"{wording.percent(share.low)} to {wording.percent(share.high)}"
     return (
-        f"About {estimate} ({interval}, leaving out each user in turn) of the variance of a value lies between users, "
-        "read off these values and as private as they are. The larger this share, the less a further row of the same "
-        "user tells."
+        f"About {wording.percent(share.clipped_estimate)} ({interval}, leaving out each user in turn) of the variance "
+        "lies between users, read off these values and as private as they are."
     )
 
 
@@ -376,13 +345,9 @@ def describe_shifts(solution: MeanSolution, values: ValueSummary) -> tuple[str, 
 
 def describe_files(solution: MeanSolution) -> str:
     """Describe the contents of the files of weights and of the choice."""
+    counts, sums = "public", "Over the file, users × size × row_weight adds up to 1."
     if solution.has_private_counts:
-        counts = "private too"
-        sums = (
-            "Weights are not divided by their sum, which is private here: it comes out of the two noisy sums."
-        )
-    else:
-        counts, sums = "public", "Over the file, users × size × row_weight adds up to 1."
+        counts, sums = "private too", "Weights are not divided by their sum, which is private."
     return (
         "**Weights** hold one line per number of rows a user can have: give each row of such a user the weight "
         f"`row_weight`, or keep `rows_kept_at_cap` of them at random. {sums} **Choice** holds the question and "

@@ -73,10 +73,8 @@ def write_private_forms(
 ) -> CodeChoice | None:
     """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
     parameters = private_pair.problem.parameters
-    is_sum = parameters.statistic is Statistic.SUM and data.pairs is not None
-    base = _base_options(
-        parameters, data, data.pairs.value_column if is_sum and data.pairs is not None else ""
-    )
+    is_sum = parameters.statistic is Statistic.SUM
+    base = _base_options(parameters, data, data.pairs.value_column if is_sum and data.pairs else "")
     form = _pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
     return build_forms(
         parameters.epsilon if epsilon is None else epsilon, base | {"disclosure": private_pair.facts}, [form]
@@ -85,7 +83,7 @@ def write_private_forms(
 
 def _base_options(parameters: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
     base: dict[str, Any] = fields_of_data(data) | {
-        "noise": parameters.noise,
+        "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
         **ROWS_OF_THE_FILE,
@@ -125,7 +123,7 @@ RULES = {
 
 def write_methods(solution: AnySolution, data: Dataset) -> Methods:
     """Write the methods section for the bound of the headline: the best pair, or a bound on whole vectors."""
-    p, objective = solution.parameters, OBJECTIVES[solution.parameters.objective]
+    p, choice, objective = solution.parameters, solution.choice, OBJECTIVES[solution.parameters.objective]
     if isinstance(solution, DistributionSolution):
         sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
         rule = (
@@ -135,14 +133,9 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
     else:
         sentences = _describe_bound(solution)
         rule = (
-            f"The bound was chosen to minimise the {objective}, averaged over the noise and the random choice of a "
-            "user's groups."
+            f"The bound minimises the {objective}, averaged over the noise and the random choice of groups."
         )
-    has = (
-        "has"
-        if solution.choice.is_settled and solution.choice.certificate is not None
-        else "was found that has"
-    )
+    has = "has" if choice.is_settled and choice.certificate is not None else "was found that has"
     no_release = (
         f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds {has} a smaller {objective} than releasing "
         "nothing, and nothing was released."
@@ -161,8 +154,8 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
     return Methods(
         guarantee=f"{guarantee} {groups}",
         sentences=sentences,
-        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.noise.value)} was "
-        "added in every group.",
+        public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.mechanism.value)} "
+        "was added in every group.",
         disclosure=data.provenance,
         empty_sentence="" if sentences else no_release,
         rule=rule,
@@ -177,15 +170,18 @@ def _describe_bound(solution: PerGroupSolution) -> str:
     if isinstance(vector, SelectedVector):
         groups = wording.counted(vector.max_groups, "group")
         sample_sentence = f"For the selection each user counted in at most {groups}, drawn at random. "
-    return (
-        f"{sample_sentence}What one user contributes to all groups was bounded in {_name_norm(p)} norm by "
-        f"{wording.number(round_up(vector.max_norm), 6)}, and {cite_noise(p.noise.value)} was added in every "
-        f"group. The {OBJECTIVES[p.objective]} is {format_error(p, vector.error)}."
-    )
+    bound = wording.number(round_up(vector.max_norm), 6)
+    sentence = f"What one user contributes to all groups was bounded in {_name_norm(p)} norm by {bound}"
+    return f"{sample_sentence}{sentence}{_describe_noise(p, format_error(p, vector.error))}"
+
+
+def _describe_noise(p: PerGroupParameters, error_text: str) -> str:
+    noise = cite_noise(p.mechanism.value)
+    return f", and {noise} was added in every group. The {OBJECTIVES[p.objective]} is {error_text}."
 
 
 def _name_norm(parameters: PerGroupParameters) -> str:
-    return "L1" if parameters.noise is NoiseKind.LAPLACE else "L2"
+    return "L1" if parameters.mechanism is NoiseKind.LAPLACE else "L2"
 
 
 def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
@@ -197,10 +193,7 @@ def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
         sentence += f", and at most {wording.number(pair.max_amount, 6)}{unit} to each"
     if p.statistic is Statistic.SIGNED_SUM:
         sentence += ", in absolute value"
-    return (
-        f"{sentence}, and {cite_noise(p.noise.value)} was added in every group. The {OBJECTIVES[p.objective]} is "
-        f"{prefix}{format_error(p, pair.error)}."
-    )
+    return f"{sentence}{_describe_noise(p, prefix + format_error(p, pair.error))}"
 
 
 def build_answer(
@@ -233,10 +226,11 @@ def build_answer(
     if solution is None:
         solution = sections.choose_pair(data, parameters)
     disclosure, parameters = data.provenance, solution.parameters
-    title = "Error over both bounds"
-    if isinstance(solution, DistributionSolution):
-        title += ", about"
-    plots_by_name = {"per-group-error": lambda: plots.plot_pair_errors(solution, disclosure, title)}
+    facts: dict[str, object] = {
+        "column": solution.facet.label,
+        "num_pairs": solution.num_pairs,
+        "num_groups": solution.num_groups,
+    }
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, data),
@@ -246,33 +240,18 @@ def build_answer(
         facts=words.list_facts(solution, data),
         parameters=parameters,
         solution=solution,
-        plots=plots_by_name,
+        plots={"per-group-error": lambda: plots.plot_pair_errors(solution, disclosure)},
         make_methods=lambda: write_methods(solution, data),
         bound=solution.pair,
         setting=_setting(parameters, solution.value_column),
+        sections={BEHIND: sections.describe_inputs},
     )
     if isinstance(solution, DistributionSolution):
-        sizes = solution.problem.sizes
-        facts: dict[str, object] = {
-            "column": sizes.label,
-            "num_pairs": int(sizes.pairs.sum()),
-            "num_groups": solution.problem.num_groups,
-        }
-        files = {"pair_distribution.json": lambda: group_pairs.to_text(data)}
-        answer = replace(
-            answer,
-            sections={BEHIND: sections.describe_inputs},
-            files=files if group_pairs.fits_in_file(sizes) else {},
-        )
+        if group_pairs.fits_in_file(solution.problem.sizes):
+            answer = replace(answer, files={"pair_distribution.json": lambda: group_pairs.to_text(data)})
     else:
-        pairs, facet = solution.problem.pairs, solution.facet
-        facts = {
-            "column": facet.label,
-            "value_column": facet.value_column,
-            "num_users": int(pairs.groups_per_user.size),
-            "num_pairs": pairs.num_pairs,
-            "num_groups": pairs.num_groups,
-        }
+        facts["value_column"] = solution.facet.value_column
+        facts["num_users"] = int(solution.problem.pairs.groups_per_user.size)
         answer = replace(
             answer,
             proofs=words.list_proofs(solution),
@@ -280,7 +259,7 @@ def build_answer(
             near_optimal=words.describe_near_optimal(solution),
             error_parts=words.list_error_parts(solution),
             sections=sections.build_sections(solution),
-            plots=plots_by_name | _list_plots(solution, disclosure),
+            plots={**answer.plots, **_list_plots(solution, disclosure)},
         )
     release = f"{parameters.statistic.value} per group"
     return add_choice(
@@ -296,15 +275,13 @@ def _list_plots(solution: PerGroupSolution, disclosure: Provenance) -> dict[str,
     }
     if solution.cap is not None:
         plots_by_name["per-group-norm"] = lambda: plots.plot_norm_errors(solution, disclosure)
-    if selected is not None and (selected.pair or selected.vector):
+    if selected is not None and (solution.pair or selected.vector):
         plots_by_name["per-group-survival"] = lambda: plots.plot_survival(solution, disclosure)
-    if selected is not None and (selected.over_epsilon or selected.vector_over_epsilon):
-        plots_by_name["per-group-kept-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, disclosure)[
-            0
-        ]
-        plots_by_name["per-group-error-over-epsilon"] = lambda: plots.plot_over_epsilon(solution, disclosure)[
-            1
-        ]
+    if selected is not None and selected.over_epsilon:
+        plots_by_name |= {
+            "per-group-kept-over-epsilon": lambda: plots.plot_over_epsilon(solution, disclosure)[0],
+            "per-group-error-over-epsilon": lambda: plots.plot_over_epsilon(solution, disclosure)[1],
+        }
     return plots_by_name
 
 
@@ -318,7 +295,7 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
     else:
         details["max_amount_per_group"] = choice.max_amount
     certificate = {
-        "error_of_publishing_nothing": choice.error_of_nothing,
+        "error_of_publishing_nothing": solution.problem.error_of_nothing,
         "ended": choice.stop_reason,
         **certificate_fields(choice.certificate),
     }
@@ -340,8 +317,8 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
                 **certificate_fields(vector.certificate),
             }
     if (selected := solution.selected) is not None:
-        num_released = 0.0 if selected.pair is None else selected.pair.expected_groups
-        details["groups_released_on_average"] = num_released
+        groups = selected.groups.get("pair")
+        details["groups_released_on_average"] = 0.0 if groups is None else groups.expected_groups
         if (best := selected.vector) is not None:
             details["scaled_users"] = {
                 "rule": best.rule.value,
@@ -369,6 +346,6 @@ def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
         column if has_values else "",
         parameters.lower,
         parameters.upper,
-        noise=parameters.noise,
+        noise=parameters.mechanism,
         delta=parameters.delta,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupProblem
 from dpcore.per_group.selection import SelectedGroups, SelectedVector, Selection
-from dpcore.per_group.whole_vector import keep_amounts
+from dpcore.per_group.whole_vector import sum_cut_amounts
 
 LARGE = 2_000_000
 """Number of pairs above which map and curves have a third of the points and the tolerance of the best cap is 1 %."""
@@ -75,7 +75,7 @@ def choose_axes(
     largest = float(sizes.max())
     best_groups, best_amount = ([], []) if pair is None else ([pair.max_groups], [pair.max_amount])
     groups = space_evenly(int(problem.pairs.groups_per_user.max()), columns)
-    if problem.is_integer:
+    if problem.parameters.statistic.is_integer:
         amounts = np.array(space_evenly(int(largest), rows), dtype=np.float64)
     else:
         low = max(float(sizes[sizes > 0.0].min(initial=largest)), largest / 1e4) or 1.0
@@ -109,43 +109,22 @@ NUM_EPSILONS = 13
 
 
 @dataclass(frozen=True, eq=False)
-class OverEpsilon:
-    """Released groups and errors at other budgets, with fixed bounds; each of shape (n,).
-
-    Attributes:
-        epsilons: Budgets of selection and noise together, ascending.
-        groups: Expected number of released groups.
-        error_kept: Part of the error from released groups; both parts add up to the error.
-        error_lost: Part of the error from groups that are not released.
-    """
-
-    epsilons: FloatArray
-    groups: FloatArray
-    error_kept: FloatArray
-    error_lost: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class SelectionSolution:
-    """The solution for privately selected groups.
+    """The solution for privately selected groups, by the bounds ``pair``, ``scaled`` and ``tuner``.
 
     Attributes:
         users: Number of users of every group, shape (num_entries,).
-        pair: Release probability and error of every group at the best pair; None if releasing nothing is better.
-        vector: The best bounds found for whole vectors; None if releasing nothing is better.
-        vector_groups: Release probability and error of every group at ``vector``.
-        tuner_groups: The same at the pair that PipelineDP's rule picks; None if it was not computed.
-        over_epsilon: Curves over epsilon at the best pair; None if there is no pair.
-        vector_over_epsilon: The same at ``vector``.
+        vector: The best bounds found for whole vectors, called ``scaled``; None if releasing nothing is better.
+        groups: Release probability and error of every group under each of the bounds that there are.
+        over_epsilon: Curves at other budgets with ``pair`` and ``scaled`` fixed, each of shape (n,): the budgets of
+            selection and noise together, ascending; the expected number of released groups; and the parts of the error
+            from released groups and from the others.
     """
 
     users: IntArray
-    pair: SelectedGroups | None
     vector: SelectedVector | None
-    vector_groups: SelectedGroups | None
-    tuner_groups: SelectedGroups | None
-    over_epsilon: OverEpsilon | None
-    vector_over_epsilon: OverEpsilon | None
+    groups: Mapping[str, SelectedGroups]
+    over_epsilon: Mapping[str, tuple[FloatArray, FloatArray, FloatArray, FloatArray]]
 
 
 def evaluate(
@@ -168,32 +147,32 @@ def evaluate(
     epsilon = problem.parameters.epsilon
     budgets = np.geomspace(epsilon / 10.0, epsilon * 10.0, NUM_EPSILONS)
     budgets = budgets[(budgets >= 10.0 * EPSILON_RANGE[0]) & (budgets <= EPSILON_RANGE[1])]
-
-    def trace(outcomes: list[SelectedGroups]) -> OverEpsilon:
-        rows = [(groups.expected_groups, *split_error(problem, groups)) for groups in outcomes]
-        return OverEpsilon(budgets, *np.array(rows).T)
-
-    curve = vector_curve = None
+    groups: dict[str, SelectedGroups] = {}
+    outcomes: dict[str, list[SelectedGroups]] = {}
+    for name, bounds in (("pair", pair), ("tuner", tuner)):
+        if bounds is not None:
+            groups[name] = selection.evaluate_groups(bounds.max_groups, bounds.max_amount)
     if pair is not None and not should_stop():
-        curve = trace(selection.over_epsilon(budgets, pair.max_groups, pair.max_amount))
-    if vector is not None and not should_stop():
-        vector_curve = trace([_evaluate_vector(selection, vector, budget) for budget in budgets])
-    return SelectionSolution(
-        users=np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries),
-        pair=None if pair is None else selection.evaluate_groups(pair.max_groups, pair.max_amount),
-        vector=vector,
-        vector_groups=None if vector is None else _evaluate_vector(selection, vector, epsilon),
-        tuner_groups=None if tuner is None else selection.evaluate_groups(tuner.max_groups, tuner.max_amount),
-        over_epsilon=curve,
-        vector_over_epsilon=vector_curve,
-    )
+        outcomes["pair"] = selection.over_epsilon(budgets, pair.max_groups, pair.max_amount)
+    if vector is not None:
+        cut_amounts = sum_cut_amounts(problem, vector.rule, vector.max_norm)
 
+        def scale_users(budget: float) -> SelectedGroups:
+            return selection.with_epsilon(budget).bound_vectors(
+                cut_amounts, vector.max_norm, vector.max_groups
+            )
 
-def _evaluate_vector(selection: Selection, vector: SelectedVector, epsilon: float) -> SelectedGroups:
-    """Return the release probability and error of every group with bounded vectors, at a given epsilon."""
-    problem = selection.problem
-    missing = problem.per_group(problem.amounts - keep_amounts(problem, vector.rule, vector.max_norm))
-    return selection.with_epsilon(epsilon).bound_vectors(missing, vector.max_norm, vector.max_groups)
+        groups["scaled"] = scale_users(epsilon)
+        if not should_stop():
+            outcomes["scaled"] = [scale_users(budget) for budget in budgets]
+    curves = {}
+    for name, outcome in outcomes.items():
+        num_released, *error_parts = np.array(
+            [(at_budget.expected_groups, *split_error(problem, at_budget)) for at_budget in outcome]
+        ).T
+        curves[name] = (budgets, num_released, *error_parts)
+    users = np.bincount(problem.pairs.group_codes, minlength=problem.pairs.num_entries)
+    return SelectionSolution(users, vector, groups, curves)
 
 
 def split_error(problem: PerGroupProblem, groups: SelectedGroups) -> tuple[float, float]:

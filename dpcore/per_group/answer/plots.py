@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -15,8 +14,13 @@ from dpcore.answer.handle import Dots, Handle, SecondBound, Spread, UserBars, dr
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.answer.error_map import OverEpsilon
-from dpcore.per_group.answer.solution import NEAR_OPTIMAL, USEFUL_ERROR, PairSolution, PerGroupSolution
+from dpcore.per_group.answer.solution import (
+    NEAR_OPTIMAL,
+    USEFUL_ERROR,
+    DistributionSolution,
+    PairSolution,
+    PerGroupSolution,
+)
 from dpcore.per_group.answer.words import OBJECTIVES, format_error
 from dpcore.per_group.means import error_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -30,11 +34,10 @@ MAX_ERRORS = 3.0
 """Ends of the axis of simulated releases, in best errors: at the best pair hardly one of them lies beyond."""
 
 
-def plot_pair_errors(
-    solution: PairSolution, provenance: Provenance, title: str = "Error over both bounds"
-) -> Plot:
+def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
     """Plot the error over both bounds with the marked pairs, or over the only one that there is: the main figure."""
     error_map, parameters = solution.map, solution.parameters
+    title = f"Error over both bounds{', about' if isinstance(solution, DistributionSolution) else ''}"
     marked_pairs = [
         (name, pair, style, symbol)
         for name, pair, style, symbol in (
@@ -70,11 +73,9 @@ def plot_pair_errors(
         is_over_groups = amounts.size == 1
         bounds = columns["max_groups" if is_over_groups else "max_amount"]
         items = [Curve("Error of the pair", bounds, columns["error"], Style.TOTAL)]
-        items += [
-            Curve(name, bounds, columns[column], STYLES[name])
-            for name, column in PART_COLUMNS.items()
-            if column in columns
-        ]
+        for name, column in PART_COLUMNS.items():
+            if column in columns:
+                items.append(Curve(name, bounds, columns[column], STYLES[name]))
         # A part is seen down to a tenth of the least error.
         visible_errors = np.append(errors, errors.min() / 10.0) if len(items) > 1 else errors
         for name, pair, style, symbol in marked_pairs:
@@ -83,8 +84,8 @@ def plot_pair_errors(
         x = x if is_over_groups else y
         marked_errors = [pair.error for _, pair, _, _ in marked_pairs]
         y = _build_axis("error", _name_error_unit(parameters), visible_errors, *marked_errors)
-    plot = Plot("per-group-error", title, _describe(solution), x, y, items, provenance, columns, is_main=True)
-    return replace(plot, handle=build_handle(solution, columns))
+    handle, alt = build_handle(solution, columns), _describe(solution)
+    return Plot("per-group-error", title, alt, x, y, items, provenance, columns, is_main=True, handle=handle)
 
 
 def _name_unit(statistic: Statistic, mean_unit: str = "unit of the values") -> str:
@@ -122,33 +123,34 @@ def _describe(solution: PairSolution) -> str:
 
 def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot the error against the bound on the norm, for one level and for scaling, with the best pair as a line."""
-    curves, scaled, pair_error = solution.norm_curves, solution.scaled, solution.pair_error
+    (norms, cap, radial), scaled, pair_error = solution.norm_curves, solution.scaled, solution.pair_error
     assert scaled is not None
-    errors = np.r_[curves.cap, curves.radial, pair_error]
+    assert solution.cap is not None
+    assert solution.radial is not None
+    errors = np.r_[cap, radial, pair_error]
     norm = "L1" if solution.parameters.delta is None else "L2"
     name = "Best pair of bounds" if solution.pair is not None else "Publishing 0"
-    norms = Column("max_norm", curves.norms)
-    of_cap, of_scaling = Column("error_of_cap", curves.cap), Column("error_of_scaling", curves.radial)
+    x, of_cap, of_scaling = map(
+        Column, ("max_norm", "error_of_cap", "error_of_scaling"), solution.norm_curves
+    )
     items: list[Item] = [
-        Curve("Cut at one level", norms, of_cap, Style.SAMPLING, dash="solid", width=2.5),
-        Curve("All groups scaled alike", norms, of_scaling, Style.SMOOTH, dash="dash", width=2.5),
-        Curve(name, curves.norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
+        Curve("Cut at one level", x, of_cap, Style.SAMPLING, dash="solid", width=2.5),
+        Curve("All groups scaled alike", x, of_scaling, Style.SMOOTH, dash="dash", width=2.5),
+        Curve(name, norms[[0, -1]], [pair_error] * 2, Style.CAP, dash="dot", width=2.0),
+        Mark("Best level", solution.cap.max_norm, solution.cap.error, Style.SAMPLING, "circle"),
+        Mark("Best scaling", solution.radial.max_norm, solution.radial.error, Style.SMOOTH, "diamond"),
     ]
-    for choice, label, style, symbol in (
-        (solution.cap, "Best level", Style.SAMPLING, "circle"),
-        (solution.radial, "Best scaling", Style.SMOOTH, "diamond"),
-    ):
-        if choice is not None and choice.max_norm > 0.0:
-            items.append(Mark(label, choice.max_norm, choice.error, style, symbol))
+    # A bound of 0 lies beyond the axis.
+    items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
     low, high = float(errors.min()), float(errors.max())
     alt = (
         f"Bounding whole vectors has an error of {wording.number(scaled.error)} at its best, against "
         f"{wording.number(pair_error)} of the best pair of bounds."
     )
-    x = _build_axis(f"bound on the {norm} norm of a user's vector", "", curves.norms)
+    x_axis = _build_axis(f"bound on the {norm} norm of a user's vector", "", norms)
     visible_errors = np.array([low * 0.9, min(high, 8.0 * low)])
-    y = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
-    return Plot("per-group-norm", "Error over the norm", alt, x, y, items, provenance, height=420)
+    y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
+    return Plot("per-group-norm", "Error over the norm", alt, x_axis, y_axis, items, provenance, height=420)
 
 
 def _choose_groups(sizes: FloatArray | IntArray) -> IntArray:
@@ -162,7 +164,7 @@ def _choose_groups(sizes: FloatArray | IntArray) -> IntArray:
 
 def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     """Plot every group's error against its size; below the line of 100 % a number says more than 0 does."""
-    is_mean, all_sizes = solution.is_mean, np.abs(solution.sizes)
+    is_mean, all_sizes = solution.is_mean, np.abs(solution.problem.totals)
     indices = _choose_groups(all_sizes)
     sizes = Column("size", all_sizes[indices])
     units = np.ones(indices.size) if is_mean else all_sizes[indices]
@@ -207,19 +209,18 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     scaled_name = "Users scaled, bound on groups for the selection alone"
     items = [
         Points(name, users, Column(column, groups.keep_probability[order]), style, symbol=symbol, size=size)
-        for name, column, groups, style, symbol, size in (
-            ("Best pair", "kept_at_pair", selected.pair, Style.CAP, "circle", 6),
-            (scaled_name, "kept_where_scaled", selected.vector_groups, Style.SMOOTH, "diamond-open", 9),
-            ("PipelineDP's rule", "kept_at_tuner", selected.tuner_groups, Style.SAMPLING, "square-open", 12),
+        for name, column, key, style, symbol, size in (
+            ("Best pair", "kept_at_pair", "pair", Style.CAP, "circle", 6),
+            (scaled_name, "kept_where_scaled", "scaled", Style.SMOOTH, "diamond-open", 9),
+            ("PipelineDP's rule", "kept_at_tuner", "tuner", Style.SAMPLING, "square-open", 12),
         )
-        if groups is not None
+        if (groups := selected.groups.get(key))
     ]
     alt = "With the best pair no group is released."
-    if selected.pair is not None:
+    if groups := selected.groups.get("pair"):
         alt = (
-            "The more users a group has, the likelier it is released: "
-            f"{wording.number(selected.pair.expected_groups)} of {wording.counted(solution.num_groups, 'group')} on "
-            "average with the best pair."
+            f"The more users a group has, the likelier it is released: {wording.number(groups.expected_groups)} of "
+            f"{wording.counted(solution.num_groups, 'group')} on average with the best pair."
         )
     x = _build_axis(USERS_AXIS, "", np.asarray(users))
     y = linear_axis("probability that it is released", (-0.03, 1.03))
@@ -230,32 +231,28 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
     """Plot the groups released and the parts of the error, against epsilon."""
     assert solution.selected is not None
     columns = dict[str, FloatArray]()
-    group_items, error_items, curves = list[Item](), list[Item](), list[OverEpsilon]()
-    for name, key, curve, style, dash in (
-        ("Best pair", "pair", solution.selected.over_epsilon, Style.CAP, "dot"),
-        ("Users scaled", "scaled", solution.selected.vector_over_epsilon, Style.SMOOTH, "dash"),
-    ):
-        if curve is None:
-            continue
-        curves.append(curve)
+    group_items, error_items = list[Item](), list[Item]()
+    looks = {"pair": ("Best pair", Style.CAP, "dot"), "scaled": ("Users scaled", Style.SMOOTH, "dash")}
+    curves = solution.selected.over_epsilon
+    for key, (epsilons, num_released, error_kept, error_lost) in curves.items():
+        name, style, dash = looks[key]
         columns |= {
-            "epsilon": curve.epsilons,
-            f"groups_{key}": curve.groups,
-            f"error_of_released_{key}": curve.error_kept,
-            f"error_of_lost_{key}": curve.error_lost,
+            "epsilon": epsilons,
+            f"groups_{key}": num_released,
+            f"error_of_released_{key}": error_kept,
+            f"error_of_lost_{key}": error_lost,
         }
-        group_items.append(Curve(name, curve.epsilons, curve.groups, style, dash=dash))
+        group_items.append(Curve(name, epsilons, num_released, style, dash=dash))
         error_items += [
-            Curve(f"{name}: lost groups", curve.epsilons, curve.error_lost, style, dash="solid"),
-            Curve(f"{name}: released groups", curve.epsilons, curve.error_kept, style, dash="dot"),
+            Curve(f"{name}: lost groups", epsilons, error_lost, style, dash="solid"),
+            Curve(f"{name}: released groups", epsilons, error_kept, style, dash="dot"),
         ]
-    first, number = curves[0], wording.number
+    ends = [[wording.number(curve[i]) for i in (0, -1)] for curve in next(iter(curves.values()))]
     alt = (
-        f"From ε = {number(first.epsilons[0])} to {number(first.epsilons[-1])} the groups released on average go from "
-        f"{number(first.groups[0])} to {number(first.groups[-1])}, and what lost groups add to the error from "
-        f"{number(first.error_lost[0])} to {number(first.error_lost[-1])}."
-    )
-    max_error = max(float((curve.error_kept + curve.error_lost).max()) for curve in curves)
+        "From ε = {} to {} the groups released on average go from {} to {}, and what lost groups add to the error from "
+        "{} to {}."
+    ).format(*ends[0], *ends[1], *ends[3])
+    max_error = max(float((error_kept + error_lost).max()) for *_, error_kept, error_lost in curves.values())
     group_limits = (0.0, float(solution.num_groups))
     group_axis = linear_axis("groups released on average", group_limits, number_format=",.3~g")
     unit = _name_error_unit(solution.parameters)
@@ -283,13 +280,10 @@ def build_handle(solution: PairSolution, columns: Mapping[str, FloatArray]) -> H
         initial_groups, initial_amount = float(pair.max_groups), pair.max_amount
     error_parts = {name: columns[column] for name, column in PART_COLUMNS.items() if column in columns}
     amount_name = "Rows" if statistic in (Statistic.ROWS, Statistic.MEAN) else "Amount"
-    group_column, amount_column = (
-        Column("max_groups", error_map.groups),
-        Column("max_amount", error_map.amounts),
-    )
-    of_groups = SecondBound("Groups", group_column, "", initial_groups, "own_groups", True)
+    groups, amounts = Column("max_groups", error_map.groups), Column("max_amount", error_map.amounts)
+    of_groups = SecondBound("Groups", groups, "", initial_groups, "own_groups", True)
     of_amounts = SecondBound(
-        amount_name, amount_column, "in each", initial_amount, "own_amount", statistic.is_integer
+        amount_name, amounts, "in each", initial_amount, "own_amount", statistic.is_integer
     )
     # Where a user is in one group at most, the figure is a curve over the amount.
     is_swapped = error_map.groups.size == 1 < error_map.amounts.size
@@ -315,7 +309,7 @@ def _build_dots(solution: PairSolution, errors: FloatArray, error_parts: Mapping
     square is that of the error: the objective where that is a root mean square, and as large as it elsewhere. An error
     without known error_parts, as that of a ratio, is drawn as one normal variable of its size.
     """
-    unit, noise = _name_error_unit(solution.parameters), solution.parameters.noise
+    unit, noise = _name_error_unit(solution.parameters), solution.parameters.mechanism
     # The mean magnitude of noise of standard deviation 1.
     magnitude = noise.mean_magnitude / math.sqrt(noise.unit_variance)
     return Dots(

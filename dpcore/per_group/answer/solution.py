@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -13,7 +14,7 @@ from dpcore.answer.against import BoundComparison
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.dataset import Dataset, Pairs
+from dpcore.dataset import Dataset, Pairs, PairSizes
 from dpcore.per_group import whole_vector
 from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
@@ -29,11 +30,8 @@ from dpcore.per_group.selection import SelectedVector, Selection, best_selected_
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 
-MAP_COLUMNS, MAP_ROWS = 48, 20
+MAP_SIZE, SELECTED_MAP_SIZE, MEAN_MAP_SIZE, SUMMARY_MAP_SIZE = (48, 20), (12, 8), (9, 9), (30, 16)
 """Points of the map along groups and amounts; each amount costs one pass over the pairs."""
-SELECTED_COLUMNS, SELECTED_ROWS = 12, 8
-MEAN_COLUMNS, MEAN_ROWS = 9, 9
-SUMMARY_COLUMNS, SUMMARY_ROWS = 30, 16
 MAX_VISITED_PAIRS = 60_000_000
 """Pairs that the search with private groups visits in total, about a minute; at least 60 passes over all pairs."""
 CURVE_POINTS = 36
@@ -61,6 +59,7 @@ class PairSolution:
 
     Attributes:
         problem: The problem on these data.
+        facet: The pairs, or their distribution, as the data have them, with the names of their columns.
         choice: The best pair, or the best found.
         pair: The same with L-infinity rounded to few digits if it is real, for card and code; None if releasing nothing
             is better.
@@ -70,6 +69,7 @@ class PairSolution:
     """
 
     problem: PerGroupProblem | SummaryProblem
+    facet: Pairs | PairSizes
     choice: PairChoice
     pair: Pair | None
     own_pair: Pair | None
@@ -82,9 +82,20 @@ class PairSolution:
         return self.problem.parameters
 
     @property
+    def num_pairs(self) -> int:
+        """Return the number of pairs of user and group with rows."""
+        facet = self.facet
+        return int(facet.pairs.sum() if isinstance(facet, PairSizes) else facet.user_codes.size)
+
+    @property
+    def num_groups(self) -> int:
+        """Return the number of groups on the public list, including groups without rows."""
+        return self.problem.num_groups
+
+    @property
     def pair_error(self) -> float:
         """Return the error of the best pair, or of releasing nothing if that is better."""
-        return self.choice.error_of_nothing if self.pair is None else self.pair.error
+        return self.problem.error_of_nothing if self.pair is None else self.pair.error
 
     @cached_property
     def bounded_sizes(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -123,7 +134,6 @@ class PerGroupSolution(PairSolution):
     """The best bounds for a release per group, with the error of each group.
 
     Attributes:
-        facet: The pairs as the data have them, with the names of their columns.
         cap: The best cap of whole vectors; None outside the theorem.
         radial: The best radial clip; likewise.
         near_optimal: Interval of L0 around the best with an error within 5 %, at the best L-infinity.
@@ -136,11 +146,6 @@ class PerGroupSolution(PairSolution):
     radial: whole_vector.VectorChoice | None = None
     near_optimal: tuple[int, int] | None = None
     selected: error_map.SelectionSolution | None = None
-
-    @property
-    def num_groups(self) -> int:
-        """Return the number of groups on the public list, including groups without rows."""
-        return self.problem.pairs.num_groups
 
     @property
     def is_mean(self) -> bool:
@@ -169,19 +174,14 @@ class PerGroupSolution(PairSolution):
             return None
         return error_parts(self.problem, self.pair.max_groups, self.pair.max_amount)
 
-    @property
-    def sizes(self) -> FloatArray:
-        """Return the true value of every group (rows, for a mean); the last entry may stand for all without rows."""
-        return self.problem.totals
-
     @cached_property
     def errors(self) -> FloatArray:
         """Return the root mean squared error of every group at ``pair``, or of publishing nothing without a pair."""
         problem, pair = self.problem, self.pair
-        if self.selected is not None and self.selected.pair is not None:
-            return np.sqrt(self.selected.pair.mean_squares)
         if pair is None:
             return np.abs(problem.centred_means if self.is_mean else problem.totals)
+        if self.selected is not None:
+            return np.sqrt(self.selected.groups["pair"].mean_squares)
         if self.is_mean:
             return np.sqrt(compute_mean_squares(problem, pair.max_groups, int(pair.max_amount)))
         return np.sqrt(compute_moments(problem, pair.max_groups, pair.max_amount).mean_squares)
@@ -189,14 +189,11 @@ class PerGroupSolution(PairSolution):
     @cached_property
     def errors_scaled(self) -> FloatArray | None:
         """Return the same at the better bound on whole vectors; None if there is none."""
-        if self.selected is not None:
-            groups = self.selected.vector_groups
-            return None if groups is None else np.sqrt(groups.mean_squares)
         if (best := self.scaled) is None:
             return None
-        kept_amounts = whole_vector.keep_amounts(self.problem, best.rule, best.max_norm)
-        missing = self.problem.per_group(self.problem.amounts - kept_amounts)
-        return np.hypot(missing, float(self.parameters.norm_noise(best.max_norm)))
+        if self.selected is not None:
+            return np.sqrt(self.selected.groups["scaled"].mean_squares)
+        return np.sqrt(whole_vector.compute_mean_squares(self.problem, best.rule, best.max_norm))
 
     @cached_property
     def useful_mean_size(self) -> float | None:
@@ -204,8 +201,11 @@ class PerGroupSolution(PairSolution):
         return find_useful_size(self.problem, self.errors) if self.is_mean and self.pair is not None else None
 
     @cached_property
-    def norm_curves(self) -> NormCurves:
-        """Return the error over the bound on whole vectors, around the best; the theorem must cover the statistic."""
+    def norm_curves(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return bounds on whole vectors around the best, and the error of cap and radial clip at each.
+
+        The theorem must cover the statistic.
+        """
         assert self.cap is not None
         assert self.radial is not None
         problem = self.problem
@@ -218,7 +218,7 @@ class PerGroupSolution(PairSolution):
             np.array([whole_vector.vector_error(problem, rule, float(t)) for t in norms])
             for rule in (whole_vector.VectorRule.CAP, whole_vector.VectorRule.RADIAL)
         )
-        return NormCurves(norms, cap, radial)
+        return norms, cap, radial
 
     @property
     def saved_share(self) -> float:
@@ -229,8 +229,9 @@ class PerGroupSolution(PairSolution):
 
     def find_useful_size(self, errors: FloatArray) -> float | None:
         """Return the smallest size such that every group from it on has an error below 10 % of its size, or None."""
-        order = np.argsort(-np.abs(self.sizes), kind="stable")
-        size = np.abs(self.sizes)[order]
+        sizes = np.abs(self.problem.totals)
+        order = np.argsort(-sizes, kind="stable")
+        size = sizes[order]
         is_useful = (errors[order] < USEFUL_ERROR * size) & (size > 0.0)
         # A group of the same size with a larger error also ends the range.
         first = int(np.argmin(is_useful)) if not is_useful.all() else size.size
@@ -239,16 +240,7 @@ class PerGroupSolution(PairSolution):
 
     def count_useless(self, errors: FloatArray) -> int:
         """Return the number of groups whose error is at least their size, so that publishing 0 would be as good."""
-        return int(self.problem.pairs.times[errors >= np.abs(self.sizes)].sum())
-
-
-@dataclass(frozen=True, eq=False)
-class NormCurves:
-    """The error over T for both rules, of the shape of ``norms``."""
-
-    norms: FloatArray
-    cap: FloatArray
-    radial: FloatArray
+        return int(self.problem.pairs.times[errors >= np.abs(self.problem.totals)].sum())
 
 
 def build_pairs(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
@@ -325,23 +317,24 @@ def solve(
     problem = PerGroupProblem(build_pairs(data, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
-    selection = Selection(problem) if parameters.selection.is_private else None
-    facet = None if is_mean or selection else SortedPairs.from_problem(problem)
-    progress(0.1)
-    if selection is not None:
+    selection, facet, map_size = None, None, MAP_SIZE
+    error_at: Callable[[int, float], float]
+    if parameters.selection.is_private:
+        selection, map_size = Selection(problem), SELECTED_MAP_SIZE
+        error_at = selection.error
         choice = best_selected_pair(
             selection,
             max_evaluations=int(min(max(MAX_VISITED_PAIRS // num_pairs, 60), 1_500)),
             progress=lambda share: progress(0.1 + 0.6 * share),
             should_stop=should_stop,
         )
-        error_at = selection.error
     elif is_mean:
+        error_at, map_size = partial(mean_error, problem), MEAN_MAP_SIZE
         choice = best_mean_pair(problem, should_stop=should_stop)
-        error_at = partial(mean_error, problem)
     else:
+        error_at, facet = partial(pair_error, problem), SortedPairs.from_problem(problem)
+        progress(0.1)
         choice = best_pair(problem, facet, should_stop=should_stop)
-        error_at = partial(pair_error, problem)
 
     def evaluate(groups: int, amount: float) -> Pair:
         return Pair(groups, amount, error_at(groups, amount))
@@ -363,13 +356,9 @@ def solve(
     if selection is not None:
         vector = best_selected_vector(selection, should_stop)
         selected = error_map.evaluate(selection, pair, vector, tuner, should_stop)
-    columns, rows = MAP_COLUMNS, MAP_ROWS
-    if facet is None:
-        columns, rows = (MEAN_COLUMNS, MEAN_ROWS) if is_mean else (SELECTED_COLUMNS, SELECTED_ROWS)
-    groups, amounts = error_map.choose_axes(problem, None if is_mean else pair, columns, rows)
-    if (
-        selection is not None and should_stop()
-    ):  # One point only, as each costs as much as a step of the search.
+    groups, amounts = error_map.choose_axes(problem, None if is_mean else pair, *map_size)
+    # One point only, as each costs as much as a step of the search.
+    if selection is not None and should_stop():
         groups = groups[:1] if pair is None else np.array([float(pair.max_groups)])
 
     def row(amount: float) -> FloatArray:
@@ -423,13 +412,14 @@ def solve_by_distribution(data: Dataset, parameters: PerGroupParameters) -> Dist
     groups, amounts = (
         np.unique(np.r_[space_evenly(int(largest), count), best or 1]).astype(np.float64)
         for largest, count, best in (
-            (data.pair_sizes.groups.max(), SUMMARY_COLUMNS, choice.max_groups),
-            (problem.amounts.max(), SUMMARY_ROWS, choice.max_amount),
+            (data.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], choice.max_groups),
+            (problem.amounts.max(), SUMMARY_MAP_SIZE[1], choice.max_amount),
         )
     )
     error_parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
     return DistributionSolution(
         problem=problem,
+        facet=data.pair_sizes,
         choice=choice,
         pair=pair,
         own_pair=own_pair,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, Proof, build_error_parts
@@ -21,6 +23,7 @@ from dpcore.per_group.answer.solution import (
     PerGroupSolution,
     round_up,
 )
+from dpcore.per_group.means import APPROXIMATE as APPROXIMATE_MEANS
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.summary import APPROXIMATE
@@ -62,35 +65,44 @@ def format_error(parameters: PerGroupParameters, error: float) -> str:
 def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     """Return the assumptions of the answer, sentences without their full stop."""
     parameters = solution.parameters
-    sentences = [
-        f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
-        "The list of groups is public and does not depend on the data; groups without rows are released, too",
-        "The budget is for all groups together; every further release needs its own",
-        "Under a pair of bounds each user keeps at most so many of their groups, drawn at random, and in each at "
-        "most the other bound",
-        "The errors are those on the very data given, averaged over the noise and the random choice of groups",
-        "The bounds are taken as public. If they were computed from private data, ε does not cover that",
+    groups = (
+        "The list of groups is public and does not depend on the data; groups without rows are released, too"
+    )
+    budget = "The budget is for all groups together; every further release needs its own"
+    bounds = [
+        "Each user keeps at most so many of their groups as the first bound says, drawn at random, and in each at most "
+        "the second"
     ]
+    errors = (
+        "The errors are those on these very data, averaged over the noise and the random choice of groups"
+    )
     if parameters.selection.is_private:
-        sentences[1] = (
-            "Groups are selected by how many users keep them in their sample; a group that is not released "
-            "counts as 0, so that its error is its size"
+        groups = (
+            "Groups are selected by how many users keep them in their sample; a group that is not released counts as "
+            "0, so that its error is its size"
         )
-        sentences[2] = (
-            "Selection and noise each have their share of ε and δ, which add up; the budget is for all groups together"
+        budget = (
+            "Selection and noise have shares of ε and δ, which add up; the budget is for all groups together"
         )
-        sentences[3] += (
+        bounds[0] += (
             ", the same for selection and sum; where users are scaled, only the selection has a sample"
         )
     if parameters.statistic is Statistic.MEAN:
-        sentences[3:5] = [
-            "Under a pair of bounds each user keeps at most so many of their groups, and in each at most so many rows, "
-            "all drawn at random",
-            "For every group the rows' distances from the lower and from the upper end of the range are added up, and "
-            "released as one vector with the whole of ε and δ; from both follows the mean, brought into the range",
-            "In the errors the noise is exact, and the random choice of groups and rows stands by its moments up to "
-            "the third",
+        bounds = [
+            "Each user keeps at most so many of their groups as the first bound says, and in each at most so many rows "
+            "as the second says, all drawn at random",
+            "For every group the rows' distances from both ends of the range are added up, and released as one vector "
+            "with the whole of ε and δ; from both follows the mean, clamped to the range",
         ]
+        errors = f"In the errors {APPROXIMATE_MEANS}"
+    sentences = [
+        f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
+        groups,
+        budget,
+        *bounds,
+        errors,
+        "The bounds are taken as public. If they were computed from private data, ε does not cover that",
+    ]
     if isinstance(solution, DistributionSolution):
         sentences.append("Every group holds the same mixture of pairs")
     return tuple(sentences)
@@ -109,9 +121,9 @@ def instruct_to_bound(solution: AnySolution) -> str:
 
 def write_headline(solution: AnySolution) -> str:
     """Return the recommendation in one sentence: the best pair of bounds, or the alternative if there is none."""
-    is_summary = isinstance(solution, DistributionSolution)
     if solution.pair is not None:
-        return f"{instruct_to_bound(solution)}{', or about as many' if is_summary else ''}."
+        about = ", or about as many" if isinstance(solution, DistributionSolution) else ""
+        return f"{instruct_to_bound(solution)}{about}."
     if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
         saved = wording.percent(solution.saved_share)
         return f"Keep every row, and scale the user: {saved} less error than publishing nothing."
@@ -121,10 +133,7 @@ def write_headline(solution: AnySolution) -> str:
         "publishing no group" if parameters.selection.is_private else f"publishing {result} in every group"
     )
     if not solution.choice.is_settled:
-        return (
-            f"No pair was found at ε = {epsilon} that errs less than {alternative}. "
-            "The search does not rule one out."
-        )
+        return f"No pair was found at ε = {epsilon} that errs less than {alternative}; there may be one."
     candidates = "pair of bounds" if solution.choice.certificate is not None else "pair that was looked at"
     return f"Release nothing at ε = {epsilon}: no {candidates} errs less than {alternative}."
 
@@ -134,38 +143,32 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     parameters, pair, choice = solution.parameters, solution.pair, solution.choice
     objective_help = f"The {OBJECTIVES[parameters.objective]}."
     error_text = format_error(parameters, solution.pair_error)
-    pair_label, pair_text, copied, pair_help = (
-        "Best pair",
-        "none" if choice.is_settled else "none found",
-        "",
-        "",
-    )
+    pair_label, pair_text, copied = "Best pair", "none" if choice.is_settled else "none found", ""
     error_label, comparison = "Error of publishing nothing", ""
     if pair is not None:
         pair_text = format_pair(parameters, pair.max_groups, pair.max_amount)
         pair_label, copied = "Best pair of bounds", f"{pair.max_groups}, {pair.max_amount:.12g}"
         if parameters.statistic is Statistic.USERS:
             pair_label, copied = "Best bound", f"{pair.max_groups}"
-        pair_help = "Upper bounds on groups per user, and on what a user adds to a group."
         error_label = "Error of the pair"
-        comparison = f"({wording.change(solution.pair_error, choice.error_of_nothing)} than no release)"
+        comparison = f"({wording.change(pair.error, solution.problem.error_of_nothing)} than no release)"
     if isinstance(solution, DistributionSolution):
         return (
             Number("Best pair found", pair_text, clipboard_text=copied),
             Number("Error, about", error_text, "", objective_help),
         )
-    error, text = solution.pair_error, error_text
+    error = solution.pair_error
     entries = [
-        Number(pair_label, pair_text, "", pair_help, clipboard_text=copied),
-        Number(error_label, text, comparison, objective_help, value=error, clipboard_text=text),
+        Number(pair_label, pair_text, clipboard_text=copied),
+        Number(error_label, error_text, comparison, objective_help, error, clipboard_text=error_text),
     ]
-    selected = solution.selected
-    if selected is not None and selected.pair is not None:
+    if solution.selected is not None and pair is not None:
+        num_released = wording.number(solution.selected.groups["pair"].expected_groups)
         note = f"of {solution.num_groups:,}, on average with the pair"
-        entries.append(Number("Groups released", wording.number(selected.pair.expected_groups), note))
+        entries.append(Number("Groups released", num_released, note))
     if (scaled := solution.scaled) is not None:
         name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
-        note = f"{wording.change(scaled.error, solution.pair_error)} than the pair"
+        note = f"{wording.change(scaled.error, error)} than the pair"
         entries += [
             Number(name, wording.number(round_up(scaled.max_norm)), "norm of a user's vector", _NORM_HELP),
             Number("Error of scaling", format_error(parameters, scaled.error), note, objective_help),
@@ -174,8 +177,8 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
 
 
 _NORM_HELP = (
-    "The most that the L1 norm (Laplace) or L2 norm (Gaussian) of what a user adds to all groups may be. All of a "
-    "user's groups are cut at one level, or scaled alike, whichever errs less here."
+    "The largest L1 norm (Laplace) or L2 norm (Gaussian) of what a user adds to all groups. All of them are cut at one "
+    "level, or scaled alike, whichever errs less here."
 )
 
 
@@ -270,32 +273,24 @@ def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     facts = {} if selected is None else _list_selection_facts(solution, selected)
     if (split := solution.error_parts) is not None:
         facts["What the error consists of"] = _list_shares(
-            {
-                "amounts above their bound": split.clipped,
-                "groups beyond theirs": split.left_out,
-                "the random choice of groups": split.sampling,
-                "noise": split.noise,
-            }
+            ("amounts above their bound", "groups beyond theirs", "the random choice of groups", "noise"),
+            astuple(split),
         )
     if pair is not None:
         pairs = solution.problem.pairs
-        num_users = int(np.sum(pairs.groups_per_user > pair.max_groups))
-        num_pairs = int(np.sum(np.abs(solution.problem.amounts) > pair.max_amount))
+        is_above_groups = pairs.groups_per_user > pair.max_groups
+        is_above_amount = np.abs(solution.problem.amounts) > pair.max_amount
         facts["Who is affected"] = (
-            f"{wording.counted(num_users, 'user')} ({wording.percent(num_users / pairs.groups_per_user.size)}) "
-            f"{wording.agreeing(num_users, 'is', 'are')} in more groups than the bound; "
-            f"{wording.counted(num_pairs, 'pair')} of a user and a group "
-            f"({wording.percent(num_pairs / pairs.num_pairs)}) "
-            f"{wording.agreeing(num_pairs, 'holds', 'hold')} more than the bound on amounts."
+            f"above the bound on groups: {_count_share(is_above_groups, 'user')}; above the bound in each: "
+            f"{_count_share(is_above_amount, 'pair')} of user and group."
         )
     if solution.cap is not None and solution.radial is not None:
         level, scaling, best = (
             format_error(parameters, x) for x in (solution.cap.error, solution.radial.error, pair_error)
         )
         facts["Without sampling"] = (
-            f"one level for all groups of a user errs by {level}, scaling by {scaling}, the best pair by {best}. For "
-            "every pair there is a level that errs no more in any group, so the best level is no worse over all "
-            "groups. In a single group it may be."
+            f"one level errs by {level}, scaling by {scaling}, the best pair by {best}. For every pair there is a "
+            "level that errs no more in any group, so the best level is no worse over all; in a single group it may be."
         )
     elif not solution.is_mean and selected is None:
         facts["Without sampling"] = "with sums of any sign a pair of bounds can be better than every level."
@@ -306,18 +301,22 @@ def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
     facts[noise_error.NAME] = _describe_users(solution)
     for name, compared_pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
         if compared_pair is not None:
-            bounds = (
-                f"{wording.number(compared_pair.max_groups)} × {wording.number(compared_pair.max_amount)}"
-            )
+            groups, amount = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
             error_text = format_error(parameters, compared_pair.error)
             change = wording.change(compared_pair.error, pair_error)
-            facts[f"{name}, {bounds}"] = f"error {error_text}, {change} compared with the best."
+            facts[f"{name}, {groups} × {amount}"] = f"error {error_text}, {change} compared with the best."
     return facts | {"Choose privately offers": _describe_private_choice(solution, data)}
 
 
-def _list_shares(error_parts: Mapping[str, float]) -> str:
-    total = sum(error_parts.values())
-    return ", ".join(f"{name} {wording.percent(part / total)}" for name, part in error_parts.items()) + "."
+def _count_share(is_above: npt.NDArray[np.bool_], noun: str) -> str:
+    return f"{wording.counted(int(is_above.sum()), noun)} ({wording.percent(float(is_above.mean()))})"
+
+
+def _list_shares(names: Sequence[str], error_parts: Sequence[float]) -> str:
+    shares = [part / sum(error_parts) for part in error_parts]
+    return (
+        ", ".join(f"{name} {wording.percent(share)}" for name, share in zip(names, shares, strict=True)) + "."
+    )
 
 
 def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
@@ -332,16 +331,14 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
         f"δ = {wording.entered(parameters.selection_delta)} select groups ({parameters.selection.value}), {noise} "
         f"{'are' if parameters.delta else 'is'} for the noise."
     }
-    if selected.pair is not None:
-        kept_part, lost_part = split_error(solution.problem, selected.pair)
+    if groups := selected.groups.get("pair"):
         facts["What the error consists of"] = _list_shares(
-            {"groups that are not released": lost_part, "released ones": kept_part}
+            ("released groups", "groups that are not released"), split_error(solution.problem, groups)
         )
     if (vector := selected.vector) is not None:
         rule = "one level for each user's vector" if vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (
-            f"{rule} errs by {format_error(parameters, vector.error)}, the best pair by "
-            f"{format_error(parameters, solution.pair_error)}. Only the selection keeps "
+            f"{rule} errs by {format_error(parameters, vector.error)}. Only the selection keeps "
             f"{wording.counted(vector.max_groups, 'group')} of each user. Best of {wording.number(vector.evaluations)} "
             "settings; nothing proves that there is no better one."
         )
@@ -352,10 +349,10 @@ def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
     """Describe which bounds *Choose privately* offers for these parameters."""
     parameters = solution.parameters
     if not parameters.statistic.is_non_negative or parameters.selection.is_private:
-        return "no pair: one is drawn for counts and for sums of amounts of at least 0, on a public list of groups."
+        return "no pair: it draws one for counts and for sums of amounts of at least 0, on a public list of groups."
     text = (
-        "the pair, with one ε for both numbers. It is drawn for the least sum of all groups' mean absolute errors; the "
-        "root mean square may be up to half as large again, most where one group holds nearly everything."
+        "the pair, with one ε for both numbers, for the least sum of all groups' mean absolute errors. The root mean "
+        "square may be up to half as large again, most where one group holds nearly everything."
     )
     contributions = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
     is_known = parameters.num_groups is not None or data.is_private
@@ -368,8 +365,8 @@ def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
         times = "" if parameters.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
         users = f"({times}number of groups − 1) / {wording.entered(parameters.epsilon)} users"
     return (
-        f"{text} For a *Count of rows* with a margin of {users} it has the bound on a user's whole vector, which errs "
-        "less still where your library takes one bound for all groups of a user."
+        f"{text} For a *Count of rows* with a margin of {users} it draws the bound on a user's whole vector, which "
+        "errs less still if your library takes one."
     )
 
 
@@ -385,16 +382,10 @@ def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
 
 def describe_data(solution: AnySolution, data: Dataset) -> str:
     """Describe the data that the answer was computed from, and what is not proved."""
-    if isinstance(solution, DistributionSolution):
-        sizes = solution.problem.sizes
-        num_pairs, num_groups, column = int(sizes.pairs.sum()), solution.problem.num_groups, sizes.label
-    else:
-        pairs = solution.problem.pairs
-        num_pairs, num_groups, column = pairs.num_pairs, pairs.num_groups, solution.facet.label
     action = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [
-        f"{wording.counted(num_pairs, 'pair')} of a user and a group; {wording.counted(num_groups, 'group')} of "
-        f"{wording.plain(column)} {action}."
+        f"{wording.counted(solution.num_pairs, 'pair')} of a user and a group; "
+        f"{wording.counted(solution.num_groups, 'group')} of {wording.plain(solution.facet.label)} {action}."
     ]
     if isinstance(solution, PerGroupSolution):
         if skipped := solution.facet.rows_without_group:
@@ -408,12 +399,9 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
     """Describe the expected number of released groups and their size, for each choice of bounds."""
     assert solution.selected is not None
     selected, sentences = solution.selected, []
-    for name, groups in (
-        ("With the best pair", selected.pair),
-        ("With users scaled", selected.vector_groups),
-        ("With the pair of PipelineDP's rule", selected.tuner_groups),
-    ):
-        if groups is None:
+    names = {"pair": "With the best pair", "scaled": "With users scaled", "tuner": "With PipelineDP's pair"}
+    for key, name in names.items():
+        if (groups := selected.groups.get(key)) is None:
             continue
         likely = selected.users[groups.keep_probability >= 0.5]
         size_text = "none is released more often than not"
@@ -465,8 +453,8 @@ def _describe_users(solution: PerGroupSolution) -> str:
     is_occupied = group_rows > 0.0
     ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
     return (
-        f"{sentence} For people like these the error is larger, as rows of one user are alike: if a share "
-        f"ρ = {noise_error.ASSUMED_SHARE} of the variance lies between users, a group's standard error before noise is "
+        f"{sentence} For people like these the error is larger, as rows of one user are alike: with a share "
+        f"ρ = {noise_error.ASSUMED_SHARE} of the variance between users, a group's standard error before noise is "
         f"{wording.number(float(np.median(ratios)))} times that of independent rows in the middle group, and "
         f"{wording.number(float(ratios.max()))} times in the worst."
     )

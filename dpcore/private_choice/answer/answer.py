@@ -9,14 +9,15 @@ from dpcore.answer.methods import NEIGHBOUR_TEXTS, ChoiceSource, Methods
 from dpcore.common import wording
 from dpcore.common.privacy import Ledger, format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.private_choice import choice, comparison
+from dpcore.private_choice import choice
 from dpcore.private_choice.answer import plots, words
+from dpcore.private_choice.answer.sections import SECTIONS
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution, solve
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Wanted
 
 
-def methods(
+def build_methods(
     solution: PrivateSolution,
     selections: Sequence[tuple[Wanted, PrivateChoice]] = (),
     ledger: Ledger | None = None,
@@ -50,8 +51,7 @@ def methods(
 def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger) -> Methods:
     facts, spending = latest.facts, ""
     if ledger.total is not None and len(ledger.releases) > 1:
-        delta = f" and δ = {format_rounded_up(ledger.total.delta)}" if ledger.total.delta else ""
-        total = f"ε = {format_rounded_up(ledger.total.epsilon)}{delta}"
+        total = words.format_cost(ledger.total.epsilon, ledger.total.delta)
         spending = f" All that was drawn from these data so far spent {total} together."
     return Methods(
         guarantee=f"The {number} was itself chosen with user-level ε-differential privacy at "
@@ -112,22 +112,17 @@ def build_answer(
     """
     solution = solve(data, parameters) if solution is None else solution
     return Answer(
-        headline=words.headline(solution),
-        detail=words.detail(solution),
-        numbers=words.numbers(solution),
-        assumptions=words.assumptions(data.disclosure, parameters),
+        headline=words.write_headline(solution),
+        detail=words.write_detail(solution),
+        numbers=words.build_numbers(solution),
+        assumptions=words.list_assumptions(data.disclosure, parameters),
         disclosure=data.provenance,
-        facts=words.facts(solution),
+        facts=words.list_facts(solution),
         parameters=parameters,
         solution=solution,
-        plots={
-            "private-cost-epsilon": lambda: plots.over_epsilon(solution),
-            "private-cost-users": lambda: plots.over_users(
-                solution, comparison.direct_over_users(parameters, data.histogram), solution.copies
-            ),
-            "private-leak": lambda: plots.leak(comparison.leak(data.histogram, parameters), data),
-        },
-        make_methods=lambda: methods(solution),
+        plots={"private-cost-epsilon": lambda: plots.plot_over_epsilon(solution)},
+        sections=SECTIONS,
+        make_methods=lambda: build_methods(solution),
         setting=parameters.setting,
         # The number itself is drawn, and costs; here it is only said what that would cost.
         bound=lambda: None,

@@ -26,7 +26,7 @@ DECADES = tuple((10.0**k, f"{10.0 ** (k + 2):,.{max(-k - 2, 0)}f}%") for k in ra
 DIRECT, COPY = "direct choice, exact", "private copy, simulated"
 
 
-def over_epsilon(solution: PrivateSolution) -> Plot:
+def plot_over_epsilon(solution: PrivateSolution) -> Plot:
     """Plot the cost of both ways over the budget of the choice."""
     curve, copies = solution.over_epsilon, solution.copies
     return _plot_costs(
@@ -41,7 +41,7 @@ def over_epsilon(solution: PrivateSolution) -> Plot:
     )
 
 
-def over_users(solution: PrivateSolution, curve: ChoiceRegret, copies: Copies) -> Plot:
+def plot_over_users(solution: PrivateSolution, curve: ChoiceRegret, copies: Copies) -> Plot:
     """Plot the cost of both ways over the number of users, each of them taken so many times."""
     users = float(solution.data.histogram.num_users)
     return _plot_costs(
@@ -113,7 +113,7 @@ def _visible(costs: npt.ArrayLike) -> FloatArray:
     return np.where(np.isfinite(visible), np.clip(visible, FLOOR, None), np.nan)
 
 
-def leak(effect: Leak, data: Dataset) -> Plot:
+def plot_leak(effect: Leak, data: Dataset) -> Plot:
     """Return the number chosen in the clear, with one more user."""
     numbers, number = np.append(effect.with_user, effect.without), NUMBER_NAMES[effect.number]
     margin = 0.15 * float(np.ptp(numbers)) or 0.5

@@ -205,7 +205,7 @@ def build_pair_request(
     unit = float(settings.unit or 0.0) if is_sum else 1.0
     limit = float(settings.highest_amount or 0.0) if is_sum else float(settings.largest)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
-    names = "epsilon", "statistic", "noise", "delta", "neighbours", "num_groups"
+    names = "epsilon", "statistic", "mechanism", "delta", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
     units = int(min(limit / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
     return SelectionRequest.of_pair(PrivatePairProblem(release, settings.epsilon, units, unit))
@@ -232,7 +232,7 @@ def select(
             raise refuse("the data have no values to choose a range from")
         return private_range.choose(problem, data.values, charge)
     amounts = amounts_of(data) if amounts is None else amounts
-    column = column_of(request, data)
+    column = find_column(request, data)
     if isinstance(problem, PrivatePairProblem):
         return private_pair.choose_pair(problem, _pairs_of(problem, amounts), charge, column)
     histogram = amounts.histogram
@@ -257,7 +257,7 @@ def _pairs_of(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPai
     return UserGroupPairs(users, groups, amounts.rows, int(groups.max()) + 1, sums)
 
 
-def dropped_cells(request: SelectionRequest, counts: Mapping[str, int]) -> dict[str, int]:
+def count_dropped(request: SelectionRequest, counts: Mapping[str, int]) -> dict[str, int]:
     """Count what a selection leaves out or takes as 0; as private as the data, and for their owner alone.
 
     Args:
@@ -275,7 +275,7 @@ def dropped_cells(request: SelectionRequest, counts: Mapping[str, int]) -> dict[
     return dropped
 
 
-def column_of(request: SelectionRequest, data: Dataset) -> str:
+def find_column(request: SelectionRequest, data: Dataset) -> str:
     """Return the column of the groups, or the one whose totals are bounded; empty for rows."""
     if isinstance(request.problem, PrivatePairProblem):
         facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
@@ -315,7 +315,7 @@ def build_answer(
         assert isinstance(selection, PrivateChoice)
         headline, number = _number_texts(selection, request.number, data)
     number_kind, release = request.number, (request.epsilon, request.delta)
-    ends = ends or ends_of(card, number_kind)
+    ends = ends or find_ends(card, number_kind)
     return Answer(
         headline=headline,
         detail=describe_spending(selection, request, range_facts),
@@ -380,7 +380,7 @@ def _number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -
     return headline, Number(label, text, note, value=value, unit=unit)
 
 
-def ends_of(card: Answer, number: NumberKind) -> Ends:
+def find_ends(card: Answer, number: NumberKind) -> Ends:
     """Return the range of the release that an answer is about; None and None if it has none, or does not say it."""
     if isinstance(card.parameters, MeanParameters):
         return card.parameters.lower, card.parameters.upper

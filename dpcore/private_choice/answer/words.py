@@ -16,7 +16,7 @@ from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Relation, Wanted
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
-from dpcore.private_choice.release_bounds import RangeWays
+from dpcore.private_choice.release_bounds import RangeCosts
 from dpcore.private_choice.table_scores import REACH
 
 Selection = PrivateChoice | PrivatePair | PrivateRange
@@ -32,17 +32,21 @@ def error_name(parameters: PrivateParameters) -> str:
     return "error of this table's mean" if parameters.user_share else "standard error of the mean"
 
 
-WHOSE_COSTS = {
-    Disclosure.PUBLIC: "The costs are computed from these data as they are. They are public, so reading the "
-    "costs to settle on ε of the choice leaks nothing; on private data it would",
-    Disclosure.PRIVATE: "The costs are computed from the private data in the clear. Reading them to settle on "
-    "ε of the choice is itself a look at the data that no ε covers: settle on it beforehand, or look at similar "
-    "public data",
-    Disclosure.DP_RELEASE: "The costs are computed from the release in use, not from the data behind it: "
-    "reading them to settle on ε of the choice spends nothing more. On the data behind it a draw may cost more "
-    "or less",
+COST_SOURCES = {
+    Disclosure.PUBLIC: "The costs are computed from these data. They are public, so reading the costs to settle on ε "
+    "of the choice leaks nothing; on private data it would",
+    Disclosure.PRIVATE: "The costs are computed from the private data in the clear. Reading them to settle on ε of the "
+    "choice is a look at the data that no ε covers: settle on it beforehand, or look at similar public data",
+    Disclosure.DP_RELEASE: "The costs are computed from the release in use, not from the data behind it: reading them "
+    "spends nothing more. On the data behind it a draw may cost more or less",
 }
 """What the costs are computed from, and what reading them gives away."""
+
+
+def format_cost(epsilon: float, delta: float | None = None) -> str:
+    """Write a privacy cost, never less than it is: ``ε = 1, δ = 0.000001``."""
+    text = f"ε = {format_rounded_up(epsilon)}"
+    return f"{text}, δ = {format_rounded_up(delta)}" if delta else text
 
 
 def format_selection(selection: Selection) -> str:
@@ -55,34 +59,34 @@ def format_selection(selection: Selection) -> str:
 
 
 PAIR_AIM = (
-    "It is drawn for the least sum of all groups' mean absolute errors. Their root mean square may be up to half as "
-    "large again as with the best pair, most where one group holds nearly everything."
+    "It aims at the least sum of all groups' mean absolute errors. Their root mean square may be up to half as large "
+    "again as with the best pair, most where one group holds nearly everything."
 )
 
 
-def usual_cost(problem: PrivatePairProblem) -> str:
+def describe_pair_cost(problem: PrivatePairProblem) -> str:
     """Say what a draw of a pair usually costs, from public figures alone."""
     share, groups = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if share is None:
         return (
-            f"With {groups}, ε of the choice is too small for this: a draw is little better than a guess. Enter bounds "
-            "that you know, or spend more on the choice."
+            f"With {groups}, ε of the choice is too small: a draw is little better than a guess. Enter bounds that you "
+            "know, or spend more on the choice."
         )
     return (
-        f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair by the sum of "
-        "all groups' mean absolute errors. Where a few users hold everything it can be as bad as releasing nothing."
+        f"With {groups}, that sum is usually within about {wording.percent(share, 1)} of the best pair's. Where a few "
+        "users hold everything a draw can be as bad as releasing nothing."
     )
 
 
-def range_costs(problem: RangeProblem) -> str:
+def describe_range_cost(problem: RangeProblem) -> str:
     """Say what the draw of a range costs in privacy, and if it is of use for a public guess of the number of users."""
     together = ""
     if problem.anchor is None:
         together = "A quarter of ε draws the middle, the rest one distance for both ends. "
     elif problem.num_ends == 2 and problem.epsilon_of_end == problem.epsilon:
         together = (
-            "Both ends together cost ε once, as a user's rows above the typical value and those below are together no "
-            "more than all of them. "
+            "Both ends together cost ε once: a user's rows above the typical value and those below are no more than "
+            "all of them. "
         )
     elif problem.num_ends == 2:
         together = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
@@ -96,69 +100,64 @@ def range_costs(problem: RangeProblem) -> str:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
             f"{together}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε "
-            "of the range, a smallest and a largest distance that are closer, or a range from what you know, which is "
-            "free."
+            "of the range, closer smallest and largest distances, or a range from what you know, which is free."
         )
     return f"{together}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
 
-def tabulate_ways(costs: RangeWays) -> str:
+def tabulate_range_costs(costs: RangeCosts) -> str:
     """Say what ways to a range cost on public samples of so many users, a table in Markdown."""
 
     def times(ratio: float) -> str:
         return f"{wording.number(ratio, 2)} times" if ratio < 1e4 else "over 10,000 times"
 
-    rows = (
-        ("**This draw**", costs.draw),
-        (f"Two DP quantiles, around 99{wording.PERCENT} of the rows", costs.quantiles),
-        ("Noisy counts in bins of doubling width", costs.bins),
-        ("From what you know, without any ε: twice as wide as the best", costs.twice),
-        ("Ten times as wide", costs.ten_times),
+    names = (
+        "**This draw**",
+        f"Two DP quantiles, around 99{wording.PERCENT} of the rows",
+        "Noisy counts in bins of doubling width",
+        "From what you know, without any ε: twice as wide as the best",
+        "Ten times as wide",
     )
-    table = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in rows)
+    table = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in zip(names, costs, strict=True))
     return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{table}"
 
 
-def assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
-    """Say what is assumed, on data of this kind."""
+def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
+    """List what is assumed, on data of this kind."""
+    of_values: tuple[str, ...] = ()
+    if parameters.purpose in OF_MEAN:
+        of_values = ("Rows are independent draws with one variance, also those of one user",)
+        if parameters.user_share:
+            share = wording.number(parameters.user_share, 2)
+            of_values = (
+                "The error is that about the mean of the rows in this table. Who has many rows says nothing about the "
+                f"values, and of the variance of a row a share of {share} lies between users",
+                f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at: a "
+                "user with more would move the best bound without a limit",
+            )
     return (
-        *_of_users(parameters),
-        "Who is in the data and how many rows each user has counts as private; ε of the release, the maximum and "
-        "what is entered about values are public and do not come from these data",
+        *of_values,
+        "Who is in the data and how many rows each user has counts as private. ε of the release, the maximum and what "
+        "is entered about values are public and do not come from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
-        WHOSE_COSTS[disclosure],
-        "The direct choice's costs are exact; those of a private copy are simulated with NumPy's noise, "
-        f"{RUNS} copies at each point",
+        COST_SOURCES[disclosure],
+        f"The direct choice's costs are exact; those of a copy are simulated, {RUNS} copies at each point",
     )
 
 
-def _of_users(parameters: PrivateParameters) -> tuple[str, ...]:
-    if parameters.purpose not in OF_MEAN:
-        return ()
-    if not parameters.user_share:
-        return ("Rows are independent draws with one variance, also those of one user",)
-    share = wording.number(parameters.user_share, 2)
-    return (
-        "The error is that about the mean of the rows in this table. Who has many rows says nothing about the values, "
-        f"and of the variance of a row a share of {share} lies between users",
-        f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at: a user with "
-        "more would move the best bound without a limit",
-    )
-
-
-def cost(share: float) -> str:
+def format_share(share: float) -> str:
     """Return a cost in words; 0 and tiny ones are less than 0.01 %."""
     if 0.0 <= share < 1e-4:
         return f"less than 0.01{wording.PERCENT}"
     return wording.percent(share)
 
 
-def brief(share: float) -> str:
+def format_briefly(share: float) -> str:
     """Return the cost for a metric."""
-    return cost(share).replace("less than ", "<\N{NO-BREAK SPACE}")
+    return format_share(share).replace("less than ", "<\N{NO-BREAK SPACE}")
 
 
-def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
+def describe_forecasts(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
     """Say what a draw typically costs, from public samples; where that is much, what does better.
 
     Args:
@@ -167,7 +166,7 @@ def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
     """
     is_much = any(forecast.extra > 1.0 for forecast in forecasts)
     amounts = [
-        f"{wording.number(1.0 + forecast.extra, 2)} times" if is_much else cost(forecast.extra)
+        f"{wording.number(1.0 + forecast.extra, 2)} times" if is_much else format_share(forecast.extra)
         for forecast in forecasts
     ]
     if rows is not None:
@@ -175,15 +174,16 @@ def expected(forecasts: Sequence[Forecast], rows: int | None = None) -> str:
         if is_much:
             effect = f"makes rows cut and privacy noise together up to {amounts[0]} the least"
         return f"On public samples with about so many rows a draw {effect}, on average."
-    first, *later = [f"with {forecast.users:,}" for forecast in forecasts]
-    texts = [f"{amounts[0]} {'the least' if is_much else 'to the error'} {first} users"]
-    texts += [f"{amount} {users}" for amount, users in zip(amounts[1:], later, strict=True)]
+    first, *others = (
+        f"{amount} with {forecast.users:,}" for amount, forecast in zip(amounts, forecasts, strict=True)
+    )
+    texts = ", ".join([f"{first} users", *others])
     if is_much:
         return (
-            f"On public samples the error after a draw is, on average, up to {', '.join(texts)}. "
-            "A larger ε for the draw or a bound that you know does better."
+            f"On public samples a draw makes the error, on average, up to {texts} what it is at best. A larger ε for "
+            "the draw or a bound that you know does better."
         )
-    return f"On public samples a draw adds, on average, up to {', '.join(texts)}."
+    return f"On public samples a draw adds to the error, on average, up to {texts}."
 
 
 def is_direct(solution: PrivateSolution) -> bool:
@@ -192,7 +192,7 @@ def is_direct(solution: PrivateSolution) -> bool:
     return copy is None or solution.direct.percentile_95 <= copy.percentile_95
 
 
-def headline(solution: PrivateSolution) -> str:
+def write_headline(solution: PrivateSolution) -> str:
     """Say which way to take; on a release, the number itself."""
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.purpose]
@@ -201,12 +201,12 @@ def headline(solution: PrivateSolution) -> str:
     return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
 
 
-def detail(solution: PrivateSolution) -> str:
+def write_detail(solution: PrivateSolution) -> str:
     """Say what its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
     if solution.data.release is not None:
         return (
-            "Choosing on a release spends nothing more. The costs here take the release for the data: an estimate, "
-            "safe to show, of what a draw costs."
+            "Choosing on a release spends nothing more. The costs take the release for the data: an estimate, safe to "
+            "show, of what a draw costs."
         )
     if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
@@ -217,16 +217,16 @@ def detail(solution: PrivateSolution) -> str:
     other = solution.copies.at_budget if direct else solution.direct
     if other is None:
         return sentence
-    return f"{sentence} 1 in 20 of {name}: {brief(other.percentile_95)} or more."
+    return f"{sentence} 1 in 20 of {name}: {format_briefly(other.percentile_95)} or more."
 
 
-def numbers(solution: PrivateSolution) -> tuple[Number, ...]:
-    """Say what either way costs, the cheaper one first; on a release, the number itself before them."""
+def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
+    """Build the numbers: what either way costs, the cheaper one first; on a release, the number itself before them."""
     costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copies.at_budget)]
     costs = [
         Number(
             f"{name}, {label}",
-            brief(share),
+            format_briefly(share),
             note,
             "In 1 draw of 20 it is this or more." if note else "",
             # Where every simulated copy was empty it is infinite, which JSON cannot say.
@@ -247,9 +247,9 @@ def numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     return tuple(costs)
 
 
-def facts(solution: PrivateSolution) -> dict[str, str]:
-    """Say what stands behind the answer."""
-    p = solution.parameters
+def list_facts(solution: PrivateSolution) -> dict[str, str]:
+    """List what stands behind the answer."""
+    p, direct, copy = solution.parameters, solution.direct, solution.copies.at_budget
     total = format_rounded_up(p.epsilon + p.selection_epsilon)
     delta = f", with δ = {format_rounded_up(p.delta)} for a copy" if p.delta is not None else ""
     if p.release_delta is not None:
@@ -260,82 +260,57 @@ def facts(solution: PrivateSolution) -> dict[str, str]:
         doubled = format_rounded_up(2.0 * p.epsilon + p.selection_epsilon)
         twice = f" One for neighbours that add or remove one user counts up to twice: ε = {doubled}."
     name, verb = ("In the clear", "would be") if solution.data.release is None else ("On the release", "is")
-    return {
-        name: f"the {NUMBER_NAMES[p.purpose]} {verb} {wording.number(solution.best)}.",
-        **_warn_maximum(solution),
-        "Nine draws in ten": _ranges(solution),
-        "In all": (
-            f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {format_rounded_up(p.selection_epsilon)} for "
-            f"the choice: ε = {total}{delta}, where the release too is made for neighbours that "
-            f"{p.relation.neighbours.short}.{twice}"
-        ),
-        **_what_helps(solution),
-    }
-
-
-def _warn_maximum(solution: PrivateSolution) -> dict[str, str]:
-    """Say that users have more than the public maximum; nothing if none has."""
-    num_above = solution.data.histogram.users_above(solution.parameters.largest)
-    if not num_above:
-        return {}
-    users, have = wording.counted(num_above, "user"), wording.agreeing(num_above, "has", "have")
-    rows = wording.counted(solution.parameters.largest, "row")
-    return {
-        "Over the maximum": (
+    facts = {name: f"the {NUMBER_NAMES[p.purpose]} {verb} {wording.number(solution.best)}."}
+    rows = wording.counted(p.largest, "row")
+    if num_above := solution.data.histogram.users_above(p.largest):
+        users, have = wording.counted(num_above, "user"), wording.agreeing(num_above, "has", "have")
+        facts["Over the maximum"] = (
             f"{users} {have} more than the {rows} of the public maximum; no number above it is chosen, and a copy cuts "
             "them there. Raise it only for reasons outside these data."
         )
-    }
-
-
-def _ranges(solution: PrivateSolution) -> str:
-    """Say between which numbers nine draws in ten lie."""
-    direct, copy = solution.direct, solution.copies.at_budget
-    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}"
-    if copy is None:
-        return f"{text}; on a copy: being simulated."
-    copied = f"{wording.number(copy.low)} to {wording.number(copy.high)}"
-    if math.isnan(copy.low):  # Every simulated copy was empty.
-        copied = "nothing"
-    empty = f" In {wording.percent(copy.empty_share)} of copies no user is left." if copy.empty_share else ""
-    return f"{text}; on a copy {copied}.{empty}"
-
-
-def _what_helps(solution: PrivateSolution) -> dict[str, str]:
-    p = solution.parameters
-    if solution.direct.median <= 0.05 or solution.is_rank_error:
-        return {}
-    help_text = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-    if p.purpose is not Wanted.SUM:
-        return {"What helps": f"{help_text}; more users."}
-    scale = "1/ε =" if p.release_delta is None else "about"
-    return {
-        "Why so much": (
-            f"the best bound has only {scale} {wording.counted(p.price, 'user')} above it, and the noise hides so few "
-            f"users. What helps: {help_text}, a maximum closer to what is possible, a margin, or a copy instead."
-        )
-    }
-
-
-def leak_sentence(solution: PrivateSolution, effect: Leak, is_release: bool) -> str:
-    """Say what one more user does to the number; ``is_release``: the data in use are a DP release."""
-    asked_name, name, rows = (
-        NUMBER_NAMES[solution.parameters.purpose],
-        NUMBER_NAMES[effect.number],
-        wording.counted(solution.parameters.largest, "row"),
+    copied = ": being simulated"
+    if copy is not None:
+        copied = f" {wording.number(copy.low)} to {wording.number(copy.high)}"
+        if math.isnan(copy.low):  # Every simulated copy was empty.
+            copied = " nothing"
+    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}; on a copy{copied}."
+    if copy is not None and copy.empty_share:
+        text += f" In {wording.percent(copy.empty_share)} of copies no user is left."
+    facts["Nine draws in ten"] = text
+    facts["In all"] = (
+        f"ε = {format_rounded_up(p.epsilon)} for the release and ε = {format_rounded_up(p.selection_epsilon)} for "
+        f"the choice: ε = {total}{delta}, where the release too is made for neighbours that "
+        f"{p.relation.neighbours.short}.{twice}"
     )
+    if direct.median > 0.05 and not solution.is_rank_error:
+        help_text = "a larger ε for the choice, or a public guess of the number (*More settings*)"
+        if p.purpose is Wanted.SUM:
+            scale = "1/ε =" if p.release_delta is None else "about"
+            facts["Why so much"] = (
+                f"the best bound has only {scale} {wording.counted(p.price, 'user')} above it, and the noise hides so "
+                f"few users. What helps: {help_text}, a smaller maximum, a margin, or a copy instead."
+            )
+        else:
+            facts["What helps"] = f"{help_text}; more users."
+    return facts
+
+
+def describe_leak(solution: PrivateSolution, effect: Leak) -> str:
+    """Say what one more user does to the number."""
+    p, name = solution.parameters, NUMBER_NAMES[effect.number]
     farthest = max((float(m) for m in effect.with_user), key=lambda m: abs(m - effect.without))
     old, new = wording.apart(effect.without, farthest)
     sentence = f"one more user can move the {name} from {old} to {new}"
     warning = "of these data, but to know that one must look at them"
     if farthest == effect.without:
+        rows = wording.counted(p.largest, "row")
         sentence = (
             f"one more user with at most {rows}, the public maximum, does not move the {name} {warning}"
         )
-    elif effect.number is not solution.parameters.purpose:
-        sentence = f"one more user does not move the {asked_name} {warning}. For a sum: {sentence}"
-    return (
-        f"Were the release the data themselves: {sentence}."
-        if is_release
-        else f"{wording.capital(sentence)}."
-    )
+    elif effect.number is not p.purpose:
+        sentence = (
+            f"one more user does not move the {NUMBER_NAMES[p.purpose]} {warning}. For a sum: {sentence}"
+        )
+    if solution.data.release is not None:
+        return f"Were the release the data themselves: {sentence}."
+    return f"{wording.capital(sentence)}."

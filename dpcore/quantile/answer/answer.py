@@ -102,7 +102,7 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
     base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles", "neighbours"), epsilon=1.0)
     sorted_rows, few = yield Cached(sort_rows, (data, base_parameters), kept=2)
     rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
-    problem = sorted_rows.under(neighbours).with_epsilon(epsilon)
+    problem = sorted_rows.with_changes(neighbours=neighbours, epsilon=epsilon)
     choices = Search(
         "choices",
         parameters.without(*NOT_SEARCHED),
@@ -116,7 +116,7 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
         return core.compute(parameters, problem, choices)
 
     def compute_first(choices: Choices | None) -> QuantileSolution:
-        first = few.under(neighbours).with_epsilon(epsilon)
+        first = few.with_changes(neighbours=neighbours, epsilon=epsilon)
         return core.compute(parameters, first, choices or first_choices(first, parameters.levels))
 
     search = Search(

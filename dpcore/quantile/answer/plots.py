@@ -27,7 +27,7 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
-from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error, near_grid, window
+from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error, window
 from dpcore.quantile.answer.words import name_quantile
 from dpcore.quantile.parameters import Weighting
 
@@ -167,11 +167,8 @@ def _compute_base_density(solution: QuantileSolution, edges: FloatArray) -> Floa
 
 def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the probability that the answer lies within t in rank of the quantile, with the bound and without any."""
-    grid = near_grid()
-    distances, legend = (
-        Column("distance_in_rank", grid),
-        "Without a bound" if len(solution.outputs) > 1 else "",
-    )
+    grid, legend = np.geomspace(1e-4, 0.5, 160), "Without a bound" if len(solution.outputs) > 1 else ""
+    distances = Column("distance_in_rank", grid)
     curves, unbounded_curves = list[Curve](), list[Curve]()
     columns: dict[str, npt.ArrayLike] = {"distance_in_rank": grid}
     for output, unbounded, (style, dash) in zip(

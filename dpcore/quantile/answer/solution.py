@@ -84,7 +84,7 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundCompa
 
     def best(epsilon: float) -> tuple[float, float]:
         _ = problem.rows
-        scaled = problem.with_epsilon(epsilon)
+        scaled = problem.with_changes(epsilon=epsilon)
         if parameters.bound_from is BoundFrom.COUNTS:
             bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(weighting).bound
             errors = optimal_bound.rank_errors(scaled, weighting, bound, quantiles=parameters.levels)
@@ -178,6 +178,12 @@ class QuantileSolution:
         return self.least_error > 1.0 / self.problem.histogram.num_rows
 
     @property
+    def base_range(self) -> tuple[float, float]:
+        """Return the ends of the base, or four standard deviations around a normal base."""
+        breaks, spread = self.problem.base.breaks, 4.0 * (self.parameters.spread or 0.0)
+        return float(breaks[0]) - spread, float(breaks[-1]) + spread
+
+    @property
     def exact(self) -> tuple[float, ...]:
         """Return the exact quantiles of the values."""
         return tuple(self.problem.rows.value_at(q) for q in self.parameters.levels)
@@ -244,20 +250,13 @@ def window(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float
     rows, p = solution.problem.rows, solution.parameters
     low = rows.value_at(max(p.levels[0] - WINDOW, 1e-9))
     high = rows.value_at(min(p.levels[-1] + WINDOW, 1.0))
-    breaks = solution.problem.base.breaks
-    spread = 4.0 * (p.spread or 0.0)
-    first, last_value = float(breaks[0]) - spread, float(breaks[-1]) + spread
+    first, last_value = solution.base_range
     low, high = (min(max(end, -FARTHEST), FARTHEST) for end in (low, high))
     # The values tie, or are so close that a plot could not tell them apart.
     if high - low <= 1e-9 * max(abs(low), abs(high), last_value - first):
         margin = 0.05 * (max(last_value, high) - min(first, low))
         low, high = low - margin, high + margin
     return (low, high), (min(first, low), max(last_value, high))
-
-
-def near_grid() -> FloatArray:
-    """Return log-spaced distances in rank."""
-    return np.geomspace(1e-4, 0.5, 160)
 
 
 class Poorer(enum.Enum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -56,12 +55,11 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     if solution.standard_error > 0.0:
         subsamples = wording.counted(solution.subsample_errors.size, "subsample")
         note = f"± {wording.percent(solution.standard_error)} ({subsamples})"
+    name, bound, error = "Best bound", solution.bound, solution.rank_error
     if p.weighting is Weighting.NONE:
-        name, bound, error = "Best bound", solution.choices.smooth.bound, solution.choices.smooth.rank_error
-        note = expected
-    else:
-        name = "Best bound" if p.bound_from is BoundFrom.VALUES else "Bound from counts"
-        bound, error = solution.bound, solution.rank_error
+        bound, error, note = solution.choices.smooth.bound, solution.choices.smooth.rank_error, expected
+    elif p.bound_from is BoundFrom.COUNTS:
+        name = "Bound from counts"
 
     def build_error(label: str, value: float, note: str, key: str) -> Number:
         return Number(label, wording.percent(value), note, _RANK_ERROR, value, "share of rows", key)
@@ -83,12 +81,12 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
 
 
 _BOUND = (
-    "Smooth weights: the rows of a user who has more rows than the bound weigh together as much as that many rows. "
-    "Every other row has weight 1. Bounded rows: at most that many rows of each user are kept, at random."
+    "Smooth weights: the rows of a heavier user together weigh as much as this many rows. "
+    "Bounded rows: at most this many rows of each user are kept, at random."
 )
 _RANK_ERROR = (
-    "The expected share of all rows between the answer and the quantile, E|F(answer) − q|. It is exact, not simulated. "
-    "For bounded rows it is the mean over random subsamples, for several quantiles the mean of their errors."
+    "The expected share of all rows between the answer and the quantile, E|F(answer) − q|, exactly. "
+    "For bounded rows a mean over random subsamples, for several quantiles the mean of their errors."
 )
 LEAKS_VALUES = standard.warn_of_leak(
     "this bound was",
@@ -129,10 +127,10 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         )
     sentences["Best for the values"] = _compare_weights(solution)
     if parameters.own_bound is not None:
+        name = f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"
         error = mean_error(solution.own_outputs)
-        change = wording.change(error, solution.rank_error)
-        sentences[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = (
-            standard.compare_own_bound("rank error", wording.percent(error), change)
+        sentences[name] = standard.compare_own_bound(
+            "rank error", error, solution.rank_error, wording.percent
         )
     sentences |= _describe_subsamples(solution)
     counts_error = format_error(solution.counts_error, solution.counts_standard_error)
@@ -144,17 +142,16 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
     other_epsilon = f"the same release is {format_rounded_up(parameters.epsilon_of_other)}-DP if"
     if parameters.protects_users:
         sentences["If only values change"] = (
-            f"{other_epsilon} one user's values change and the rows per user are public."
+            f"{other_epsilon} counts are public and one user's values change."
         )
     elif parameters.weighting is not Weighting.NONE:
         sentences["If a user comes or goes"] = (
-            f"{other_epsilon} one user is added or removed with all their rows, for a bound of "
-            f"{wording.counted(solution.bound, 'row')} that was not computed from these data. Such a user moves the "
-            "score by at most max(q, 1 − q) times the bound."
+            f"{other_epsilon} one user is added or removed, for a bound of {wording.counted(solution.bound, 'row')} "
+            "that was not computed from these data: the score moves by at most max(q, 1 − q) times the bound."
         )
     factor = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
     sentences[noise_error.NAME] = (
-        "for these rows nothing is assumed about users. For the population, the standard error is "
+        "nothing is assumed about users for these rows. For the population, the standard error is "
         f"{factor} times that of independent rows if the intra-class correlation ρ is {noise_error.ASSUMED_SHARE}."
     )
     if solution.has_ties:
@@ -162,13 +159,9 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
             f"{wording.percent(solution.least_error)} under this base: values tie, or the base has no mass there."
         )
     if parameters.weighting is Weighting.CAP:
-        affected = histogram.users_above(int(solution.bound))
         lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
-        sentences["Who is affected"] = (
-            f"{wording.counted(affected, 'user')} ({wording.percent(affected / histogram.num_users)}) "
-            f"{wording.agreeing(affected, 'lies', 'lie')} over the bound; {wording.percent(lost_share)} of all rows "
-            "are left out."
-        )
+        affected = histogram.users_above(int(solution.bound))
+        sentences["Who is affected"] = standard.describe_affected(affected, histogram.num_users, lost_share)
     return sentences
 
 
@@ -207,18 +200,15 @@ def _describe_subsamples(solution: QuantileSolution) -> dict[str, str]:
 def describe_base(solution: QuantileSolution) -> str:
     """Describe what assumption 1 of the paper amounts to on these values."""
     alpha, items = solution.parameters.alpha, []
+    near = f"to the values within α = {wording.entered(alpha)} in rank"
     for problem in split(solution.problem, solution.parameters.levels):
         beta = optimal_bound.base_mass(problem, alpha)
-        mass_text, cost_text = "**no mass**", ""
+        text = f"**no mass** {near}"
         if beta > 0.0:
             epsilon = solution.parameters.drawn_epsilon(problem.quantile)
-            cost = 2.0 * solution.outputs[0].largest_user_weight / epsilon * -math.log(beta)
-            mass_text = f"β = {wording.percent(beta)}"
-            cost_text = f", which costs up to (2W/ε) ln(1/β) = {wording.percent(cost)} of rank"
-        items.append(
-            f"- {name_quantile(problem.quantile)}: ν gives {mass_text} to the values within "
-            f"α = {wording.entered(alpha)} in rank{cost_text}."
-        )
+            cost = wording.percent(-2.0 * solution.outputs[0].largest_user_weight / epsilon * math.log(beta))
+            text = f"β = {wording.percent(beta)} {near}, which costs up to (2W/ε) ln(1/β) = {cost} of rank"
+        items.append(f"- {name_quantile(problem.quantile)}: ν gives {text}.")
     return "\n".join(items)
 
 
@@ -228,10 +218,9 @@ def describe_paper_bound(solution: QuantileSolution) -> str:
     value = float(bound.value(solution.weight_kind, solution.counts_bound))
     vacuous = " (above 1 it is vacuous, but its minimiser can still be used)" if value > 1.0 else ""
     return (
-        f"Trade-off: least **W² + A Σ c²** with A = {wording.number(bound.trade_off)}. Best bound for "
-        f"{KIND_NAMES[solution.weight_kind]}: **{wording.counted(solution.counts_bound, 'row')}**, where the paper's "
-        f"bound is {wording.number(value)}{vacuous}. On these values the expected error there is "
-        f"{format_error(solution.counts_error, solution.counts_standard_error)}."
+        f"**W² + A Σ c²** with A = {wording.number(bound.trade_off)} is least for {KIND_NAMES[solution.weight_kind]} "
+        f"at **{wording.counted(solution.counts_bound, 'row')}**: paper's bound {wording.number(value)}{vacuous}, "
+        f"expected error {format_error(solution.counts_error, solution.counts_standard_error)}."
     )
 
 
@@ -239,29 +228,28 @@ def describe_poorer_bases(solution: QuantileSolution, how: Poorer) -> str:
     """Describe the figure of poorer bases, and where the error becomes large."""
     if how is Poorer.MOVED:
         return (
-            "ν is moved by a share of its own width. Once the quantile lies outside ν, or far in its tail, no answer "
-            "can come near it, **whatever ε**."
+            "Once the quantile lies outside ν, or far in its tail, no answer comes near it, **whatever ε**."
         )
     w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.levels
     margin = min(min(q, 1.0 - q) * solution.parameters.drawn_epsilon(q) for q in quantiles) / (2.0 * w)
     factor = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
     return (
-        "ν is made wider about its own middle. An answer at distance $d$ in rank is $e^{\\varepsilon d/(2W)}$ times "
-        f"less likely, so extra width costs only its logarithm until ν is about **{factor}** times as wide. Beyond "
-        "that, most answers lie far from the quantile. The smaller ε, the earlier this happens."
+        "An answer at distance $d$ in rank is $e^{\\varepsilon d/(2W)}$ times less likely, so extra width costs only "
+        f"its logarithm until ν is about **{factor}** times as wide. Beyond that, most answers lie far from the "
+        "quantile."
     )
 
 
 def describe_samples(solution: QuantileSolution, answers: FloatArray) -> tuple[str, ...]:
     """Compare the mean of the simulated answers with the exact mean, per quantile."""
     order = " The answers are sorted, which the exact mean ignores." if len(solution.outputs) > 1 else ""
-    sentences = []
-    for output, output_answers in zip(solution.outputs, answers.T, strict=True):
-        deviation = float(np.std(output_answers, ddof=1)) if output_answers.size > 1 else math.nan
+    count, sentences = answers.shape[0], []
+    deviations = np.std(answers, axis=0, ddof=1) if count > 1 else np.full(len(solution.outputs), math.nan)
+    standard_errors = deviations / math.sqrt(count)
+    for output, mean, error in zip(solution.outputs, answers.mean(axis=0), standard_errors, strict=True):
         sentences.append(
-            f"{name_quantile(output.quantile)}: mean of {wording.counted(output_answers.size, 'simulated answer')} "
-            f"{wording.number(float(output_answers.mean()), 4)} (standard error "
-            f"{wording.number(deviation / math.sqrt(output_answers.size), 2)}), exact mean "
+            f"{name_quantile(output.quantile)}: mean of {wording.counted(count, 'simulated answer')} "
+            f"{wording.number(float(mean), 4)} (standard error {wording.number(float(error), 2)}), exact mean "
             f"{wording.number(output.mean, 4)}.{order}"
         )
     return tuple(sentences)
@@ -292,13 +280,13 @@ def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
     p = solution.parameters
     text = (
         "The answer was drawn with a density proportional to the public base distribution times exp(−ε d / (2W)) "
-        "[@epasto2020, appendix B]. There d is the distance in weighted rank from the quantile, and W the largest "
-        "weight of a user."
+        "[@epasto2020, appendix B], with d the distance in weighted rank from the quantile and W the largest weight of "
+        "a user."
     )
     if p.protects_users:
         text += (
-            " The score is not divided by the number of rows. A user who is added or removed moves it by at most "
-            "max(q, 1 − q) times their weight, which replaces W."
+            " The score is not divided by the number of rows; max(q, 1 − q) times a user's weight, the most by which "
+            "a user who is added or removed moves it, replaces W."
         )
     if len(p.levels) > 1:
         text += f" Each of the {len(p.levels)} quantiles took an even part of ε."
@@ -314,12 +302,20 @@ def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
         f"{wording.percent(solution.rank_error)} of the rows."
     )
+    rule = "The bound has the smallest expected rank error of those tried."
+    if not is_bounded:
+        rule = ""
+    elif p.bound_from is BoundFrom.COUNTS:
+        rule = (
+            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends on how "
+            "many rows each user has and not on their values."
+        )
     return Methods(
         guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
         sentences=f"{template.format(rows)} {text} {error}",
         public_sentences=f"{template.format('a fixed number of rows')} {text}",
         disclosure=data.provenance,
-        rule=_rule(p),
+        rule=rule,
         subject="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,
     )
@@ -334,45 +330,21 @@ def _describe_release(p: QuantileParameters) -> str:
     return f"The {', '.join(levels[:-1])} and {levels[-1]} quantiles were released"
 
 
-def _rule(p: QuantileParameters) -> str:
-    if p.weighting is Weighting.NONE:
-        return ""
-    if p.bound_from is BoundFrom.COUNTS:
-        return (
-            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends on how "
-            "many rows each user has and not on their values."
-        )
-    return "The bound has the smallest expected rank error of those tried."
-
-
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:
     """Write programs for the bound in use, the best bound of the other kind, and the entered bound."""
-    p, choices = solution.parameters, solution.choices
-    low, high = _list_ends(solution)
-    base = fields_of_data(dataset) | {
-        "lower": low,
-        "upper": high,
-        "quantiles": p.levels,
-        "neighbours": p.neighbours,
-    }
-    other_kind = WeightKind.CAP if solution.weight_kind is WeightKind.SMOOTH else WeightKind.SMOOTH
-    is_bounded = p.weighting is not Weighting.NONE
-    bounds: list[tuple[WeightKind, float, dict[str, Any]]] = [
-        (solution.weight_kind, solution.bound if is_bounded else choices.get(solution.weight_kind).bound, {}),
-        (other_kind, choices.get(other_kind).bound, {}),
-    ]
+    p, choices, kind = solution.parameters, solution.choices, solution.weight_kind
+    low, high = solution.base_range
+    ends = {"lower": low, "upper": high}
+    base = fields_of_data(dataset) | ends | {"quantiles": p.levels, "neighbours": p.neighbours}
+
+    def name_form(weighting: WeightKind, bound: float, **label: Disclosure) -> Form:
+        if weighting is WeightKind.CAP:
+            return cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label}
+        return smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label}
+
+    other_kind = WeightKind.CAP if kind is WeightKind.SMOOTH else WeightKind.SMOOTH
+    best = choices.get(kind).bound if p.weighting is Weighting.NONE else solution.bound
+    forms = [name_form(kind, best), name_form(other_kind, choices.get(other_kind).bound)]
     if p.own_bound is not None:
-        bounds.append((solution.weight_kind, p.own_bound, {"disclosure": Disclosure.PUBLIC}))
-    programs: list[Form] = [
-        (cap_form(bound), Quantity.QUANTILE, {"max_rows": bound, **label})
-        if weighting is WeightKind.CAP
-        else (smooth_form(bound), Quantity.QUANTILE, {"threshold": bound, **label})
-        for weighting, bound, label in bounds
-    ]
-    return build_forms(p.epsilon, base, programs)
-
-
-def _list_ends(solution: QuantileSolution) -> tuple[float, float]:
-    """Return the range of the answer: the ends of the base, or four standard deviations around a normal base."""
-    breaks, spread = solution.problem.base.breaks, 4.0 * (solution.parameters.spread or 0.0)
-    return float(breaks[0]) - spread, float(breaks[-1]) + spread
+        forms.append(name_form(kind, p.own_bound, disclosure=Disclosure.PUBLIC))
+    return build_forms(p.epsilon, base, forms)

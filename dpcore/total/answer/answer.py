@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dpcore.answer import standard
 from dpcore.answer.answer import (
     BIAS,
     NOISE,
@@ -100,6 +101,7 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
     yield Figures((plots.plot_strategies(curves, data, parameters.epsilon, points),), "xy")
     yield "\n".join(f"- {sentence}" for sentence in plots.write_sentences(curves, points))
     if points is not None:
+        yield Note(standard.SIMULATION)
         yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
     yield Label()
     yield PaperFigures(FIGURES)
@@ -148,7 +150,7 @@ def build_answer(
         solution = solve(data, parameters)
     if isinstance(solution, SignedSolution):
         answer, release = _build_signed(data, parameters, solution), "sum of totals of both signs"
-        details, unused = _list_range_details(solution, parameters), {"measure", "own_bound"}
+        details, unused = _list_range_details(solution, parameters), {"objective", "own_bound"}
     else:
         answer = _build_nonnegative(data, parameters, solution)
         release = "count of rows" if solution.problem.is_integer else "sum"
@@ -178,7 +180,7 @@ def build_answer(
 def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     error_parts = {
         BIAS: float(solution.at_bound.bias),
-        NOISE: float(solution.at_bound.noise_by(parameters.measure)),
+        NOISE: float(solution.at_bound.noise_by(parameters.objective)),
     }
     return Answer(
         headline=words.write_headline(solution),
@@ -257,7 +259,7 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
         column,
         noise=parameters.mechanism,
         delta=parameters.delta,
-        measure=parameters.measure,
+        measure=parameters.objective,
     )
 
 

@@ -125,14 +125,10 @@ class TotalSolution(_CurveSolution):
         """Return the best bound by each measure, in few digits as ``bound`` is."""
         return {measure: _find_short_bound(replace(self.problem, measure=measure)) for measure in Measure}
 
-    @cached_property
-    def choices_by_noise(self) -> dict[NoiseKind, TotalChoice]:
-        """Return the best bound under either noise; Gaussian noise is taken at `delta`."""
-        deltas = {NoiseKind.LAPLACE: None, NoiseKind.GAUSSIAN: self.delta}
-        return {
-            noise: total.best_bound(replace(self.problem, mechanism=noise, delta=delta))
-            for noise, delta in deltas.items()
-        }
+    def best_by_noise(self, noise: NoiseKind) -> TotalChoice:
+        """Return the best bound under a noise; Gaussian noise is taken at `delta`."""
+        delta = self.delta if noise is NoiseKind.GAUSSIAN else None
+        return total.best_bound(replace(self.problem, mechanism=noise, delta=delta))
 
     @property
     def delta(self) -> float:
@@ -186,10 +182,9 @@ class SignedSolution(_CurveSolution):
 
 def explain_refusal(totals: UserTotals) -> str:
     """Say in a sentence why nothing can be answered about these totals; empty where something can."""
-    if totals.amounts is None and totals.signed is None:
-        return totals.refusal
-    zero = totals.amounts is not None and totals.amounts.total == 0.0
-    return "All totals are 0: there is nothing to release." if zero else ""
+    if totals.amounts is None:
+        return totals.refusal if totals.signed is None else ""
+    return "All totals are 0: there is nothing to release." if totals.amounts.total == 0.0 else ""
 
 
 def solve(
@@ -242,7 +237,7 @@ def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
         user_totals=totals,
         clipped=clipped_sum(totals.signed, low, high, *release),
         is_entered=is_entered,
-        measure=Measure.RMSE if parameters.measure is Measure.RMSE else Measure.ABSOLUTE,
+        measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
         errors=symmetric_errors(totals.signed, bounds, *release),
     )
@@ -268,7 +263,7 @@ def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparis
 
     return BoundComparison(
         f"Best bound ({unit.per_user})",
-        f"{wording.capital(MEASURE_NAMES[parameters.measure])} ({unit.axis})",
+        f"{wording.capital(MEASURE_NAMES[parameters.objective])} ({unit.axis})",
         best,
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,

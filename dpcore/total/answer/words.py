@@ -27,8 +27,8 @@ from dpcore.total.parameters import Summed, TotalParameters, UserTotals
 OF_LITTLE_USE = 0.5
 """A release whose error is more than this share of what is released is called of little use."""
 ON_RELEASE = (
-    "**The DP release is treated as the true data; the error on the original data is unknown.** For a sum that error "
-    "can be far larger: a sum depends on its few largest users, and the noise of the release hides them."
+    "**The DP release is treated as the true data.** The error on the original data is unknown and can be far larger "
+    "for a sum: the noise of the release hides its few largest users."
 )
 ERROR_LABELS = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
 ERROR_HELP = {
@@ -79,11 +79,11 @@ def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
 
 def describe_near_optimal(solution: TotalSolution) -> str:
     """Say from which bound to which one the error stays near the best."""
-    low, high = solution.near_optimal
     if not solution.unit.column:
-        return standard.write_range(low, high, "row")
+        return standard.write_range(*solution.near_optimal, "row")
     # In few digits, as an end may equal one user's total.
-    return standard.write_range(float(f"{low:.3g}"), float(f"{high:.3g}"))
+    low, high = (float(f"{end:.3g}") for end in solution.near_optimal)
+    return standard.write_range(low, high)
 
 
 def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
@@ -108,19 +108,23 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
 def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, str]:
     """Explain the choice in sentences, each under its heading; with a bound of the person's own, compare that."""
     choice, unit, problem, bound = solution.choice, solution.unit, solution.problem, solution.bound
-    affected, facts = int(problem.amounts.users_above(bound)), dict[str, str]()
+    amounts, facts = problem.amounts, dict[str, str]()
     if bound != choice.max_total:
         cost = wording.change(solution.error(bound), choice.certificate.value)
         facts["Rounded"] = (
-            f"the bound is rounded, because the exact value may equal one user's total. This costs "
-            f"{'next to nothing' if cost == 'the same' else f'{cost} in error'}. *How sure* and the figure are about "
-            "the exact value."
+            "the exact bound may equal one user's total, so it is rounded. This costs "
+            f"{'next to nothing' if cost == 'the same' else f'{cost} in error'}. *How sure* and the figure have the "
+            "exact value."
         )
-    facts["Half or double"] = _half_or_double(solution)
-    facts["Who is affected"] = (
-        f"{wording.counted(affected, 'user')} ({wording.percent(affected / problem.amounts.num_users)}) "
-        f"{wording.agreeing(affected, 'holds', 'hold')} more than the bound; "
-        f"{wording.percent(float(solution.at_bound.bias) / choice.error_of_nothing)} of the {unit.result} is cut away."
+    if bound > 0.0:
+        facts["Half or double"] = standard.compare_half_and_double(
+            bound, solution.error, unit.amount, is_integer=problem.is_integer
+        )
+    facts["Who is affected"] = standard.describe_affected(
+        int(amounts.users_above(bound)),
+        amounts.num_users,
+        float(solution.at_bound.bias) / choice.error_of_nothing,
+        f"the {unit.result} is cut away",
     )
     if choice.max_total > 0.0:
         low, high = total.error_interval(problem, bound)
@@ -129,25 +133,10 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
             ends_text = f"between {unit.amount(-low)} too low and {unit.amount(high)} too high"
         facts[f"95{wording.PERCENT} of releases"] = f"lie {ends_text}."
     if own_bound is not None:
-        own_error = solution.error(own_bound)
-        change = wording.change(own_error, choice.certificate.value)
         facts[f"Your own bound, {unit.amount(own_bound, 4)}"] = standard.compare_own_bound(
-            MEASURE_NAMES[problem.measure], unit.amount(own_error), change
+            MEASURE_NAMES[problem.measure], solution.error(own_bound), choice.certificate.value, unit.amount
         )
     return facts
-
-
-def _half_or_double(solution: TotalSolution) -> str:
-    t, best, amount = solution.bound, solution.error(solution.bound), solution.unit.amount
-    if t == 0.0:
-        return "does not apply: the bound is 0."
-    halved, doubled = max(t // 2.0, 1.0) if solution.problem.is_integer else t / 2.0, 2.0 * t
-    texts = [
-        f"{name} ({amount(bound)}) costs {wording.change(solution.error(bound), best)}"
-        for name, bound in (("half", halved), ("double", doubled))
-        if bound != t
-    ]
-    return ", ".join(texts) + " in error."
 
 
 def write_measures_table(solution: TotalSolution) -> str:
@@ -166,28 +155,22 @@ def describe_bound(solution: TotalSolution) -> str:
     ratio = float(solution.at_bound.bound / solution.at_bound.absolute_error)
     noise = solution.problem.mechanism
     return (
-        f"Here the paper's limit on the error is {wording.number(ratio)} times the exact expected error. The paper "
-        f"proves at most 2 times; with {noise.value} noise it is never more than {largest_ratio(noise):.3f} times."
+        f"The paper's bound is {wording.number(ratio)} times the expected error here, and never more than "
+        f"{largest_ratio(noise):.3f} times with {noise.value} noise; the paper proves 2 times."
     )
 
 
 def compare_noises(solution: TotalSolution, has_delta: bool) -> str:
     """Say which noise has the smaller error; ``has_delta`` is True where δ was entered."""
-    choices = solution.choices_by_noise
-    if not any(choice.max_total for choice in choices.values()):
+    laplace, gaussian = (solution.best_by_noise(noise) for noise in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN))
+    if not (laplace.max_total or gaussian.max_total):
         return "**Which noise?** Neither: under both, publishing 0 is no worse."
-    laplace, gaussian = (
-        choices[noise].certificate.value for noise in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)
-    )
-    ratio = (
-        f"{max(laplace, gaussian) / min(laplace, gaussian):.3g}"
-        if min(laplace, gaussian)
-        else "infinitely many"
-    )
+    low, high = sorted((laplace.certificate.value, gaussian.certificate.value))
+    ratio = f"{high / low:.3g}" if low else "infinitely many"
     sentence = f"Gaussian noise is better: under Laplace noise the best error is {ratio} times as large."
-    if laplace == gaussian:
+    if low == high:
         sentence = "Both noises serve equally well; Laplace noise gives the stronger guarantee (no delta)."
-    elif laplace < gaussian:
+    elif laplace.certificate.value == low:
         sentence = (
             "Laplace noise is better, with the stronger guarantee (no delta): under Gaussian noise the best error is "
             f"{ratio} times as large."
@@ -237,10 +220,8 @@ def write_methods(solution: TotalSolution, data: Dataset, parameters: TotalParam
 
 
 def _write_guarantee(parameters: TotalParameters, quantity: str) -> str:
-    release = f"The {quantity} was released"
-    return write_guarantee(
-        release, parameters.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta or 0.0
-    )
+    release, relation = f"The {quantity} was released", Neighbours.ADD_OR_REMOVE_USER
+    return write_guarantee(release, parameters.epsilon, relation, parameters.delta or 0.0)
 
 
 def write_forms(
@@ -266,9 +247,8 @@ def write_forms(
 
 
 def _format_range(solution: SignedSolution, digits: int = 4) -> str:
-    return (
-        f"[{wording.number(solution.clipped.low, digits)}, {wording.number(solution.clipped.high, digits)}]"
-    )
+    low, high = (wording.number(end, digits) for end in (solution.clipped.low, solution.clipped.high))
+    return f"[{low}, {high}]"
 
 
 def write_signed_headline(solution: SignedSolution) -> str:
@@ -281,10 +261,8 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     clipped, unit = solution.clipped, solution.unit.axis
     noise = float(clipped.errors.noise_by(solution.measure))
     noise_note = "root mean square" if solution.measure is Measure.RMSE else "mean size"
-    absolute_sum = abs(float(solution.totals.sum()))
-    share = "(the sum is 0)"
-    if absolute_sum:
-        share = f"({wording.percent(solution.error / absolute_sum)} of the sum)"
+    size = abs(float(solution.totals.sum()))
+    share = f"({wording.percent(solution.error / size)} of the sum)" if size else "(the sum is 0)"
     direction = "too low" if clipped.bias < 0.0 else "too high" if clipped.bias else "none"
     copied = f"{wording.digits(clipped.low)}, {wording.digits(clipped.high)}"
     range_help = "A total outside counts as the nearer end."
@@ -307,13 +285,12 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
     cut = clipped.users_below + clipped.users_above
     if parameters.own_bound and (error := solution.own_error(parameters)) is not None:
         bound = wording.number(parameters.own_bound, 4)
-        facts[f"Your own bound, [−{bound}, {bound}]"] = (
-            f"{MEASURE_NAMES[solution.measure]} {wording.number(error)}, {wording.change(error, solution.error)} "
-            f"compared with {_format_range(solution)}."
+        facts[f"Your own bound, [−{bound}, {bound}]"] = standard.compare_own_bound(
+            MEASURE_NAMES[solution.measure], error, solution.error, wording.number, "the range"
         )
     source = (
-        "both ends have the size at which noise plus the size of all cuts is least. It is rounded, because the exact "
-        "value equals one user's total. Where the curve is lower, positive and negative cuts partly cancel."
+        "at both ends noise plus the size of all cuts is least. The exact value equals one user's total, so it is "
+        "rounded. Where the curve is lower, positive and negative cuts partly cancel."
     )
     return facts | {
         "Who is affected": (

@@ -5,6 +5,5 @@ from dpcore.training.answer.solution import (
     NOT_COMPARED,
     TrainingSolution,
     against_epsilon,
-    build_solution,
     solve,
 )

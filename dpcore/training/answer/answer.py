@@ -31,31 +31,24 @@ SLOPES = {
 }
 
 
-BOUNDS_BY = {
-    Method.FOLLOWED: "followed",
-    Method.CLIPPED_SUM: "sums",
-    Method.CAP: "cap",
-    Method.SMOOTH: "weights",
+FORMS = {
+    Method.FOLLOWED: ("followed", "Clipped sums, bound follows"),
+    Method.CLIPPED_SUM: ("sums", "Clipped sums, h = {}"),
+    Method.CAP: ("cap", "Cap, h = {}"),
+    Method.SMOOTH: ("weights", "Smooth weights, h = {}"),
 }
-FORM_NAMES = {
-    Method.FOLLOWED: "Clipped sums, bound follows",
-    Method.CLIPPED_SUM: "Clipped sums, h = {}",
-    Method.CAP: "Cap, h = {}",
-    Method.SMOOTH: "Smooth weights, h = {}",
-}
+"""How a program bounds users, and its name, by the method."""
 
 
 def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     """Return programs for the answer, then for the best weights and clipped sums; None without column meanings."""
-    cells = [solution.answer_cell] + [
-        solution.get_cell(solution.best_by_method[method].cell_index)
-        for method in (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
-        if method in solution.best_by_method
-    ]
+    best = solution.best_by_method
+    compared_methods = (Method.FOLLOWED, Method.SMOOTH, Method.CLIPPED_SUM)
+    cells = [solution.cells[best[method].cell_index] for method in compared_methods if method in best]
     # If steps are entered, only weights have a program with them; a bound that follows always has its own steps.
     is_by_rule = solution.parameters.pace is Pace.RULE
-    methods = FORM_NAMES if is_by_rule else (Method.FOLLOWED, Method.SMOOTH)
-    cells = [cell for cell in dict.fromkeys(cells) if cell.method in methods]
+    methods = FORMS if is_by_rule else (Method.FOLLOWED, Method.SMOOTH)
+    cells = [cell for cell in dict.fromkeys((solution.answer_cell, *cells)) if cell.method in methods]
     # The mechanism of the question, not that of a first look, whose noise is for fewer users.
     data, mechanism = solution.data, solution.parameters.mechanism
     table, scaling, design = data.dataset.table, data.scaling, data.design
@@ -68,14 +61,15 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         for name, ends in zip(table.feature_names, scaling.ranges, strict=True)
         if ends is not None
     )
-    features = () if design is None else design.features
+    columns = (
+        () if design is None else [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
+    )
     category_levels = tuple(
-        (column, tuple(name.removeprefix(prefix) for name in table.feature_names if name.startswith(prefix)))
-        for column, prefix in (
-            (feature.column, f"{feature.column}: ")
-            for feature in features
-            if feature.encoding is FeatureKind.CATEGORIES
+        (
+            column,
+            tuple(name[len(column) + 2 :] for name in table.feature_names if name.startswith(f"{column}: ")),
         )
+        for column in columns
     )
     training_without_noise = Training(
         numbers=numeric_ranges,
@@ -104,7 +98,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
     forms = []
     for cell in cells:
         training = _set_noise(training_without_noise, mechanism, cell)
-        name = FORM_NAMES[cell.method].format(wording.number(cell.reach))
+        name = FORMS[cell.method][1].format(wording.number(cell.reach))
         forms.append((name, Quantity.CLASSIFIER, {"threshold": cell.bound, "training": training}))
     return build_forms(mechanism.epsilon, settings, forms)
 
@@ -117,7 +111,7 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
     bound_follows, mechanism = cell.method is Method.FOLLOWED, apply_rule(mechanism)
     rule_noise = account.plan_rule_noise(mechanism, bound_follows)
     rule = Rule(
-        bounds_by=BOUNDS_BY[cell.method],
+        bounds_by=FORMS[cell.method][0],
         clip=cell.clip,
         unit_noise=rule_noise.unit_noise,
         count_noise=rule_noise.count,
@@ -178,7 +172,7 @@ def build_answer(
         assumptions=(*((label_rule,) if label_rule else ()), *list_assumptions(solution.parameters)),
         disclosure=solution.data.provenance,
         facts=words.build_facts(solution),
-        proofs=(("Model without privacy", solution.references.certificate, "Newton's method."),),
+        proofs=(("Model without privacy", solution.runs.references.certificate, "Newton's method."),),
         code=choose_programs(solution),
         near_optimal=words.describe_near_optimal(solution),
         parameters=solution.parameters,
@@ -208,21 +202,22 @@ def build_answer(
     )
 
 
+REFERENCE_KEYS = (
+    "loss_without_privacy", "loss_of_guessing", "loss_without_noise", "loss_without_noise_and_clipping",
+)  # fmt: skip
+
+
 def _list_details(solution: TrainingSolution) -> dict[str, object]:
     best, theory = solution.best, solution.calibrated_bound
     cell = None if best is None else solution.answer_cell
     bound_follows = cell is not None and cell.method is Method.FOLLOWED
-    without_privacy, guessing = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    without_noise, unclipped = solution.average_without_noise(Measure.LOSS, ScoreUnit.ROWS)
+    references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     return {
         "method": None if cell is None else cell.method.value,
         "bound": None if cell is None or bound_follows else cell.reach,
         "good_enough": None if best is None or bound_follows else [best.low, best.high],
-        "loss_without_privacy": without_privacy,
-        "loss_of_guessing": guessing,
-        "loss_without_noise": without_noise,
-        "loss_without_noise_and_clipping": unclipped,
-        "proved_relative_gap": finite_or_none(solution.references.certificate.relative_gap),
+        **dict(zip(REFERENCE_KEYS, references, strict=True)),
+        "proved_relative_gap": finite_or_none(solution.runs.references.certificate.relative_gap),
         "trade_off_of_theory": finite_or_none(theory.trade_off),
         "bound_of_theory": theory.threshold.bound,
         "methods": _list_methods(solution),
@@ -231,13 +226,13 @@ def _list_details(solution: TrainingSolution) -> dict[str, object]:
 
 def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
     """List every method at every bound, with its scores on the users held out."""
-    losses = solution.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     scores = {
         "loss": losses.mean,
         "half_width_95": losses.half_width,
         "half_width_95_users": losses.users_half_width,
-        "loss_over_users": solution.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "rows_told_right": solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "loss_over_users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
+        "rows_told_right": solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
     }
     return [
         {
@@ -248,5 +243,5 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
             "runs": int(losses.runs[i]),
             **{name: finite_or_none(float(values[i])) for name, values in scores.items()},
         }
-        for i, cell in enumerate(solution.table.experiment.cells)
+        for i, cell in enumerate(solution.cells)
     ]

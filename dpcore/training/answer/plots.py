@@ -32,7 +32,7 @@ def choose_limits(solution: TrainingSolution, measure: Measure, unit: ScoreUnit)
 
     A model that does much worse than guessing is of no use, and the axis ends a little beyond.
     """
-    without_privacy, guessing = solution.average_references(measure, unit)
+    without_privacy, guessing, *_ = solution.average_references(measure, unit)
     distance = max(abs(guessing - without_privacy), 0.02)
     if measure is Measure.LOSS:
         return without_privacy - 0.08 * distance, max(guessing, without_privacy) + 0.45 * distance
@@ -45,8 +45,8 @@ MAX_DISTANCE = 1.0
 
 def plot_methods(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot every method at its best bound, with 95 % intervals, between no privacy and guessing."""
-    summary, name = solution.summarise(measure, unit), measure.value
-    without_privacy, guessing = solution.average_references(measure, unit)
+    summary, name = solution.table.summarise(measure, unit), measure.value
+    without_privacy, guessing, *_ = solution.average_references(measure, unit)
     # Methods without runs are listed too, since the figure is updated in place.
     methods = sorted(solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     best = [solution.best_by_method.get(method) for method in methods]
@@ -114,7 +114,7 @@ def _label_method(method: Method, reach: float) -> str:
 
 def _make_bound_axis(solution: TrainingSolution) -> Axis:
     """Make the axis of the bound."""
-    reaches = [cell.reach for cell in solution.table.experiment.cells if cell.method is not Method.FOLLOWED]
+    reaches = [cell.reach for cell in solution.cells if cell.method is not Method.FOLLOWED]
     return Axis("bound h", "rows per user", (min(reaches), max(*reaches, 2.0)), number_format=".3~g")
 
 
@@ -127,9 +127,8 @@ def _make_axis(measure: Measure, limits: tuple[float, float], title: str) -> Axi
 
 def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -> Plot:
     """Plot loss or accuracy over the bound, with 95 % bands over the runs; beneath it the heaviest user's share."""
-    summary, cells = solution.summarise(measure, unit), solution.table.experiment.cells
-    without_privacy, guessing = solution.average_references(measure, unit)
-    without_noise, unclipped = solution.average_without_noise(measure, unit)
+    summary, cells = solution.table.summarise(measure, unit), solution.cells
+    without_privacy, guessing, without_noise, unclipped = solution.average_references(measure, unit)
     bound_axis, name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
     reach, finite_means = (
@@ -255,15 +254,15 @@ SIDES = (
 def plot_sides(solution: TrainingSolution) -> Plot:
     """Plot the loss of clipped sums: means over rows and over users, on training users and on users held out."""
     cells = solution.table.find_cells(Method.CLIPPED_SUM)
-    bounds, curves = Column("bound", solution.list_bounds(Method.CLIPPED_SUM)), []
+    bounds, curves = Column("bound", solution.reaches[cells]), []
     for name, unit, side, style in SIDES:
-        loss = solution.summarise(Measure.LOSS, unit, side).mean[cells]
+        loss = solution.table.summarise(Measure.LOSS, unit, side).mean[cells]
         column = Column(f"loss_{name.replace(', ', '_').replace(' ', '_')}", loss)
         dash, width = ("dot", 1.5) if side == Side.TRAINED else ("", None)
         curves.append(Curve(f"Mean over {name}", bounds, column, style, dash=dash, width=width))
     adaptive_cell = solution.table.find_cells(Method.FOLLOWED)[0]
     rows, users = (
-        wording.number(float(solution.summarise(Measure.LOSS, unit).mean[adaptive_cell]))
+        wording.number(float(solution.table.summarise(Measure.LOSS, unit).mean[adaptive_cell]))
         for unit in ScoreUnit
     )
     ends = np.array([choose_limits(solution, Measure.LOSS, unit) for unit in ScoreUnit])

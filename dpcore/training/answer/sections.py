@@ -22,11 +22,12 @@ from dpcore.answer.section import (
 )
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
+from dpcore.common.noise_error import summarise_runs
 from dpcore.training import bassily
 from dpcore.training.account import Method
 from dpcore.training.answer import plots, words
-from dpcore.training.answer.solution import TrainingSolution, build_solution, complete_runs, scale_rows
-from dpcore.training.bassily import PaperTable, Reading, StepSize
+from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows
+from dpcore.training.bassily import PaperTable, StepSize
 from dpcore.training.experiment import MAX_RUNS, Experiment, Side
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
@@ -67,7 +68,7 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
     if found.value is None:
         return found
     solution: TrainingSolution = yield Cached(
-        build_solution, (data, found.settings, found.value, found.stage), kept=8
+        TrainingSolution, (data, found.settings, found.value, found.stage), kept=8
     )
     return Found(None if solution.best is None else solution, found.stage)
 
@@ -94,8 +95,8 @@ def show_inputs(answer: Answer, data: TrainingData) -> Parts:
 
 def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
     """Tabulate the scores of every method at every bound."""
-    cells = solution.table.experiment.cells
-    losses = solution.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    cells = solution.cells
+    losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     return {
         "Method": [cell.method.label for cell in cells],
         "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
@@ -105,9 +106,9 @@ def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
         "± noise": losses.half_width,
         "± users": losses.users_half_width,
         "One run ±": losses.spread,
-        "Loss over users": solution.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
-        "Loss, trained on": solution.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean,
-        "Rows told right": 100.0 * solution.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
+        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean,
+        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
     }
 
 
@@ -152,7 +153,7 @@ def show_theory(answer: Answer, data: TrainingData) -> Parts:
     measured = (
         ""
         if best is None
-        else f" The runs have it at h = {wording.number(solution.get_cell(best.cell_index).reach)}."
+        else f" The runs have it at h = {wording.number(solution.cells[best.cell_index].reach)}."
     )
     yield (
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has "
@@ -202,7 +203,7 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
         lambda tell, stop: bassily.fill_paper_table(
             rows,
             epsilon,
-            Reading(step_size),
+            step_size,
             PAPER_RUNS,
             seed,
             progress=tell,
@@ -216,38 +217,32 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
     )
     if table is None:
         return
-    if not table.finished_cells.size:
+    if not table.losses.size:
         yield Note("No column is done yet.")
         return
+    cells, losses = table.cells[: len(table.losses)], summarise_runs(table.losses, axis=1)
     yield Table(
-        tabulate_paper(table),
+        {
+            "Method": ["No bound" if cell is table.cells[-1] else cell.method.label for cell in cells],
+            "h": [cell.bound for cell in cells],
+            "Loss": losses.mean,
+            "Standard error": losses.standard_error,
+        },
         "Loss of the paper's learner for smooth weights, caps and no bound",
         dict.fromkeys(("Loss", "Standard error"), "%.3f"),
         key="training_paper",
     )
     without_privacy, guessing = (
         wording.number(float(scores[0, 0, 0, 0]))
-        for scores in (solution.references.no_privacy, solution.references.guessing)
+        for scores in (solution.runs.references.no_privacy, solution.runs.references.guessing)
     )
     yield Note(
         f"ε = {wording.entered(table.epsilon)}, δ = {wording.entered(bassily.DELTA)}, step size "
-        f"{STEP_SIZES[table.reading.step_size].lower()}; {PAPER_RUNS} runs, last iterate, θ in [−10, 10]ᵈ, caps drawn "
+        f"{STEP_SIZES[table.step_size].lower()}; {PAPER_RUNS} runs, last iterate, θ in [−10, 10]ᵈ, caps drawn "
         f"anew in every run. On the same rows {without_privacy} without privacy, {guessing} guessing. The paper's "
         "table 2 itself, on its own data, is in benchmarks/training.py."
     )
     yield Label()
-
-
-def tabulate_paper(table: PaperTable) -> dict[str, object]:
-    """Tabulate the columns of the paper's table that are done; the last one has no bound."""
-    finished = table.finished_cells.tolist()
-    cells, last = table.cells, len(table.cells) - 1
-    return {
-        "Method": ["No bound" if i == last else cells[i].method.label for i in finished],
-        "h": [cells[i].bound for i in finished],
-        "Loss": table.mean[finished],
-        "Standard error": table.standard_error[finished],
-    }
 
 
 def list_sections(max_paper_users: int = bassily.MAX_USERS) -> Sections:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -17,13 +18,13 @@ from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import decision, excess, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.decision import BestBound, Verdict
+from dpcore.training.decision import BestBound
 from dpcore.training.excess import TheoryBound
 from dpcore.training.experiment import Experiment, References, Side, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, prepare_rows
-from dpcore.training.training_data import TrainingData, generate_data, load_sample
+from dpcore.training.training_data import TrainingData, load_sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,66 +122,73 @@ class TrainingSolution:
     Attributes:
         data: With a scaling.
         parameters: What was entered.
-        table: With the runs that are done.
-        references: Without privacy, and guessing.
-        best: The method that answers, at its best bound; None before the first run.
-        best_by_method: The best bound of every method of which there are runs.
-        calibrated_bound: The bound by a trade-off whose constants are computed.
-        theorem_bound: The bound by theorem 4 with constant 1.
+        runs: The finished runs.
         stage: Whether it is for the question as it is asked now, and whether more is to come.
-        verdict: The answer's loss beside that of guessing; None before the first run.
-        user_share: Share of the users that the runs are made on, for a first look; 1 for all of them.
-        close_table: More runs of methods that those of the table do not tell apart, which decide; None where there
-            are none.
     """
 
     data: TrainingData
     parameters: TrainingParameters
-    table: Table
-    references: References
-    best: BestBound | None
-    best_by_method: Mapping[Method, BestBound]
-    calibrated_bound: TheoryBound
-    theorem_bound: TheoryBound
-    stage: Stage
-    verdict: Verdict | None = None
-    user_share: float = 1.0
-    close_table: Table | None = None
+    runs: Runs
+    stage: Stage = Stage.FINAL
 
-    def list_bounds(self, method: Method) -> FloatArray:
-        """Return the bounds of a method, ascending: how far a user moves a step's sum, in rows."""
-        return np.asarray(self.reaches[self.table.find_cells(method)])
+    @property
+    def table(self) -> Table:
+        """Return the table of the runs that are done."""
+        return self.runs.table
 
-    def summarise(self, measure: Measure, unit: ScoreUnit, side: int = Side.HELD_OUT) -> SplitSummary:
-        """Return means and their errors, one entry per cell."""
-        return self.table.summarise(measure, unit, side)
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Return the methods and bounds of the table."""
+        return self.table.experiment.cells
 
-    def average(self, measure: Measure, unit: ScoreUnit = ScoreUnit.ROWS, side: int = Side.HELD_OUT) -> float:
-        """Return a mean score of the method that answers, at its best bound."""
-        return float(self.summarise(measure, unit, side).mean[self.answer_index])
+    @cached_property
+    def best(self) -> BestBound | None:
+        """Choose the method that answers, at its best bound; None before the first run."""
+        return decision.choose_answer(self.table, self.runs.close_table, not self.data.dataset.is_private)
 
-    def average_loss(self, cell_index: int | None = None) -> float:
-        """Return the mean loss over rows held out of a cell, or of the one that answers."""
-        losses = self.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
-        return float(losses[self.answer_index if cell_index is None else cell_index])
+    @cached_property
+    def best_by_method(self) -> Mapping[Method, BestBound]:
+        """Find the best bound of every method of which there are runs."""
+        bounds = {method: decision.find_best(self.table, method) for method in Method}
+        if self.best is not None:
+            bounds[self.answer_cell.method] = self.best
+        return {method: bound for method, bound in bounds.items() if bound is not None}
 
-    def average_references(self, measure: Measure, unit: ScoreUnit) -> tuple[float, float]:
-        """Return (without privacy, guessing) on users held out, the mean of the splits."""
-        references = self.references
-        return references.average(references.no_privacy, unit, measure), references.average(
-            references.guessing, unit, measure
-        )
+    @cached_property
+    def verdict(self) -> SplitSummary | None:
+        """Compare the answer's loss with that of guessing; None before the first run."""
+        if self.best is None:
+            return None
+        return decision.compare_with_guessing(self.table, self.runs.references, self.best.cell_index)
 
-    def average_without_noise(self, measure: Measure, unit: ScoreUnit) -> tuple[float, float]:
-        """Return (followed clipped sums without noise, also without clipping), the mean of the splits; not private."""
-        references = self.references
-        return references.average(references.without_noise, unit, measure), references.average(
-            references.without_noise_and_clipping, unit, measure
-        )
+    @cached_property
+    def calibrated_bound(self) -> TheoryBound:
+        """Find the bound by a trade-off whose constants are computed."""
+        train, mechanism = self.table.experiment.train, theory_mechanism(self.parameters)
+        trade_off = excess.calibrate_trade_off(excess.compute_public_hessian(train, mechanism), mechanism)
+        return excess.find_theory_bound(train.histogram, trade_off)
 
-    def get_cell(self, cell_index: int) -> Cell:
-        """Return the cell at a position."""
-        return self.table.experiment.cells[cell_index]
+    @cached_property
+    def theorem_bound(self) -> TheoryBound:
+        """Find the bound by theorem 4 with constant 1."""
+        train, mechanism = self.table.experiment.train, theory_mechanism(self.parameters)
+        trade_off = excess.compute_theorem_trade_off(train.histogram, train.num_features, mechanism)
+        return excess.find_theory_bound(train.histogram, trade_off)
+
+    def average(
+        self,
+        measure: Measure,
+        unit: ScoreUnit = ScoreUnit.ROWS,
+        side: int = Side.HELD_OUT,
+        cell_index: int | None = None,
+    ) -> float:
+        """Return a mean score of a cell, or of the one that answers."""
+        means = self.table.summarise(measure, unit, side).mean
+        return float(means[self.answer_index if cell_index is None else cell_index])
+
+    def average_references(self, measure: Measure, unit: ScoreUnit) -> tuple[float, ...]:
+        """Return the scores on users held out: without privacy, guessing, without noise, also without clipping."""
+        return self.runs.references.average(measure, unit)
 
     @property
     def answer_index(self) -> int:
@@ -191,32 +199,26 @@ class TrainingSolution:
     @property
     def answer_cell(self) -> Cell:
         """Return the method that answers, at its best bound."""
-        return self.get_cell(self.answer_index)
+        return self.cells[self.answer_index]
 
     @property
     def reaches(self) -> FloatArray:
         """Return how far a user moves a step's sum under each cell, in rows."""
-        return np.array([cell.reach for cell in self.table.experiment.cells])
+        return np.array([cell.reach for cell in self.cells])
 
     @property
     def largest_weight(self) -> FloatArray:
         """Compute W of each cell: the heaviest user's share of all weights at its bound; NaN if the bound follows."""
-        experiment = self.table.experiment
-        bounds = np.array([max(cell.bound, 1e-9) for cell in experiment.cells])
-        losses = smooth_losses(experiment.train.histogram, np.minimum(bounds, experiment.train.sizes.max()))
-        is_followed = np.array([cell.method is Method.FOLLOWED for cell in experiment.cells])
+        train = self.table.experiment.train
+        bounds = np.array([max(cell.bound, 1e-9) for cell in self.cells])
+        losses = smooth_losses(train.histogram, np.minimum(bounds, train.sizes.max()))
+        is_followed = np.array([cell.method is Method.FOLLOWED for cell in self.cells])
         return np.where(is_followed, np.nan, losses.largest_weight)
-
-    @property
-    def runs(self) -> tuple[int, int]:
-        """Return (fewest, most) finished runs of all methods."""
-        runs_done = self.table.runs_done
-        return int(runs_done.min()), int(runs_done.max())
 
     @property
     def is_useless(self) -> bool:
         """Return True if even the best method clearly does no better than guessing."""
-        return self.verdict is not None and self.verdict.is_clear and self.verdict.loss_difference > 0.0
+        return self.verdict is not None and bool(self.verdict.is_clear and self.verdict.mean > 0.0)
 
     @property
     def is_unclear(self) -> bool:
@@ -295,41 +297,9 @@ def solve(data: TrainingData | None, parameters: TrainingParameters) -> Training
         if parameters.source is DataSource.UPLOAD:
             raise refuse("no data were given, and the settings name a table of one's own")
         is_sample = parameters.source is DataSource.SAMPLE
-        data = load_sample() if is_sample else generate_data(parameters.generator)
+        data = load_sample() if is_sample else parameters.generator.generate()
     else:
         parameters = replace(parameters, source=DataSource.UPLOAD)
     runs = complete_runs(parameters.make_experiment(scale_rows(data, parameters.positive_above)))
     assert runs is not None  # Nobody stops it.
-    return build_solution(data, parameters, runs)
-
-
-def build_solution(
-    data: TrainingData, parameters: TrainingParameters, runs: Runs, stage: Stage = Stage.FINAL
-) -> TrainingSolution:
-    """Build the solution from the finished runs."""
-    table, train, mechanism = runs.table, runs.table.experiment.train, theory_mechanism(parameters)
-    best = decision.choose_answer(table, runs.close_table, not data.dataset.is_private)
-    best_by_method = {method: decision.find_best(table, method) for method in Method}
-    verdict = None
-    if best is not None:
-        best_by_method[table.experiment.cells[best.cell_index].method] = best
-        verdict = decision.compare_with_guessing(table, runs.references, best.cell_index)
-    trade_offs = (
-        excess.calibrate_trade_off(excess.compute_public_hessian(train, mechanism), mechanism),
-        excess.compute_theorem_trade_off(train.histogram, train.num_features, mechanism),
-    )
-    calibrated, by_theorem = (excess.find_theory_bound(train.histogram, a) for a in trade_offs)
-    return TrainingSolution(
-        data=data,
-        parameters=parameters,
-        table=table,
-        references=runs.references,
-        best=best,
-        best_by_method={method: bound for method, bound in best_by_method.items() if bound is not None},
-        calibrated_bound=calibrated,
-        theorem_bound=by_theorem,
-        stage=stage,
-        verdict=verdict,
-        user_share=runs.user_share,
-        close_table=runs.close_table,
-    )
+    return TrainingSolution(data, parameters, runs)

@@ -14,7 +14,7 @@ from dpcore.training.account import Cell, Method
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.experiment import Side
 from dpcore.training.files import ReleaseRecord
-from dpcore.training.mechanism import Average, LossKind, Pace, apply_rule
+from dpcore.training.mechanism import Average, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.release import Model
 from dpcore.training.rows import Measure, ScoreUnit
@@ -39,9 +39,9 @@ def describe_cell(cell: Cell) -> str:
 def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     """Build the bound, where there is one, and its loss and accuracy."""
     cell, uncertainty = solution.answer_cell, format_uncertainty(solution)
-    loss, accuracy = solution.average_loss(), solution.average(Measure.ACCURACY)
-    without_privacy, guessing = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    best_accuracy, guessed_accuracy = solution.average_references(Measure.ACCURACY, ScoreUnit.ROWS)
+    loss, accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
+    without_privacy, guessing, *_ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    best_accuracy, guessed_accuracy, *_ = solution.average_references(Measure.ACCURACY, ScoreUnit.ROWS)
     bound = Number(
         "Bound h",
         wording.number(cell.reach),
@@ -76,7 +76,7 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
 
 def format_uncertainty(solution: TrainingSolution) -> str:
     """Format the uncertainty: ``± 0.003 noise, ± 0.02 users``."""
-    losses, i = solution.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.answer_index
+    losses, i = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS), solution.answer_index
     half_widths = {"noise": float(losses.half_width[i]), "users": float(losses.users_half_width[i])}
     return ", ".join(
         f"± {wording.number(half_width, 2)} {source}"
@@ -103,7 +103,11 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
         return ""
     if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    end_text = "; the upper end is no bound" if high == solution.list_bounds(method)[-1] else ""
+    end_text = (
+        "; the upper end is no bound"
+        if high == solution.reaches[solution.table.find_cells(method)[-1]]
+        else ""
+    )
     return standard.write_range(
         solution.best.low,
         high,
@@ -115,13 +119,13 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
 
 def write_detail(solution: TrainingSolution) -> str:
     """Write the losses for comparison, and the sentences that qualify the headline."""
-    without_privacy, guessing = map(wording.number, solution.average_references(Measure.LOSS, ScoreUnit.ROWS))
+    references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    without_privacy, guessing, *_ = map(wording.number, references)
     parameters, is_finished = solution.parameters, solution.table.is_finished
     sentences = [f"The loss is {without_privacy} without privacy, and {guessing} for one constant score."]
-    if solution.user_share < 1.0:
-        sentences.append(
-            f"**A first look at {wording.percent(solution.user_share)} of the users, with the noise of all of them.**"
-        )
+    if solution.runs.user_share < 1.0:
+        share = wording.percent(solution.runs.user_share)
+        sentences.append(f"**A first look at {share} of the users, with the noise of all of them.**")
     if parameters.epsilon >= WEAK_EPSILON or parameters.delta >= WEAK_DELTA:
         sentences.append("**ε or δ of this size gives hardly any protection.**")
     if solution.is_useless or solution.is_unclear:
@@ -129,7 +133,7 @@ def write_detail(solution: TrainingSolution) -> str:
     if solution.data.dataset.is_private and solution.answer_cell.method is not Method.FOLLOWED:
         remedy = "Choose it without these data."
         if Method.FOLLOWED in solution.best_by_method:
-            loss = solution.average_loss(solution.best_by_method[Method.FOLLOWED].cell_index)
+            loss = _average_loss(solution, Method.FOLLOWED)
             remedy = f"An adaptive bound needs no choice; its loss is {wording.number(loss)}."
         sentences.append(standard.warn_of_leak("this bound was", remedy=remedy))
     # These sentences stand last, since they come and go while the runs are made.
@@ -164,11 +168,16 @@ def build_facts(solution: TrainingSolution) -> dict[str, str]:
     return sentences
 
 
+def _average_loss(solution: TrainingSolution, method: Method) -> float:
+    """Return the mean loss of a method at its best bound."""
+    return solution.average(Measure.LOSS, cell_index=solution.best_by_method[method].cell_index)
+
+
 def _describe_parts(solution: TrainingSolution) -> str:
     """Describe the excess loss of an adaptive bound as stopping, clipping and noise."""
-    loss = solution.average_loss(solution.best_by_method[Method.FOLLOWED].cell_index)
-    without_privacy, _ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    without_noise, unclipped = solution.average_without_noise(Measure.LOSS, ScoreUnit.ROWS)
+    loss = _average_loss(solution, Method.FOLLOWED)
+    references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    without_privacy, _, without_noise, unclipped = references
     excess, stopping, clipping, noise = (
         wording.number(difference, 2)
         for difference in (
@@ -187,11 +196,12 @@ def _describe_parts(solution: TrainingSolution) -> str:
 def _compare_method(solution: TrainingSolution, method: Method) -> str:
     """Compare one method at its best bound with the answer."""
     cell_index = solution.best_by_method[method].cell_index
-    reach = solution.get_cell(cell_index).reach
+    reach = solution.cells[cell_index].reach
     bound_text = "" if method is Method.FOLLOWED else f", h = {wording.entered(reach)}"
-    text = f"{method.label}{bound_text}: {wording.number(solution.average_loss(cell_index))}"
-    difference, half_width = decision.compare_paired(solution.table, cell_index, solution.answer_index)
-    if math.isnan(difference):
+    text = f"{method.label}{bound_text}: {wording.number(_average_loss(solution, method))}"
+    summary = decision.compare_cells(solution.table, cell_index, solution.answer_index)
+    difference, half_width = float(summary.mean), float(summary.half_width)
+    if math.isnan(half_width):
         return text
     direction = "more" if difference >= 0.0 else "less"
     doubt_text = "" if abs(difference) > half_width else " (not clear)"
@@ -215,15 +225,15 @@ def describe_inputs(solution: TrainingSolution) -> str:
 
 def describe_runs(solution: TrainingSolution) -> str:
     """Describe the runs that are done, after the name of an icon."""
-    if solution.user_share < 1.0:
+    if solution.runs.user_share < 1.0:
         return ":material/pan_tool: Stopped after a first look at some of the users."
-    fewest, most = solution.runs
+    fewest, most = solution.table.runs_done.min(), solution.table.runs_done.max()
     runs, splits = solution.table.experiment.runs, len(solution.table.experiment.splits)
     if not solution.table.is_finished:
         run_counts = f"{fewest} to {most}" if fewest != most else f"{fewest}"
         return f":material/pan_tool: Stopped after {run_counts} of {runs} runs."
     split_note = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
-    close = solution.close_table
+    close = solution.runs.close_table
     close_note = "" if close is None else f"; {close.experiment.runs} of the closest {close.runs_done.size}"
     return f":material/check: {wording.counted(runs, 'run')} of every method at every bound{split_note}{close_note}."
 
@@ -249,11 +259,6 @@ def describe_model(record: ReleaseRecord) -> str:
     )
 
 
-LOSSES = {
-    LossKind.LOGISTIC: "the logistic loss",
-    LossKind.SQUARED: "the squared loss",
-    LossKind.HINGE: "a smoothed hinge loss",
-}
 AVERAGES = {
     Average.ALL: "the average of all iterates",
     Average.LAST_HALF: "the average of the last half of the iterates",
@@ -280,26 +285,26 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
     if solution.best is None:
         return None
     cell, i = solution.answer_cell, solution.answer_index
-    runs = int(solution.summarise(Measure.LOSS, ScoreUnit.ROWS).runs[i])
+    runs = int(solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).runs[i])
     bound_follows = cell.method is Method.FOLLOWED
     bound_text, training_text = _describe_bound(cell), _describe_training(parameters, cell)
     public_bound_text = bound_text if bound_follows else "Users were bounded by a fixed number of rows."
     nothing_text = (
-        f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method and no "
-        "bound trained a classifier better than guessing, and nothing was released."
+        f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method trained "
+        "a classifier better than guessing, and nothing was released."
     )
     rule = "Method and bound have the smallest mean loss of those tried on users held out."
     if bound_follows:
         rule = (
-            "The method has the smallest mean loss of those tried on users held out, or is within one standard error "
-            "of it; the bound follows the users, within the guarantee."
+            "The method has the smallest mean loss of those tried on users held out, within one standard error; the "
+            "bound follows the users, within the guarantee."
         )
     return Methods(
         guarantee=write_guarantee(
             "A linear classifier was released", parameters.epsilon, parameters.neighbours, parameters.delta
         ),
         sentences=f"{bound_text} {training_text} On users held out the mean loss of a row is "
-        f"{wording.number(solution.average_loss())} ({format_uncertainty(solution)}; 95 % intervals over "
+        f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
         f"{wording.counted(runs, 'simulated run')} on "
         f"{wording.counted(len(solution.table.experiment.splits), 'split')} of the users).",
         public_sentences=f"{public_bound_text} {training_text}",
@@ -353,29 +358,26 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
 
 def _describe_descent(parameters: TrainingParameters, cell: Cell, noise: str) -> str:
     """Describe the descent."""
+    loss = f"the {parameters.loss.label.lower()} loss"
     if cell.method is Method.OUTPUT:
-        return (
-            f"The model is the minimiser of {LOSSES[parameters.loss]} with a quadratic penalty and {noise} noise "
-            "[@chaudhuri2011]."
-        )
+        return f"The model is the minimiser of {loss} with a quadratic penalty and {noise} noise [@chaudhuri2011]."
     mechanism = apply_rule(parameters.mechanism) if cell.method is Method.FOLLOWED else parameters.mechanism
-    is_by_rule = mechanism.pace is Pace.RULE
-    average_text = "a weighted average of the iterates" if is_by_rule else AVERAGES[mechanism.average]
+    average_text, momentum = AVERAGES[mechanism.average], ""
+    if mechanism.pace is Pace.RULE:
+        average_text, momentum = "a weighted average of the iterates", "with momentum "
     return (
         f"The model is {average_text} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
-        f"{'with momentum ' if is_by_rule else ''}on {LOSSES[parameters.loss]} with {noise} noise in every step "
-        "[@bassily2014]; every row's gradient was clipped to norm 1."
+        f"{momentum}on {loss} with {noise} noise in every step [@bassily2014]; every row's gradient was clipped to "
+        "norm 1."
     )
 
 
 def _describe_training(parameters: TrainingParameters, cell: Cell) -> str:
     """Describe the descent and the composition of its steps."""
-    noise_text = (
-        "The noise of all steps together is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
+    text = _describe_descent(parameters, cell, "Gaussian")
+    if parameters.mechanism.sampled == 1.0 or cell.method is Method.FOLLOWED:
+        return f"{text} The noise of all steps is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
+    return (
+        f"{text} Each user took part in a step with probability {wording.entered(parameters.sampled)}, and the privacy "
+        "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
     )
-    if parameters.mechanism.sampled < 1.0 and cell.method is not Method.FOLLOWED:
-        noise_text = (
-            f"Each user took part in a step with probability {wording.entered(parameters.sampled)}, and the privacy "
-            "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
-        )
-    return f"{_describe_descent(parameters, cell, 'Gaussian')} {noise_text}"

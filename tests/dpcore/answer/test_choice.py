@@ -44,13 +44,13 @@ def test_the_file_says_what_the_answer_says() -> None:
         number_keys=("bound",),
         question={"neighbours": "users"},
         data={"column": "amount"},
-        left_out=("own_cap",),
+        left_out=("own_bound",),
     )
     document = read(answer)
     question = document["question"]
     assert (question["release"], question["epsilon"], question["neighbours"]) == ("a bound", 0.3, "users")
     assert question["label"] == "public input"
-    assert "own_cap" not in question
+    assert "own_bound" not in question
     assert (document["data"]["num_rows"], document["data"]["column"]) == (3016, "amount")
     assert document["answer"] == {"label": Disclosure.PRIVATE.label, "bound": 7, "extra": 1.5}
     assert document["data"]["label"] == Disclosure.PRIVATE.label

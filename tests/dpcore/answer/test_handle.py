@@ -55,7 +55,7 @@ def test_draws_are_of_the_noise_with_a_mean_magnitude_of_1(noise):
 @pytest.mark.parametrize("own", [None, 20.0, 300.0])
 def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noise, measure, own):
     data = samples.load("shop-events")
-    asked = TotalParameters(1.0, mechanism=noise, measure=measure, own_bound=own, delta=(
+    asked = TotalParameters(1.0, mechanism=noise, objective=measure, own_bound=own, delta=(
         1e-4 if noise is NoiseKind.GAUSSIAN else None
     ))  # fmt: skip
     answer = total_answer.build_answer(data, asked)
@@ -104,7 +104,7 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     "asked",
     [
         MeanParameters(1.0, lower=0.0, upper=100.0, **choose_defaults(samples.load("shop-events"))),
-        MeanParameters(0.3, lower=0.0, upper=100.0, own_cap=20),
+        MeanParameters(0.3, lower=0.0, upper=100.0, own_bound=20),
         MeanParameters(1.0, lower=0.0, upper=100.0, counts=Counts.PRIVATE),
     ],
     ids=["values read", "counts only, own bound", "private counts"],
@@ -158,7 +158,7 @@ def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_dr
 
 
 GROUPED = samples.load("shop-events")
-GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
+GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 
 
 @pytest.mark.parametrize(
@@ -242,11 +242,13 @@ ON_SHOP = {
     "mean": lambda: mean_answer.build_answer(
         GROUPED, MeanParameters(1.0, lower=0.0, upper=100.0, **choose_defaults(GROUPED))
     ),
-    "total": lambda: total_answer.build_answer(GROUPED, TotalParameters(1.0, measure=Measure.RMSE)),
+    "total": lambda: total_answer.build_answer(GROUPED, TotalParameters(1.0, objective=Measure.RMSE)),
     "total, Gaussian": lambda: total_answer.build_answer(
         GROUPED, TotalParameters(1.0, Summed.VALUES, NoiseKind.GAUSSIAN, 1e-6, Measure.RMSE)
     ),
-    "total, at most": lambda: total_answer.build_answer(GROUPED, TotalParameters(1.0, measure=Measure.BOUND)),
+    "total, at most": lambda: total_answer.build_answer(
+        GROUPED, TotalParameters(1.0, objective=Measure.BOUND)
+    ),
     "per_group": lambda: per_group_answer.build_answer(GROUPED, PerGroupParameters(1.0)),
     "learning": lambda: learning_answer.build_answer(GROUPED, LearningParameters(1.0)),
 }

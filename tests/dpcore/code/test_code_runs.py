@@ -498,7 +498,7 @@ def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.M
     mechanism = Mechanism(1.0, 1e-5)
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
     monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
-    page = descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 2.5), 0, range(1))
+    page = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 2.5)], 0, range(1))
     assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
     assert not np.array_equal(run(chosen, Library.PYTHON)["theta"], run(chosen, Library.PYTHON)["theta"])
@@ -542,7 +542,7 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
     if cell.method is Method.FOLLOWED:
         page = descent.descend_without_noise(rows, mechanism, True)
     else:
-        page = descent.train_cell(rows, mechanism, cell, 0, range(1))
+        page = descent.train_cells(rows, mechanism, [cell], 0, range(1))
     assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-6)
     noisy = replace(chosen, training=by_rule)

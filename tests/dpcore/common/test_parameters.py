@@ -80,10 +80,10 @@ def test_none_is_left_out(parameters):
     lower=st.floats(-1e8, 1e8),
     width=st.floats(1e-3, 1e8),
     noise=st.sampled_from([VarianceSource.WORST_CASE, VarianceSource.FROM_VALUES]),
-    own_cap=st.none() | st.integers(1, 10**12),
+    own_bound=st.none() | st.integers(1, 10**12),
 )
-def test_mean_parameters_are_read_back_exactly(epsilon, lower, width, noise, own_cap):
-    parameters = MeanParameters(epsilon, lower, lower + width, variance_source=noise, own_cap=own_cap)
+def test_mean_parameters_are_read_back_exactly(epsilon, lower, width, noise, own_bound):
+    parameters = MeanParameters(epsilon, lower, lower + width, variance_source=noise, own_bound=own_bound)
     assert from_fields(MeanParameters, to_fields(parameters)) == parameters
 
 
@@ -172,10 +172,10 @@ STAND_IN = {"epsilon": 1.0, "lower": -99.0}
 
 def test_good_fields_are_kept_and_bad_ones_named():
     found, bad, problems = read_good_fields(
-        MeanParameters, {"epsilon": "2", "lower": "-1", "upper": "high", "own_cap": "0", "x": "1"}, STAND_IN
+        MeanParameters, {"epsilon": "2", "lower": "-1", "upper": "high", "own_bound": "0", "x": "1"}, STAND_IN
     )
     assert found == MeanParameters(2.0, lower=-1.0)
-    assert bad == ("upper", "own_cap")
+    assert bad == ("upper", "own_bound")
     said = " ".join(problem.sentence for problem in problems)
     for part in ("X is not a parameter", "Upper cannot be read", "Your own bound must be a whole number"):
         assert part.lower() in said.lower()
@@ -209,7 +209,7 @@ def test_missing_fields_have_stand_ins_and_are_named():
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["epsilon", "lower", "upper", "variance_source", "value_variance", "own_cap", "counts", "?"]
+            ["epsilon", "lower", "upper", "variance_source", "value_variance", "own_bound", "counts", "?"]
         ),
         st.sampled_from(
             ["1", "0.5", "-3", "nan", "1e300", "", "worst", "entered", "values", "private", "9" * 300]

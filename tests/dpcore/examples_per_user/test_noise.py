@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from dpcore.common.privacy import compute_gaussian_sigma
 from dpcore.examples_per_user import noise
-from dpcore.examples_per_user.noise import DensityRatio, Mixture, compute_divergences
+from dpcore.examples_per_user.noise import DensityRatio, compute_divergences, compute_log_weights
 
 
 def epsilon_of_dp_accounting(
@@ -86,17 +86,15 @@ def test_divergences_of_whole_orders_are_sums(examples: int, rate: float, sigma:
     weights = binom.logpmf(k, examples, rate)
     # E_Q[w²] = Σ b_j b_k e^(jk/σ²): the integral of two shifted normals over the one at 0.
     second = np.logaddexp.reduce((weights[:, None] + weights + np.outer(k, k) / sigma**2).ravel())
-    found = compute_divergences(
-        DensityRatio(Mixture(examples, rate).compute_log_weights(), sigma), np.array([2.0])
-    )[0]
+    found = compute_divergences(DensityRatio(compute_log_weights(examples, rate), sigma), np.array([2.0]))[0]
     assert found >= second * (1.0 - 1e-9)  # the larger of both directions
     if examples <= 16:
         pairs = k[:, None, None] * k[:, None] + k[:, None, None] * k + k[:, None] * k
         logs = weights[:, None, None] + weights[:, None] + weights + pairs / sigma**2
         third = np.logaddexp.reduce(logs.ravel()) / 2.0
-        assert compute_divergences(
-            DensityRatio(Mixture(examples, rate).compute_log_weights(), sigma), np.array([3.0])
-        )[0] == pytest.approx(third, rel=1e-8)
+        assert compute_divergences(DensityRatio(compute_log_weights(examples, rate), sigma), np.array([3.0]))[
+            0
+        ] == pytest.approx(third, rel=1e-8)
 
 
 def test_the_other_direction_against_an_integral_by_hand() -> None:
@@ -108,7 +106,7 @@ def test_the_other_direction_against_an_integral_by_hand() -> None:
     log = np.logaddexp.reduce(terms, axis=1)
     density = np.exp((1.0 - order) * log - x**2 / (2.0 * sigma**2)) / (sigma * math.sqrt(2.0 * math.pi))
     by_hand = math.log(float(density.sum()) * (x[1] - x[0]))
-    ratio = DensityRatio(Mixture(examples, rate).compute_log_weights(), sigma)
+    ratio = DensityRatio(compute_log_weights(examples, rate), sigma)
     found = noise._integrate_powers(ratio, ratio.find_lower_end(order), 10.0, np.array([1.0 - order]))[0]
     assert found == pytest.approx(by_hand, rel=1e-9)
 
@@ -146,7 +144,7 @@ def test_examples_in_other_directions_are_no_worse_than_alike() -> None:
 
 
 def test_a_tail_that_is_moved_to_g_would_cost_many_times_the_budget() -> None:
-    weights, sigma = Mixture(128, 0.003).compute_log_weights(), 17.73
+    weights, sigma = compute_log_weights(128, 0.003), 17.73
     orders = noise.choose_orders(1.0, 1e-6)
     moved = np.where(weights > math.log(1e-16), weights, -1e6)
     moved[-1] = math.log(1e-16)
@@ -156,7 +154,7 @@ def test_a_tail_that_is_moved_to_g_would_cost_many_times_the_budget() -> None:
 
 
 def test_orders_reach_as_far_as_a_small_epsilon_needs() -> None:
-    weights, orders = Mixture(4, 0.01).compute_log_weights(), noise.choose_orders(0.1, 1e-6)
+    weights, orders = compute_log_weights(4, 0.01), noise.choose_orders(0.1, 1e-6)
     sigma = noise.bound_multiplier(4, 0.01, 0.1, 1e-6, 100)
     assert noise.compute_epsilon(weights, sigma, 100, 1e-6, orders) <= 0.1
     few = np.array([*np.arange(1.25, 64.0, 0.25)])
@@ -226,7 +224,7 @@ def test_a_full_batch_is_one_gaussian(examples: int) -> None:
 def test_far_out_settings_have_an_answer(examples: int, rate: float, epsilon: float, steps: int) -> None:
     found = noise.bound_multiplier(examples, rate, epsilon, 1e-6, steps)
     assert math.isfinite(found)
-    weights, orders = Mixture(examples, rate).compute_log_weights(), noise.choose_orders(epsilon, 1e-6)
+    weights, orders = compute_log_weights(examples, rate), noise.choose_orders(epsilon, 1e-6)
     assert noise.compute_epsilon(weights, found, steps, 1e-6, orders) <= epsilon
     assert noise.compute_epsilon(weights, found / 1.01, steps, 1e-6, orders) > epsilon
 

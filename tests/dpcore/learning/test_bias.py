@@ -162,19 +162,19 @@ def test_privacy_terms() -> None:
 
 
 def test_who_is_capped() -> None:
-    who = optimal_cap.capped_users(HISTOGRAM, 5.0 / HISTOGRAM.num_rows)
-    assert who.sizes.tolist() == [400, 10]
-    assert who.users.tolist() == [1, 5]
-    assert who.rows_cut.tolist() == [395.0, 25.0]
-    assert who.share_before == pytest.approx(np.array([400, 10]) / HISTOGRAM.num_rows, rel=1e-12)
+    who, sizes_left_out = optimal_cap.list_capped_users(HISTOGRAM, 5.0 / HISTOGRAM.num_rows)
+    assert who["size"].tolist() == [400, 10]
+    assert who["users"].tolist() == [1, 5]
+    assert who["rows_cut"].tolist() == [395.0, 25.0]
+    assert who["share_before"] == pytest.approx(np.array([400, 10]) / HISTOGRAM.num_rows, rel=1e-12)
     # 200 + 60 rows below the cap, six users with 5.
-    assert who.share_after == pytest.approx(5.0 / 290.0, rel=1e-12)
-    assert who.sizes_left_out == 0
-    short = optimal_cap.capped_users(HISTOGRAM, 1.0 / HISTOGRAM.num_rows, limit=1)
-    assert (short.sizes.tolist(), short.sizes_left_out) == ([400], 2)
-    assert optimal_cap.capped_users(HISTOGRAM, 1.0).sizes.size == 0
-    nothing = optimal_cap.capped_users(HISTOGRAM, 0.5 / HISTOGRAM.num_rows)
-    assert float(nothing.rows_cut.sum()) == HISTOGRAM.num_rows
+    assert who["share_after"] == pytest.approx(5.0 / 290.0, rel=1e-12)
+    assert sizes_left_out == 0
+    short, sizes_left_out = optimal_cap.list_capped_users(HISTOGRAM, 1.0 / HISTOGRAM.num_rows, limit=1)
+    assert (short["size"].tolist(), sizes_left_out) == ([400], 2)
+    assert optimal_cap.list_capped_users(HISTOGRAM, 1.0)[0]["size"].size == 0
+    nothing, _ = optimal_cap.list_capped_users(HISTOGRAM, 0.5 / HISTOGRAM.num_rows)
+    assert float(nothing["rows_cut"].sum()) == HISTOGRAM.num_rows
 
 
 def test_curve_points_are_whole_caps_within_range() -> None:

@@ -164,7 +164,7 @@ def test_variance_and_log_forms_compare_either_way() -> None:
 
 def test_every_term_says_what_it_needs() -> None:
     for term in BiasTerm:
-        for text in (term.group, term.title, term.formula, term.needs, term.source):
+        for text in (term.group, term.title, term.formula, term.needs):
             assert text
             assert not text.endswith(".")
         assert (r"\operatorname{Var}(H)" in term.formula) == term.needs_variance

@@ -36,8 +36,8 @@ def pairs(behind: bool) -> UserGroupPairs:
 
 BEHIND, BETWEEN = pairs(behind=True), pairs(behind=False)
 NOISES = (
-    {"noise": NoiseKind.LAPLACE},
-    {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6},
+    {"mechanism": NoiseKind.LAPLACE},
+    {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6},
 )
 
 

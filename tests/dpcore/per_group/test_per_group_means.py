@@ -41,7 +41,7 @@ def asked(epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, **more: object) 
     return PerGroupParameters(
         epsilon,
         Statistic.MEAN,
-        noise=noise,
+        mechanism=noise,
         delta=delta,
         lower=0.0,
         upper=7.0,
@@ -76,7 +76,7 @@ def noisy_means(
     """What the mechanism releases: one noisy vector with two entries per group, by the noise's own definition."""
     asked, rng = problem.parameters, np.random.default_rng(4)
     replaced = asked.neighbours is Neighbours.REPLACE_USER
-    if asked.noise is NoiseKind.LAPLACE:
+    if asked.mechanism is NoiseKind.LAPLACE:
         scale = LaplaceNoise.for_release(
             pair[0] * pair[1] * 7.0 * (2.0 if replaced else 1.0), asked.epsilon
         ).scale
@@ -84,7 +84,7 @@ def noisy_means(
         assert asked.delta is not None
         norm = math.sqrt(pair[0] * (2.0 if replaced else 1.0)) * pair[1] * 7.0
         scale = GaussianNoise.for_release(norm, asked.epsilon, asked.delta).scale
-    draw = rng.laplace if asked.noise is NoiseKind.LAPLACE else rng.normal
+    draw = rng.laplace if asked.mechanism is NoiseKind.LAPLACE else rng.normal
     above, below = (3.5 * rows + side * sums + draw(0.0, scale, sums.shape) for side in (1.0, -1.0))
     return np.clip((above - below) / 2.0 / np.maximum((above + below) / 7.0, 1.0), -3.5, 3.5)
 
@@ -167,9 +167,9 @@ def test_the_noise_is_that_of_one_vector() -> None:
     for delta in (1e-5, 1e-9):
         for epsilon in (0.1, 1.0, 3.0):
             gaussian = PerGroupParameters(
-                epsilon, Statistic.MEAN, noise=NoiseKind.GAUSSIAN, delta=delta, lower=0.0, upper=7.0
+                epsilon, Statistic.MEAN, mechanism=NoiseKind.GAUSSIAN, delta=delta, lower=0.0, upper=7.0
             )
-            apart = PerGroupParameters(epsilon / 2.0, noise=NoiseKind.GAUSSIAN, delta=delta / 2.0)
+            apart = PerGroupParameters(epsilon / 2.0, mechanism=NoiseKind.GAUSSIAN, delta=delta / 2.0)
             of_sum, of_rows = gaussian.mean_noise(3, 2)
             assert of_sum == pytest.approx(3.5 * of_rows, rel=1e-12)
             assert 0.7 < of_rows / float(apart.pair_noise(3, 2)) < 0.77

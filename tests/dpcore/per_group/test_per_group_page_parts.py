@@ -47,7 +47,7 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
         signed = statistic is Statistic.SIGNED_SUM
         pairs = random_pairs(5, users=20, groups=8, rows=150, shift=2.0 if signed else 0.0)
         delta = None if noise is NoiseKind.LAPLACE else 1e-6
-        problem = PerGroupProblem(pairs, asked(objective, statistic=statistic, noise=noise, delta=delta))
+        problem = PerGroupProblem(pairs, asked(objective, statistic=statistic, mechanism=noise, delta=delta))
         facet = SortedPairs.from_problem(problem)
         most = int(pairs.groups_per_user.max())
         for amount in (1.0, 2.0, 60.0):

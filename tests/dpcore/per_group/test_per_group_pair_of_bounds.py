@@ -24,7 +24,7 @@ from tests.dpcore.per_group.conftest import random_pairs
 def asked(epsilon: float, objective: Objective, noise: NoiseKind, **more: object) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
     floor = 3.0 if objective.needs_floor else None
-    return PerGroupParameters(epsilon, noise=noise, delta=delta, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
+    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("objective", Objective)
@@ -125,7 +125,7 @@ def test_another_unit_of_a_sum_scales_bound_and_error_and_changes_nothing_else(o
                 PerGroupParameters(
                     epsilon,
                     Statistic.SUM,
-                    noise=noise,
+                    mechanism=noise,
                     delta=None if noise is NoiseKind.LAPLACE else 1e-5,
                     objective=objective,
                     floor=floor,

@@ -43,7 +43,7 @@ def pairs_of(users: list[User]) -> UserGroupPairs | None:
 def problem(neighbours: Neighbours = ADD, epsilon: float = 1.0, release: float = 2.0, gaussian: bool = False):
     kind, delta = (NoiseKind.GAUSSIAN, 1e-5) if gaussian else (NoiseKind.LAPLACE, None)
     asked = PerGroupParameters(
-        release, noise=kind, delta=delta, neighbours=neighbours, num_groups=4
+        release, mechanism=kind, delta=delta, neighbours=neighbours, num_groups=4
     )  # 4 x 5 candidates, and users in more groups than the list has.
     return PrivatePairProblem(asked, epsilon, 5)
 

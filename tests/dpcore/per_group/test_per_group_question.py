@@ -17,7 +17,7 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
 
 RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
-GAUSSIAN = {"noise": NoiseKind.GAUSSIAN, "delta": 1e-6}
+GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 
 
 def test_entries_in_any_order_are_added_up_by_user_and_group() -> None:
@@ -68,7 +68,7 @@ def test_all_problems_of_the_parameters_are_named_at_once() -> None:
         PerGroupParameters(
             1.0,
             statistic="rows",  # type: ignore[arg-type]
-            noise=NoiseKind.GAUSSIAN,
+            mechanism=NoiseKind.GAUSSIAN,
             neighbours=Neighbours.REPLACE_VALUES,
             objective=Objective.MEAN_RELATIVE,
         )
@@ -124,7 +124,7 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
     for noise, order in ((NoiseKind.LAPLACE, 1), (NoiseKind.GAUSSIAN, 2)):
         delta = None if order == 1 else 1e-6
         for relation, change in zip(RELATIONS, (one, one - other), strict=True):
-            asked = PerGroupParameters(1.0, noise=noise, delta=delta, neighbours=relation)
+            asked = PerGroupParameters(1.0, mechanism=noise, delta=delta, neighbours=relation)
             moved = np.linalg.norm(change, order)
             assert moved <= float(asked.norm_sensitivity(asked.pair_norm(max_groups, max_amount))) * (
                 1 + 1e-12

@@ -36,7 +36,7 @@ amounts = st.lists(st.one_of(st.integers(0, 60), st.floats(0.0, 1e6)), min_size=
 
 def asked(noise: NoiseKind, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
-    return PerGroupParameters(epsilon, noise=noise, delta=delta, **more)  # type: ignore[arg-type]
+    return PerGroupParameters(epsilon, mechanism=noise, delta=delta, **more)  # type: ignore[arg-type]
 
 
 def summed(vectors: list[list[float]], noise: NoiseKind, **more: object) -> PerGroupProblem:
@@ -132,7 +132,9 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
             assert found.certificate.lower_bound <= min(errors) * (1 + 1e-12)
             allowed = 1e-9 if found.rule is VectorRule.RADIAL else 1e-2
             assert found.error <= min(errors) * (1 + allowed / (1 - allowed))
-            assert found.error_of_nothing == pytest.approx(vector_error(problem, found.rule, 0.0), rel=1e-12)
+            assert problem.error_of_nothing == pytest.approx(
+                vector_error(problem, found.rule, 0.0), rel=1e-12
+            )
         assert cap.error <= best_pair(problem, tolerance=1e-2).error / (1 - 1e-2)
 
 
@@ -177,4 +179,4 @@ def test_a_private_count_with_the_margin_aims_at_the_best_bound_of_all_groups() 
             best = every[np.argmin(errors)]
             assert aim.distances(histogram, np.array([best]))[0, 0] == 0
     assert private_margin(PerGroupParameters(1.0, Statistic.SUM), 5) is None
-    assert private_margin(PerGroupParameters(1.0, noise=NoiseKind.GAUSSIAN, delta=1e-6), 5) is None
+    assert private_margin(PerGroupParameters(1.0, mechanism=NoiseKind.GAUSSIAN, delta=1e-6), 5) is None

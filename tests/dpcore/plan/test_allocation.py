@@ -100,14 +100,14 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     assert 1 <= one.num_parts <= NUM_PARTS // 2 == rows.num_parts
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
     epsilon = one.amount if noise is LAPLACE else math.sqrt(8.0 * one.amount)
-    problem = table.build_quantile_problem(SHOP, parameters, one.planned.line).with_epsilon(epsilon)
+    problem = table.build_quantile_problem(SHOP, parameters, one.planned.line).with_changes(epsilon=epsilon)
     exact = quantile.output(problem, quantile.WeightKind.SMOOTH, one.bound).expected_rank_error
     assert one.error == pytest.approx(exact)
     # OpenDP counts rows, at most a whole number of each user: the error is averaged over subsamples.
     parameters, planned = asked("rows; quantile 0.75", noise=noise, program=Program.OPENDP)
     _, other = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
     epsilon = other.amount if noise is LAPLACE else math.sqrt(8.0 * other.amount)
-    problem = problem.with_epsilon(epsilon).with_subsamples(200)
+    problem = problem.with_changes(epsilon=epsilon).with_subsamples(200)
     capped = quantile.output(problem, quantile.WeightKind.CAP, other.bound)
     assert other.bound == round(other.bound)
     assert other.error == pytest.approx(capped.expected_rank_error, rel=0.08)  # of 64 subsamples

@@ -160,7 +160,9 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
     for epsilon, error in zip(epsilons[::8], errors[::8], strict=True):
         v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
         bound = float(line.curve.find_best(np.array([v])).bounds[0])
-        at = problem.with_epsilon(table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE))
+        at = problem.with_changes(
+            epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
+        )
         exact = quantile.output(at, quantile.WeightKind.SMOOTH, bound).expected_rank_error
         assert exact == pytest.approx(error, rel=0.05)  # read between points that are 1.6 apart in epsilon
     # The exponential mechanism at epsilon is epsilon^2 / 8-zCDP, a Gaussian of scale b is 1 / (2 b^2)-zCDP.
@@ -236,7 +238,9 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
         for epsilon in table.EPSILONS_OF_RANKS[8::6]:  # From 0.006 on.
             v = float(table.convert_rank_epsilon(epsilon, NoiseKind.LAPLACE))
             best = line.curve.find_best(np.array([v]))
-            at = problem.with_epsilon(table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE))
+            at = problem.with_changes(
+                epsilon=table.convert_rank_v(line.curve.find_release_v(v), NoiseKind.LAPLACE)
+            )
             exact = quantile.output(at, quantile.WeightKind.SMOOTH, float(best.bounds[0])).expected_rank_error
             assert math.sqrt(best.squared_errors[0]) == pytest.approx(exact, rel=0.02), (text, epsilon)
             # Between points of the curve the error at a share is that of the rows, too.
@@ -247,6 +251,6 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
             )
             there = table.compute_rank_error(data, asked, line, other, bound)
             exact = quantile.output(
-                problem.with_epsilon(1.3 * epsilon), quantile.WeightKind.SMOOTH, bound
+                problem.with_changes(epsilon=1.3 * epsilon), quantile.WeightKind.SMOOTH, bound
             ).expected_rank_error
             assert there == pytest.approx(exact, rel=0.015), (text, epsilon)

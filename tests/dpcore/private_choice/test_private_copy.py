@@ -187,7 +187,7 @@ def test_a_copy_is_data_with_its_label(noise, neighbours):
     assert copy.facts.epsilon <= 1.0
     assert copy.facts.delta == (delta or 0.0)
     assert copy.noisy_counts.shape == parameters.bins.lower.shape
-    data = copy.dataset("events.csv", Contribution.DISTINCT_TASKS)
+    data = copy.to_dataset("events.csv", Contribution.DISTINCT_TASKS)
     assert data.disclosure is Disclosure.DP_RELEASE
     assert data.provenance is copy.facts
     assert classify(data.provenance) is Disclosure.DP_RELEASE
@@ -217,7 +217,7 @@ def test_nothing_left_is_a_sentence():
     assert copy.histogram is None  # Below Bernstein's bound with probability 0.95 and more each time.
     assert "No users are left" in copy.sentence
     with pytest.raises(InvalidInput, match="No users are left"):
-        copy.dataset("tiny")
+        copy.to_dataset("tiny")
 
 
 def test_parameters_that_cannot_be():

@@ -16,6 +16,7 @@ from dpcore.private_choice import private_range
 from dpcore.private_choice.choice import log_softmax
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import RESOLUTION
+from tests.dpcore.private_choice.range_laws import centre_probabilities, end_probabilities
 
 ADD, REPLACE, VALUES = (
     Neighbours.ADD_OR_REMOVE_USER,
@@ -106,7 +107,7 @@ def laws_of_pool(asked: RangeProblem) -> Callable[[np.ndarray], list[np.ndarray]
     """Log chances of each draw, of tables as numbers of users of each kind: what users add to a query adds up."""
     anchor, cap = asked.anchor, int(asked.max_contributions)
     assert anchor is not None
-    sides = [lambda v: (private_range.mirrored(v), asked.ends(-anchor)), lambda v: (v, asked.ends(anchor))]
+    sides = [lambda v: (private_range.mirror(v), asked.ends(-anchor)), lambda v: (v, asked.ends(anchor))]
     added = [
         np.array([private_range.tails(*side(values_of([user])), cap) for user in POOL])
         for side in sides[-asked.num_ends :]
@@ -124,7 +125,7 @@ def laws_of_pool(asked: RangeProblem) -> Callable[[np.ndarray], list[np.ndarray]
 
 def log_laws(asked: RangeProblem, users: list[User]) -> list[np.ndarray]:
     assert asked.anchor is not None
-    return [np.log(law) for law in private_range.probabilities(asked, values_of(users), asked.anchor)]
+    return [np.log(law) for law in end_probabilities(asked, values_of(users), asked.anchor)]
 
 
 def most_moved(asked: RangeProblem, seed: int, number: int) -> float:
@@ -205,7 +206,7 @@ def test_shares_of_both_sides_never_exceed_a_user() -> None:
             for values in (values_of([user]), values_of([user, user])):
                 count = 1 if values is not None and values.user_codes.max() == 0 else 2
                 above = private_range.tails(values, np.array([0.0, 1e-9]), cap)[1][0]
-                below = private_range.tails(private_range.mirrored(values), np.array([0.0, 1e-9]), cap)[1][0]
+                below = private_range.tails(private_range.mirror(values), np.array([0.0, 1e-9]), cap)[1][0]
                 assert 0 <= above + below <= count * RESOLUTION
     (share,), _ = private_range.tails(values_of([(5.0, 1.0, 7.0)]), np.array([3.0]), 6)
     assert share == 2 * RESOLUTION // 6  # Two of three rows above, of a user with half of the cap.
@@ -218,14 +219,10 @@ def test_a_centre_that_is_drawn_is_paid_for(relation: Neighbours) -> None:
     most, width = 0.0, 0.0
     for at, users in enumerate(tables(9, 12)):
         for other in neighbours_of(users, relation, at):
-            own, its = (
-                np.log(private_range.centre_probabilities(asked, values_of(some))) for some in (users, other)
-            )
+            own, its = (np.log(centre_probabilities(asked, values_of(some))) for some in (users, other))
             most = max(most, float(np.abs(own - its).max()))
             for centre in (0.0, -64.0, float(asked.centres[3])):
-                (a,), (b,) = (
-                    private_range.probabilities(asked, values_of(some), centre) for some in (users, other)
-                )
+                (a,), (b,) = (end_probabilities(asked, values_of(some), centre) for some in (users, other))
                 width = max(width, float(np.abs(np.log(a) - np.log(b)).max()))
     assert 0.15 < most <= 0.25 + 1e-9
     assert 0.4 < width <= 0.75 + 1e-9
@@ -235,7 +232,7 @@ def test_a_centre_is_near_the_median_where_there_are_many_users() -> None:
     generator = np.random.default_rng(1)
     users = [tuple(generator.normal(20.0, 1.0, 3).tolist()) for _ in range(3000)]
     asked = dataclasses.replace(BOTH, centre=None)
-    law = private_range.centre_probabilities(asked, values_of(users))
+    law = centre_probabilities(asked, values_of(users))
     assert law @ (np.abs(asked.centres - 20.0) < 1.0) > 0.95
 
 
@@ -245,19 +242,19 @@ def test_centres_far_from_all_data_weigh_less() -> None:
     values = values_of([tuple(generator.normal(8.0, 2.0, 2).tolist()) for _ in range(60)])
     for epsilon, power in ((0.1, 1.0), (8.0, 0.5)):
         asked = RangeProblem(1.0, epsilon, 0.01, 1e6, users=60.0)
-        law = private_range.centre_probabilities(asked, None)
+        law = centre_probabilities(asked, None)
         expected = np.maximum(np.abs(asked.centres), 0.01) ** -power
         np.testing.assert_allclose(law, expected / expected.sum(), rtol=1e-5)
         far = np.abs(asked.centres - 8.0)
-        drawn = private_range.centre_probabilities(asked, values) @ far
-        alike = np.exp(np.log(private_range.centre_probabilities(asked, values)) - asked.centre_log_prior)
+        drawn = centre_probabilities(asked, values) @ far
+        alike = np.exp(np.log(centre_probabilities(asked, values)) - asked.centre_log_prior)
         assert drawn < 1.01 * (alike / alike.sum()) @ far
         if epsilon < 1.0:
             assert drawn < 0.2 * (alike / alike.sum()) @ far
 
 
 def test_an_empty_table_draws_from_the_weights_alone() -> None:
-    for found in private_range.probabilities(BOTH, None, 0.0):
+    for found in end_probabilities(BOTH, None, 0.0):
         np.testing.assert_allclose(found, WIDTHS**-1.5 / (WIDTHS**-1.5).sum(), rtol=1e-5)
 
 
@@ -275,7 +272,7 @@ def test_a_draw_follows_the_law_and_is_charged_once_before() -> None:
     assert values is not None
     asked = dataclasses.replace(BOTH, epsilon=4.0)
     drawn = [private_range.choose(asked, values) for _ in range(300)]
-    lower, upper = private_range.probabilities(asked, values, 0.0)
+    lower, upper = end_probabilities(asked, values, 0.0)
     for law, found in (
         (lower, [-one.lower for one in drawn]),
         (upper, [one.upper for one in drawn]),

@@ -180,7 +180,7 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
     alone = [
         [
             quantile.output(
-                problem.on_search_subsamples().with_epsilon(1.0 / 3.0).with_quantile(q), WeightKind.CAP, h
+                problem.on_search_subsamples().with_changes(epsilon=1.0 / 3.0, quantile=q), WeightKind.CAP, h
             ).expected_rank_error
             for q in asked
         ]

@@ -111,10 +111,10 @@ def choice(variance_source=mean.VarianceSource.FROM_VALUES, **more):
 
 
 def test_the_choice_holds_question_and_answer():
-    document, problem, cap, smooth = choice(own_cap=7)
+    document, problem, cap, smooth = choice(own_bound=7)
     assert document["schema"] == strict_json.CHOICE_SCHEMA
     question = document["question"]
-    assert (question["epsilon"], question["upper"], question["own_cap"]) == (0.5, 100.0, 7)
+    assert (question["epsilon"], question["upper"], question["own_bound"]) == (0.5, 100.0, 7)
     assert question["neighbours"] == mean.NEIGHBOURS.value
     assert document["data"]["num_rows"] == problem.histogram.num_rows
     assert document["data"]["value_variance"] == problem.value_variance

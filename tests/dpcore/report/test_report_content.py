@@ -203,14 +203,14 @@ def rebuilt(value: object) -> object:
     st.one_of(st.none(), st.integers(1, 10**9)),
     st.sampled_from(Counts),
 )
-def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_cap, counts):
+def test_parameters_come_back_with_every_digit(epsilon, lower, width, own_bound, counts):
     parameters = MeanParameters(
         epsilon,
         lower,
         lower + width,
         variance_source=VarianceSource.FROM_VALUES,
         value_variance=None,
-        own_cap=own_cap,
+        own_bound=own_bound,
         counts=counts,
     )
     assert rebuilt(parameters) == parameters

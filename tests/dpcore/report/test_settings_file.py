@@ -103,11 +103,11 @@ def test_settings_of_any_kind_get_all_their_sentences():
     events = str(samples.FOLDER / "shop_events.csv")
     wrong = tomllib.loads(
         "user = 3\nvalue = ['amount']\ngroup = 1979-05-27\ndisclosure = 1\nepsilon = [1]\nlower = {a = 1}\n"
-        "upper = 07:32:00\nlines = 5\nnoise = 1.5\n[plan]\nepsilon = 1"
+        "upper = 07:32:00\nlines = 5\nmechanism = 1.5\n[plan]\nepsilon = 1"
     )
     with pytest.raises(InvalidInput) as refused:
         ss.plan_bounds(events, **wrong)
-    for part in ("Noise must be one of", "no setting 'plan'", "Disclosure must be"):
+    for part in ("Mechanism must be one of", "no setting 'plan'", "Disclosure must be"):
         assert part in str(refused.value)
     with pytest.raises(InvalidInput) as refused:
         ss.plan_bounds(

@@ -119,7 +119,7 @@ def test_as_fields_and_back():
         Summed.VALUES,
         mechanism=NoiseKind.GAUSSIAN,
         delta=1e-9,
-        measure=Measure.RMSE,
+        objective=Measure.RMSE,
         own_bound=0.1 + 0.2,
         lower=-1.0,
         upper=5.0,
@@ -185,7 +185,7 @@ def test_the_choice_of_a_cap_on_rows_can_be_checked_from_the_file():
 
 def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
     data = data_with([0, 1, 2], [1.0, 1.0, 24.758], Totals([1.0, 1.0, 24.758], "euros"))
-    parameters = TotalParameters(2.0, Summed.VALUES, measure=Measure.BOUND)
+    parameters = TotalParameters(2.0, Summed.VALUES, objective=Measure.BOUND)
     answer = json.loads(build_answer(data, parameters).choice())["answer"]
     # Rank ceil(1 / 2) = 1. Upwards the error T / 2 grows as T: 24.8 costs 0.17 %, 24.76 costs 0.01 %. Downwards a
     # cut of d costs d / 2 as well: 24.7 costs 0.23 %, 24.75 costs 0.03 %.
@@ -195,7 +195,7 @@ def test_the_file_of_a_sum_holds_the_exact_bound_and_the_one_to_hand_over():
 def test_the_file_of_a_bound_of_zero_is_json():
     # A bound T adds noise of 100 T on average, and keeps at most 2 T.
     data = data_with([0, 1], [1.0, 1.0], Totals([1.0, 1.0], "euros"))
-    parameters = TotalParameters(0.01, Summed.VALUES, measure=Measure.BOUND)
+    parameters = TotalParameters(0.01, Summed.VALUES, objective=Measure.BOUND)
     text = build_answer(data, parameters).choice()
     assert json.loads(text)["answer"]["max_total"] == 0.0
 

@@ -98,7 +98,7 @@ def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
 
     def compared(delta):
         view = solve(data, TotalParameters(1.0, mechanism=NoiseKind.GAUSSIAN, delta=delta))
-        laplace, gaussian = (view.choices_by_noise[noise].certificate.value for noise in NoiseKind)
+        laplace, gaussian = (view.best_by_noise(noise).certificate.value for noise in NoiseKind)
         return laplace < gaussian, words.compare_noises(view, has_delta=True)
 
     # sigma_1 sqrt(2 / pi) = 3.37 at (1, 1e-6) against 1 for Laplace; at delta 0.3 it is 0.58.
@@ -109,5 +109,5 @@ def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):
     assert not is_laplace
     assert "Gaussian noise is better" in sentence
     one = Dataset("one", "", Disclosure.PUBLIC, ContributionHistogram([1], [1]))
-    nothing = solve(one, TotalParameters(1e-3, measure=Measure.BOUND))
+    nothing = solve(one, TotalParameters(1e-3, objective=Measure.BOUND))
     assert "Neither: under both" in words.compare_noises(nothing, has_delta=False)

@@ -18,7 +18,8 @@ from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
 from dpcore.training.adaptive_bound import UserSums
 from dpcore.training.mechanism import LossKind, Mechanism
-from dpcore.training.rows import ClassifierRows, TrainingGenerator, compute_scores, hold_out, prepare_rows
+from dpcore.training.rows import ClassifierRows, compute_scores, hold_out, prepare_rows
+from dpcore.training.training_data import TrainingGenerator
 
 ADD, REPLACE, VALUES = (
     Neighbours.ADD_OR_REMOVE_USER,
@@ -279,7 +280,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
 def test_training_is_the_rule_written_out(epsilon, signal, grown):
     rows = generated(60, informative=2, signal=signal)
     mechanism = training_mechanism.apply_rule(Mechanism(epsilon, 1e-6))
-    theta = descent.train_cell(rows, mechanism, FOLLOWED, 3, range(2))
+    theta = descent.train_cells(rows, mechanism, [FOLLOWED], 3, range(2))
     gradient, number = descent.draw_noise(mechanism, 3, 3, range(2))
     for run in range(2):
         count = np.random.default_rng([3, 5, run]).standard_normal(200)
@@ -349,7 +350,7 @@ def test_a_step_has_the_size_that_the_rule_promises():
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
     assert 0.85 * training_mechanism.NOISE_NORM < root_mean_square < 1.05 * training_mechanism.NOISE_NORM
     # The mean over steps has less.
-    found = descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 1.0), 0, range(400))
+    found = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 1.0)], 0, range(400))
     assert (
         0.5 * training_mechanism.NOISE_NORM < math.sqrt(np.mean(np.sum(found**2, axis=0))) < root_mean_square
     )
@@ -362,7 +363,7 @@ def test_it_leaves_a_tenth_of_what_weights_leave():
     best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
     floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
     left = [
-        compute_scores(test, LossKind.LOGISTIC, descent.train_cell(train, mechanism, cell, 0, range(16)))[
+        compute_scores(test, LossKind.LOGISTIC, descent.train_cells(train, mechanism, [cell], 0, range(16)))[
             :, 0, 0
         ].mean()
         - floor
@@ -409,7 +410,7 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
         assert model.theta == pytest.approx(theta[:, 0], abs=0.05)
         assert model.last_bound == pytest.approx(bound[0], rel=0.1)
     else:
-        theta = descent.train_cell(rows, mechanism, cell, 0, range(1))
+        theta = descent.train_cells(rows, mechanism, [cell], 0, range(1))
         assert model.theta == pytest.approx(theta[:, 0], abs=1e-3)
 
 
@@ -417,7 +418,7 @@ def test_a_release_loses_what_the_curves_say():
     train, test = hold_out(generated(), 0.25, 0)
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     released = np.stack([release.train_once(train, mechanism, FOLLOWED).theta for _ in range(4)], axis=1)
-    simulated = descent.train_cell(train, mechanism, FOLLOWED, 5, range(64))
+    simulated = descent.train_cells(train, mechanism, [FOLLOWED], 5, range(64))
     one, many = (compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in (released, simulated))
     assert abs(one.mean() - many.mean()) < 5 * many.std() * math.sqrt(1 / 4 + 1 / 64)
 

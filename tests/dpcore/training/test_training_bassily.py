@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from dpcore.common.checks import InvalidInput
 from dpcore.training import bassily, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
-from dpcore.training.bassily import Reading, StepSize
+from dpcore.training.bassily import StepSize
 from dpcore.training.mechanism import LossKind
 from dpcore.training.rows import ClassifierRows
 
@@ -30,7 +29,7 @@ def some_rows(num_users: int = 9, seed: int = 0) -> ClassifierRows:
 @pytest.mark.parametrize("step_size", StepSize)
 def test_it_is_the_algorithm_written_out(method, step_size):
     rows, bound, epsilon, runs = some_rows(), 2.0, 30.0, 3
-    found = bassily.train_bassily(rows, Cell(method, bound), epsilon, 5, range(runs), Reading(step_size))
+    found = bassily.train_bassily(rows, Cell(method, bound), epsilon, 5, range(runs), step_size)
     m, d, delta = rows.num_users, 2, 0.1
     kept = np.minimum(bound, rows.sizes)
     lipschitz = kept.max() / kept.sum()
@@ -80,18 +79,15 @@ def test_a_table_keeps_what_is_done():
 
     shares = []
     table = bassily.fill_paper_table(
-        rows, 30.0, Reading(), 3, progress=shares.append, should_stop=stop, on_more=seen.append
+        rows, 30.0, StepSize.PRINTED, 3, progress=shares.append, should_stop=stop, on_more=seen.append
     )
     assert [cell.bound for cell in table.cells] == [1, 2, 3, 4, 1, 2, 3, 4, rows.sizes.max()]
-    assert 0 < table.finished_cells.size < 9
+    assert 0 < len(table.losses) < 9
     assert shares == sorted(shares)
-    assert len(seen) == table.finished_cells.size
-    whole = bassily.fill_paper_table(rows, 30.0, Reading(), 3)
-    assert whole.finished_cells.size == 9
-    assert whole.losses[table.finished_cells] == pytest.approx(table.losses[table.finished_cells])
-    assert whole.standard_error[0] == pytest.approx(whole.losses[0].std(ddof=1) / math.sqrt(3))
-    with pytest.raises(InvalidInput, match="hare must"):
-        Reading(share=1.5)
+    assert len(seen) == len(table.losses)
+    whole = bassily.fill_paper_table(rows, 30.0, StepSize.PRINTED, 3)
+    assert len(whole.losses) == 9
+    assert whole.losses[: len(table.losses)] == pytest.approx(table.losses)
 
 
 def test_one_user_takes_no_step() -> None:

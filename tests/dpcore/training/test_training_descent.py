@@ -18,7 +18,8 @@ from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
 from dpcore.training import account, descent, optimum
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
 from dpcore.training.mechanism import Average, LossKind, Mechanism
-from dpcore.training.rows import ClassifierRows, Scaling, TrainingGenerator, hold_out, prepare_rows
+from dpcore.training.rows import ClassifierRows, Scaling, hold_out, prepare_rows
+from dpcore.training.training_data import TrainingGenerator
 
 ADD, REPLACE, VALUES = (
     Neighbours.ADD_OR_REMOVE_USER,
@@ -275,7 +276,7 @@ def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
     models = []
     for seed, rows in ((1, with_user), (2, without)):
         parts = [
-            descent.train_cell(rows, mechanism, Cell(Method.SMOOTH, 1.0), seed, range(s, s + 6_000))
+            descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 1.0)], seed, range(s, s + 6_000))
             for s in range(0, runs, 6_000)
         ]
         models.append(np.concatenate([part[0] for part in parts]))
@@ -324,8 +325,8 @@ def test_a_step_has_its_share_of_the_users(method, no_noise):
     mechanism = Mechanism(1.0, 1e-5, steps=1, sampled=0.4, radius=1e6)
     cell = Cell(method, 2.0)
     runs = range(2000)
-    found = descent.train_cell(rows, mechanism, cell, 0, runs)
-    whole = descent.train_cell(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), cell, 0, runs)
+    found = descent.train_cells(rows, mechanism, [cell], 0, runs)
+    whole = descent.train_cells(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), [cell], 0, runs)
     error = found.std(axis=1) / math.sqrt(2000)
     assert np.all(np.abs(found.mean(axis=1) - whole.mean(axis=1)) < 5 * error)
     assert np.all(found.std(axis=1) > 0.01)
@@ -349,7 +350,7 @@ def test_without_noise_descent_ends_at_the_optimum(no_noise):
     rows = generated(80)
     for method, bound in ((Method.SMOOTH, 2.5), (Method.SMOOTH, 60.0)):
         mechanism = Mechanism(1.0, 1e-5, steps=1000, step_size=1.99, average=Average.LAST)
-        theta = descent.train_cell(rows, mechanism, Cell(method, bound), 0, range(2))
+        theta = descent.train_cells(rows, mechanism, [Cell(method, bound)], 0, range(2))
         assert theta[:, 0] == pytest.approx(theta[:, 1])
         best = optimum.fit_model(
             rows, LossKind.LOGISTIC, compute_smooth_weights(rows.sizes, bound)[rows.users], mechanism.radius

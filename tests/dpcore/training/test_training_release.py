@@ -17,7 +17,8 @@ from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.training import account, descent, integer_sums, optimum, release
 from dpcore.training.account import Cell, Method, compute_smooth_weights
 from dpcore.training.mechanism import LossKind, Mechanism, Pace
-from dpcore.training.rows import ClassifierRows, TrainingGenerator, prepare_rows
+from dpcore.training.rows import ClassifierRows, prepare_rows
+from dpcore.training.training_data import TrainingGenerator
 
 
 def rows_of(seed: int, sizes) -> ClassifierRows:
@@ -235,7 +236,7 @@ def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
         kept[mine[:cap]] = True
     ranks = np.where(kept, 0, 10**9)[:, None]
     monkeypatch.setattr(descent, "draw_noise", lambda *_: (np.zeros((20, 3, 1)), np.zeros(1)))
-    theta = descent.train_cell(rows, mechanism, Cell(Method.CAP, cap), 0, range(1), ranks=ranks)
+    theta = descent.train_cells(rows, mechanism, [Cell(Method.CAP, cap)], 0, range(1), ranks=ranks)
     # Each row is rounded toward 0 by up to h / 2^18, below 2e-4, in every step.
     assert model.theta == pytest.approx(theta[:, 0], abs=1e-3)
     assert model.cell == Cell(Method.CAP, cap)

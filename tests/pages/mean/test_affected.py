@@ -43,8 +43,8 @@ def test_mean():
         rows = sum(count for count in COUNTS if count > h)
         lost = sum(count - h for count in COUNTS if count > h)
         assert (
-            f"{above(h)} with {wording.percent(rows / sum(COUNTS))} of all rows lie over it; "
-            f"{wording.percent(lost / sum(COUNTS))} of all rows would be left out"
+            f"{above(h)} lie over the bound; {wording.percent(lost / sum(COUNTS))} of all rows are left out. "
+            f"These users hold {wording.percent(rows / sum(COUNTS))} of all rows."
         ) in shown_texts(at)
 
 
@@ -52,7 +52,7 @@ def test_sum_and_count():
     at = page("Sum and count")
     for epsilon in (0.02, 0.1):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        assert f"{above(bound(at))} hold more than the bound" in shown_texts(at)
+        assert f"{above(bound(at))} lie over the bound" in shown_texts(at)
 
 
 def test_quantile():

@@ -86,7 +86,7 @@ def test_no_range_is_offered_that_is_next_to_a_single_value():
     """At a tiny epsilon the least error is that of a range about the median, which publishes it."""
     answer, ranges = solve_ranges(SHOP, 1e-3, 0.0, 100.0)
     assert not plots.is_usable(ranges.rows.problem, ranges.best_range)
-    assert ranges.best_range.error < float(ranges.error_parts.error)
+    assert ranges.best_range.error < ranges.current.error
     assert plots.build_table(ranges, ranges.best_range)[""] == ["In use"]
     assert "no range of these values pays" in " ".join(plots.describe_ranges(ranges, ranges.best_range))
     assert "Best U" not in answer.plots["mean-range-upper"]().alt

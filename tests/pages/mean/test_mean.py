@@ -154,15 +154,15 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
 
 
 def test_an_own_cap_is_compared():
-    at = enter(open_app("Mean"), own_cap=200)
+    at = enter(open_app("Mean"), own_bound=200)
     problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
     assert f"error {wording.number(error)}" in shown_texts(at)
-    enter(at, own_cap=10**6)
+    enter(at, own_bound=10**6)
     assert "Outside the axes: your own bound." in shown_texts(at)
-    enter(at, own_cap=None)
+    enter(at, own_bound=None)
     assert "Your own bound" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 
@@ -238,8 +238,9 @@ def test_the_facts_of_the_card_by_hand():
     texts = read_words(shown)
     assert shown.headline == f"Keep at most {best} rows of each user."
     over = wording.percent(20 / 32)
-    assert f"1 user ({wording.percent(1 / 7)}) with {over} of all rows lies over it" in texts
-    assert f"{wording.percent((32 - kept) / 32)} of all rows would be left out" in texts
+    assert f"1 user ({wording.percent(1 / 7)}) lies over the bound; " in texts
+    assert f"These users hold {over} of all rows." in texts
+    assert f"{wording.percent((32 - kept) / 32)} of all rows are left out" in texts
     for name, h in (("half", best // 2), ("double", 2 * best)):
         assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in texts
     close = [h for h in range(1, 21) if errors_of[h] <= 1.05 * errors_of[best]]
@@ -369,7 +370,7 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     shown = answered(SECRET, parameters)[1]
     detail = shown.detail
     assert card.COUNTS_PUBLIC in detail
-    assert card.COUNTS_TOO in dict(shown.facts).values()
+    assert "Where counts are private" in shown.facts
     assert card.VALUES_LEAK in detail
     worst = dataclasses.replace(parameters, variance_source=VarianceSource.WORST_CASE)
     detail = answered(SECRET, worst)[1].detail
@@ -379,7 +380,7 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     detail = shown.detail
     assert card.VALUES_LEAK in detail
     assert "assumed to be public" not in detail
-    assert card.COUNTS_TOO not in dict(shown.facts).values()
+    assert "Where counts are private" not in shown.facts
     detail = answered(SHOP, parameters)[1].detail
     assert "Your data are private" not in detail
 

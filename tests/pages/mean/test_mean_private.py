@@ -97,8 +97,8 @@ def test_variance_and_mean_of_the_values_are_used():
 
 
 def test_a_rough_approximation_is_called_rough():
-    assert "rough here" not in shown_texts(shop_page())
-    assert "rough here" in shown_texts(shop_page("0.01"))
+    assert "this error is rough" not in shown_texts(shop_page())
+    assert "this error is rough" in shown_texts(shop_page("0.01"))
 
 
 def test_files_say_which_setting_they_are_for():

@@ -155,7 +155,7 @@ def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
 @pytest.mark.parametrize("objective", Objective)
 def test_every_objective_has_its_words_and_figures(objective: Objective) -> None:
     floor = 60.0 if objective.needs_floor else None
-    view = solve(SHOP, asked(objective=objective, floor=floor, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    view = solve(SHOP, asked(objective=objective, floor=floor, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
     assert view.pair is not None
     found = card(view, SHOP)
     assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
@@ -163,8 +163,8 @@ def test_every_objective_has_its_words_and_figures(objective: Objective) -> None
     curves = view.norm_curves
     assert view.cap is not None
     assert view.radial is not None
-    assert min(curves.cap) == pytest.approx(view.cap.error, rel=2e-3)
-    assert min(curves.radial) == pytest.approx(view.radial.error, rel=1e-9)
+    assert min(curves[1]) == pytest.approx(view.cap.error, rel=2e-3)
+    assert min(curves[2]) == pytest.approx(view.radial.error, rel=1e-9)
     assert "L2 norm" in drawn(view, "per-group-norm").layout.xaxis.title.text
 
 
@@ -198,7 +198,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
         assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
         assert scaled.near_optimal == plain.near_optimal
         assert (scaled.pair is None) == (plain.pair is None)
-        norms, norms_scaled = (view.norm_curves.norms for view in (plain, scaled))
+        norms, norms_scaled = (view.norm_curves[0] for view in (plain, scaled))
         assert norms_scaled == pytest.approx(norms / unit, rel=1e-2)
 
 
@@ -213,7 +213,7 @@ def test_distinct_users_have_one_bound_and_a_line() -> None:
 
 def test_groups_of_use_are_counted() -> None:
     view = solve(SHOP, asked(epsilon=300.0))
-    size, error = np.abs(view.sizes), view.errors
+    size, error = np.abs(view.problem.totals), view.errors
     assert view.count_useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
     found = view.find_useful_size(error)
     assert found is not None
@@ -241,7 +241,7 @@ def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: PerGro
     # As many groups more, all of them noise: another pair is best.
     assert longer.pair_error < rows.pair_error
     longest = solve(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
-    assert longest.sizes.size == longer.sizes.size == 41
+    assert longest.problem.totals.size == longer.problem.totals.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
         solve(SHOP, asked(num_groups=39))
 
@@ -254,7 +254,7 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     assert "(number of groups − 1) / 1 users" in dict(told.facts)["Choose privately offers"]
     with_list = card(solve(private, asked(num_groups=40)), private)
     assert "margin of 39 users" in dict(with_list.facts)["Choose privately offers"]
-    gaussian = card(solve(private, asked(noise=NoiseKind.GAUSSIAN, delta=1e-6)), private)
+    gaussian = card(solve(private, asked(mechanism=NoiseKind.GAUSSIAN, delta=1e-6)), private)
     assert dict(gaussian.facts)["Choose privately offers"].startswith("the pair, with one ε for both numbers")
     signed = card(solve(private, asked(Statistic.SIGNED_SUM)), private)
     assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
@@ -288,7 +288,7 @@ def test_code_carries_the_numbers_of_the_card() -> None:
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
-    view = solve(SHOP, asked(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6))
+    view = solve(SHOP, asked(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
     found = choice_of(view, SHOP)
     assert view.pair is not None
     assert view.cap is not None

@@ -115,7 +115,7 @@ def test_programs_hold_the_drawn_pair_and_its_label(statistic: Statistic) -> Non
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:
     for drawn in (
         drawn_pair(),
-        drawn_pair(Statistic.SUM, noise=NoiseKind.GAUSSIAN, delta=1e-6),
+        drawn_pair(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
     ):
         held = {"digest": ((Several.PAIR, drawn),)}
         written = json.loads(json.dumps(saved.to_json(held)))
@@ -132,7 +132,7 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
             ("max_groups", 59),
             ("max_amount", 0.1),
             ("epsilon", 0.7),
-            ("statistic", "mean of a column"),
+            ("statistic", "mean"),
             ("num_groups", 0),
             ("unit", "1"),
             ("column", 3),
@@ -145,7 +145,9 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
 
 def test_what_a_draw_usually_costs_is_said_from_public_figures() -> None:
     def said(epsilon: float, groups: int) -> str:
-        return words.usual_cost(PrivatePairProblem(PerGroupParameters(1.0, num_groups=groups), epsilon, 10))
+        return words.describe_pair_cost(
+            PrivatePairProblem(PerGroupParameters(1.0, num_groups=groups), epsilon, 10)
+        )
 
     for epsilon, groups, share in ((0.5, 10, "5"), (0.5, 4, "15"), (0.5, 2, "30")):
         assert f"about {share}\xa0%" in said(epsilon, groups)

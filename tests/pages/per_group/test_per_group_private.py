@@ -14,7 +14,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
 from dpcore.per_group.answer import PerGroupSolution, answer, solve, words
 from dpcore.per_group.answer.error_map import split_error
-from dpcore.per_group.answer.solution import SELECTED_ROWS
+from dpcore.per_group.answer.solution import SELECTED_MAP_SIZE
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
 from dpcore.per_group.selection import Selection
@@ -78,8 +78,7 @@ def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupSolution) -> None:
     assert rows.choice.certificate.lower_bound <= least
     assert rows.map.errors.min() >= least
     assert rows.selected is not None
-    assert rows.selected.pair is not None
-    kept, lost = split_error(rows.problem, rows.selected.pair)
+    kept, lost = split_error(rows.problem, rows.selected.groups["pair"])
     assert kept + lost == pytest.approx(rows.pair.error, rel=1e-12)
     assert (rows.cap, rows.radial, rows.error_parts) == (None, None, None)
     assert l0 > 1
@@ -89,17 +88,16 @@ def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupSolution) -> None:
 def test_curves_go_through_what_is_asked(rows: PerGroupSolution) -> None:
     found = rows.selected
     assert found is not None
-    for curve, groups in ((found.over_epsilon, found.pair), (found.vector_over_epsilon, found.vector_groups)):
-        assert curve is not None
-        assert groups is not None
-        at = int(np.argmin(np.abs(curve.epsilons - 3.0)))
-        assert curve.epsilons[at] == pytest.approx(3.0)
-        assert curve.groups[at] == pytest.approx(groups.expected_groups, rel=1e-9)
-        assert curve.error_kept[at] + curve.error_lost[at] == pytest.approx(
+    for key in ("pair", "scaled"):
+        (epsilons, released, error_kept, error_lost), groups = found.over_epsilon[key], found.groups[key]
+        at = int(np.argmin(np.abs(epsilons - 3.0)))
+        assert epsilons[at] == pytest.approx(3.0)
+        assert released[at] == pytest.approx(groups.expected_groups, rel=1e-9)
+        assert error_kept[at] + error_lost[at] == pytest.approx(
             rows.problem.error(groups.mean_squares), rel=1e-9
         )
-        assert np.all(np.diff(curve.groups) > 0.0)
-    assert drawn(rows, "per-group-kept-over-epsilon").data[0].y[-1] == found.over_epsilon.groups[-1]  # type: ignore[union-attr]
+        assert np.all(np.diff(released) > 0.0)
+    assert drawn(rows, "per-group-kept-over-epsilon").data[0].y[-1] == found.over_epsilon["pair"][1][-1]
     assert len(drawn(rows, "per-group-error-over-epsilon").data) == 4
     columns = card(rows).plots["per-group-kept-over-epsilon"]().columns
     assert {"groups_pair", "error_of_lost_scaled"} <= set(columns)
@@ -115,12 +113,12 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupSo
     )
     assert "nothing proves" in facts["Without sampling amounts"]
     assert rows.selected is not None
-    assert rows.selected.tuner_groups is not None
+    assert "tuner" in rows.selected.groups
     released = next(number for number in told.numbers if number.label == "Groups released")
     assert released.note == "of 40, on average with the pair"
     assert any("counts as 0" in text for text in told.assumptions)
     assert told.code is None
-    gaussian = solve(SHOP, asked(noise=NoiseKind.GAUSSIAN, delta=1e-5))
+    gaussian = solve(SHOP, asked(mechanism=NoiseKind.GAUSSIAN, delta=1e-5))
     assert "δ = 0.00001 are for the noise" in dict(card(gaussian, SHOP).facts)["Budget"]
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     assert "the groups and the pair were" not in card(solve(private, asked()), private).detail
@@ -129,15 +127,15 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupSo
 def test_what_survives_is_said_and_drawn(rows: PerGroupSolution) -> None:
     found = rows.selected
     assert found is not None
-    assert found.pair is not None
+    pair = found.groups["pair"]
     columns = card(rows).plots["per-group-survival"]().columns
-    assert columns["kept_at_pair"].sum() == pytest.approx(found.pair.expected_groups)
-    likely = found.users[found.pair.keep_probability >= 0.5].min()
+    assert columns["kept_at_pair"].sum() == pytest.approx(pair.expected_groups)
+    likely = found.users[pair.keep_probability >= 0.5].min()
     assert f"has {likely} users" in words.describe_survival(rows)[0]
     assert next(t.name for t in drawn(rows, "per-group-survival").data) == "Best pair"
     assert "counts as 0" in " ".join(words.describe_groups(rows))
     saved = choice_of(rows, SHOP)
-    assert saved["answer"]["groups_released_on_average"] == found.pair.expected_groups
+    assert saved["answer"]["groups_released_on_average"] == pair.expected_groups
     assert saved["answer"]["scaled_users"]["proof"] == "none"
 
 
@@ -155,7 +153,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
     view = solve(SHOP, asked(), should_stop=lambda: next(asks) > 60)
     assert view.pair is not None
     assert view.choice.stop_reason.startswith("Stopped")
-    assert view.map.amounts.size < SELECTED_ROWS
+    assert view.map.amounts.size < SELECTED_MAP_SIZE[1]
     assert drawn(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
     questions = (

@@ -134,15 +134,15 @@ def test_card_says_what_it_costs_and_in_all():
     found = said(view, copy)
     text = words_of(found)
     assert found.headline == "Choose the number directly."
-    assert found.numbers[0].text == words.brief(view.direct.median)
+    assert found.numbers[0].text == words.format_briefly(view.direct.median)
     assert float(found.numbers[0].text_to_copy) == pytest.approx(view.direct.median, rel=0.05)
     assert [one.value for one in found.numbers] == [
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in text
     exact = choice.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
-    assert f"Direct choice, 1 in 20 {words.brief(float(exact.percentile_95[0, 0]))}" in text
-    assert f"Private copy, median cost {words.brief(copy.median)}" in text
+    assert f"Direct choice, 1 in 20 {words.format_briefly(float(exact.percentile_95[0, 0]))}" in text
+    assert f"Private copy, median cost {words.format_briefly(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
     found = said(view, cheap)
@@ -174,7 +174,7 @@ def test_copies_are_simulated_beside_it(all_copies):
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
     assert y[list(x).index(0.1)] == pytest.approx(max(median, 1e-5), rel=1e-6)
     assert found.at_budget.median == pytest.approx(median)
-    assert f"Private copy, median cost {words.brief(found.at_budget.median)}" in shown_texts(at)
+    assert f"Private copy, median cost {words.format_briefly(found.at_budget.median)}" in shown_texts(at)
 
 
 def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
@@ -537,9 +537,7 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
     view = view_of(purpose=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
-    text = words.leak_sentence(
-        view, comparison.leak(SAMPLE.histogram, view.parameters), is_release=False
-    ).lower()
+    text = words.describe_leak(view, comparison.leak(SAMPLE.histogram, view.parameters)).lower()
     assert "one more user with at most 3 rows, the public maximum, does not move" in text
     assert "can move" not in text
 

@@ -52,7 +52,7 @@ SECRET = "user_id,amount,task\n" + "\n".join(
     f"u{owner},{value},t{owner % 7}" for owner, value in zip(OWNERS, VALUES, strict=True)
 )
 RELEASE, BACK = "test_release", "test_back"
-DRAWN = "test_copy"
+EMPTY = "private_choice.empty_copy"
 COPY = PrivateCopyParameters(1.0)
 
 
@@ -64,7 +64,7 @@ def _release_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_release(spec):
         if wanted := st.session_state.get(RELEASE):
             st.session_state[RELEASE] = None
-            st.session_state[DRAWN] = actions.release(wanted)
+            actions.draw_copy(wanted)
         if st.session_state.get(BACK):
             st.session_state[BACK] = None
             session.use_original()
@@ -127,13 +127,13 @@ def test_what_came_from_the_values_must_be_entered_again() -> None:
     at = secret("Mean")
     fine(at.number_input(key="mean.lower").set_value(20.0).run())
     fine(at.number_input(key="mean.upper").set_value(55.0).run())
-    fine(at.number_input(key="mean.own_cap").set_value(2017).run())
+    fine(at.number_input(key="mean.own_bound").set_value(2017).run())
     at.session_state["mean.variance_source"] = mean.VarianceSource.FROM_VALUES
     at = go(release(at), "Mean")
     assert at.session_state["mean.variance_source"] is mean.VarianceSource.WORST_CASE
     assert at.number_input(key="mean.lower").value is None
     assert at.number_input(key="mean.upper").value is None
-    assert at.session_state["mean.own_cap"] is None
+    assert at.session_state["mean.own_bound"] is None
     assert "Lowest value L is empty" in errors(at)
     assert "L and U are empty because the release in use holds no values" in shown_texts(at)
     assert "From values" not in at.segmented_control(key="mean.variance_source").options
@@ -262,11 +262,12 @@ def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
     at = on_file(b"size,users\n1,2\n", "Your data")
     for _ in range(20):
         at = release(at, PrivateCopyParameters(0.001))
-        if at.session_state[DRAWN].histogram is None:
+        if at.session_state[EMPTY]:
             break
-    assert at.session_state[DRAWN].histogram is None
+    assert at.session_state[EMPTY] == data(at).histogram.digest
+    assert data(at).is_private
     assert "Spent on these data" in spent(at)
-    assert "No users are left" in at.session_state[DRAWN].sentence
+    assert "No users are left" in errors(go(at, "Choose privately"))
 
 
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:

@@ -30,7 +30,7 @@ from dpcore.training.account import plan_noise
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import prepare_rows
-from dpcore.training.training_data import DESIGN, RANGES, TrainingData, load_tickets
+from dpcore.training.training_data import load_sample
 from pages.shared.base import catalogue
 from pages.shared.compare import compare_tab
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
@@ -101,7 +101,11 @@ def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float)
 
 
 def test_fields_that_nothing_depends_on_make_no_work() -> None:
-    for name, changes in (("mean", {"own_cap": 3}), ("start", {"bound": 40}), ("total", {"own_bound": 2.0})):
+    for name, changes in (
+        ("mean", {"own_bound": 3}),
+        ("start", {"bound": 40}),
+        ("total", {"own_bound": 2.0}),
+    ):
         question = catalogue.find_question(name)
         assert question is not None
         assert question.parameters is not None
@@ -194,13 +198,14 @@ def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
 
 
 def test_training_predicts_what_its_formulas_say() -> None:
-    data, scaling = load_tickets()
-    loaded = TrainingData(data, data.digest, DESIGN, scaling, RANGES)
+    loaded = load_sample()
     settings = {"neighbours": Neighbours.REPLACE_VALUES, "pace": Pace.ENTERED}
     parameters, comparison = TrainingParameters(1.0, **settings), compare("training", loaded, **settings)
     assert isinstance(comparison, BoundComparison)
     assert comparison.compute_errors is not None
-    rows = parameters.make_experiment(prepare_rows(data.table, scaling, parameters.positive_above)).train  # type: ignore[arg-type]
+    rows = parameters.make_experiment(
+        prepare_rows(loaded.dataset.table, loaded.scaling, parameters.positive_above)
+    ).train  # type: ignore[arg-type]
     eigenvalues = excess.compute_public_hessian(rows, parameters.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):

@@ -72,7 +72,7 @@ def everything_entered() -> None:
         state[key] = f"secret of {key}"
     before = answer(secret.digest)
     copy = release_histogram(histogram, PrivateCopyParameters(1000.0), charge=session.record)
-    session.use_release(copy.dataset("secret.csv"))
+    session.use_release(copy.to_dataset("secret.csv"))
     seen["copy"] = {key: state[key] for key in state if key != "seen"}
     seen["answer stays"] = answer(secret.digest) is before
     seen["links"] = {
@@ -80,7 +80,7 @@ def everything_entered() -> None:
         for q in catalogue.PAGES
     }
     state["mean.upper"] = state["learning.loss_variance"] = 7.0
-    session.use_release(copy.dataset("secret.csv"))
+    session.use_release(copy.to_dataset("secret.csv"))
     seen["second copy"] = {key: state[key] for key in state if key != "seen"}
     session.use_original()
     seen["original"] = {key: state[key] for key in state if key != "seen"}
@@ -163,7 +163,7 @@ def test_fields_return_with_the_original_data_even_after_two_copies(
     for question in catalogue.PAGES:
         for name in question.fields:
             key = question.key(name)
-            if question.name != "mean" or name in ("value_variance", "own_cap", "counts"):
+            if question.name != "mean" or name in ("value_variance", "own_bound", "counts"):
                 expected = 7.0 if key == "mean.upper" else f"secret of {key}"
                 assert back[key] == expected, key
 

@@ -181,8 +181,8 @@ HOSTILE = {
     "blank": ({"epsilon": ""}, "Epsilon cannot be read"),
     "long text": ({"lower": "9" * 90_000}, "Lower cannot be read"),
     "huge text": ({"lower": "9" * 100_000}, "This link has 100,0"),
-    "huge whole number": ({"own_cap": "9" * 190}, "Your own bound must be a whole number"),
-    "fraction": ({"own_cap": "1.5"}, "Own_cap cannot be read"),
+    "huge whole number": ({"own_bound": "9" * 190}, "Your own bound must be a whole number"),
+    "fraction": ({"own_bound": "1.5"}, "Own_bound cannot be read"),
     "no such source": ({"variance_source": "loud"}, "variance_source cannot be read"),
     "variance too large": ({"variance_source": "entered", "value_variance": "3"}, "cannot vary by more than"),
     "variance without its source": (
@@ -232,7 +232,7 @@ def test_hostile_links_give_sentences_and_the_app_goes_on(name):
 MIXED = {
     "out of range": ({"upper": "1e300"}, {}, "Not followed: upper"),
     "cannot be read": ({"upper": "high"}, {}, "Upper cannot be read"),
-    "two bad ones": ({"upper": "high", "own_cap": "-3"}, {}, "Not followed: upper, own_cap"),
+    "two bad ones": ({"upper": "high", "own_bound": "-3"}, {}, "Not followed: upper, own_bound"),
     "unknown": ({"colour": "red"}, {"upper": 5.0}, "colour is not a parameter"),
     # A source of the variance and the variance hold only together.
     "pair": (
@@ -257,7 +257,7 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
         "epsilon": "3",
         "lower": "-1",
         "upper": "5",
-        "own_cap": "9",
+        "own_bound": "9",
     }
     at = begin("Mean", **(link | changed))
     assert sentence.lower() in errors(at).lower()
@@ -265,7 +265,7 @@ def test_what_is_good_in_a_link_is_followed_and_what_is_bad_is_named(name):
     assert data(at) == samples.load("requests-commits")
     taken = at.session_state[keys.PAGE_PARAMETERS]
     assert (taken.epsilon, taken.lower) == (3.0, -1.0)
-    assert taken.own_cap == (None if "own_cap" in changed else 9)
+    assert taken.own_bound == (None if "own_bound" in changed else 9)
     assert {field: getattr(taken, field) for field in expected} == expected
     assert metrics_of(at)
 
@@ -303,10 +303,10 @@ def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
         lower="-1",
         upper="5",
         variance_source="values",
-        own_cap="9",
+        own_bound="9",
     )
     assert "uploaded data, which a link does not carry" in errors(at)
-    assert at.number_input(key="mean.own_cap").value == 9
+    assert at.number_input(key="mean.own_bound").value == 9
     assert at.number_input(key=keys.EPSILON).value == 3.0
     assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [-1.0, 5.0]
 
@@ -314,7 +314,7 @@ def test_what_a_link_says_beside_data_that_it_cannot_carry_is_followed():
 @given(
     fields=st.dictionaries(
         st.sampled_from(
-            ["link", "data", "epsilon", "lower", "upper", "variance_source", "own_cap", "data.alpha"]
+            ["link", "data", "epsilon", "lower", "upper", "variance_source", "own_bound", "data.alpha"]
         )
         | st.text(max_size=8),
         st.sampled_from(["1", "0.5", "nan", "inf", "-inf", "1e300", "", "zipf", "worst", "entered", "１"])
@@ -378,7 +378,7 @@ def test_the_link_of_the_mean_page_opens_the_same_answer():
     fine(at.segmented_control(key="mean.variance_source").set_value("Entered").run())
     at.number_input(key=keys.EPSILON).set_value(0.123456789)
     at.number_input(key="mean.upper").set_value(12.5)
-    at.number_input(key="mean.own_cap").set_value(33)
+    at.number_input(key="mean.own_bound").set_value(33)
     fine(at.number_input(key="mean.value_variance").set_value(0.1 + 0.2).run())
     other = reopened(link_of(at), "Mean")
     assert not errors(other)
@@ -406,7 +406,7 @@ def test_the_link_of_every_page_opens_it_with_the_same_data_and_epsilon():
 
 
 def test_an_address_follows_the_page_and_brings_it_back():
-    at = open_app("Mean", link="1", data="shop-events", epsilon="3", lower="0", upper="500", own_cap="7")
+    at = open_app("Mean", link="1", data="shop-events", epsilon="3", lower="0", upper="500", own_bound="7")
     fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
     address = address_of(at)
     assert address == query(link_of(at))
@@ -421,7 +421,7 @@ def test_the_address_of_private_data_holds_only_what_is_public():
     at = on_file(content, "Mean")
     at.number_input(key="mean.lower").set_value(-3.5)
     fine(at.number_input(key="mean.upper").set_value(93.25).run())
-    at.number_input(key="mean.own_cap").set_value(6.0)
+    at.number_input(key="mean.own_bound").set_value(6.0)
     fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
     assert address_of(at) == {
         "link": "1",

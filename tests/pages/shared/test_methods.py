@@ -32,7 +32,7 @@ from dpcore.per_group import answer as per_group_answer
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
-from dpcore.private_choice.answer.answer import methods as private_methods
+from dpcore.private_choice.answer.answer import build_methods as private_methods
 from dpcore.private_choice.choice import PrivateChoice, choose, format_choice
 from dpcore.private_choice.parameters import PrivateParameters
 from dpcore.quantile import answer as quantile_answer

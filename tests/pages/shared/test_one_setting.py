@@ -108,14 +108,14 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
     ):
         delta = None if noise is NoiseKind.LAPLACE else 1e-6
         parameters = TotalParameters(
-            epsilon, summed, mechanism=noise, delta=delta, measure=Measure.BOUND, highest_total=5e4
+            epsilon, summed, mechanism=noise, delta=delta, objective=Measure.BOUND, highest_total=5e4
         )
         on_page = total_answered(data_set, parameters)
         problem = on_page.solution.problem
         bounds = {"Sum and count": on_page.numbers[0].value}
         bounds["Compare"] = total_against(data_set, parameters).compute_best(epsilon)[0]
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
-        call_answer = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, measure="bound")
+        call_answer = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
         bounds["Python"] = call_answer.bound
         drawn = selection.build_request(on_page, data_set, selection.SelectionSettings())
         assert not on_page.setting.list_differences(drawn.setting)
@@ -133,7 +133,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         )
         assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
-            squares = total_answered(data_set, dataclasses.replace(parameters, measure=Measure.RMSE))
+            squares = total_answered(data_set, dataclasses.replace(parameters, objective=Measure.RMSE))
             line = "rows" if summed is Summed.ROWS else "sum"
             planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).solution.lines[0]
             assert planned.error == pytest.approx(squares.solution.error(planned.bound), rel=1e-5)
@@ -178,7 +178,7 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
         drawn = selection.build_request(on_page, SECRET, selection.SelectionSettings())
-        assert on_card._aim(on_page, drawn)
+        assert on_card._describe_aim(on_page, drawn)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
@@ -310,7 +310,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     }
     here = PrivateParameters(1.0, Wanted.SUM).condition.best_bound(SHOP.histogram)
     for measure, there in by.items():
-        at.session_state["total.measure"] = measure
+        at.session_state["total.objective"] = measure
         text = shown_texts(go(at, "Choose privately"))
         sentence = f"*Sum and count* finds {there:g} for this release, this page {here:g}:"
         assert (sentence in text) is (measure is not Measure.BOUND and there != here)
@@ -516,7 +516,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
 
 def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
-    fine(at.number_input(key="mean.own_cap").set_value(50.0).run())
+    fine(at.number_input(key="mean.own_bound").set_value(50.0).run())
     (sentence,) = {
         text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")
     }
@@ -528,6 +528,6 @@ def test_a_bound_of_ones_own_is_compared_under_the_card():
     )
     assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.
-    fine(at.number_input(key="mean.own_cap").set_value(1.5).run())
+    fine(at.number_input(key="mean.own_bound").set_value(1.5).run())
     assert metrics_of(at)
     assert "must be a whole number" in shown_texts(at)

@@ -46,7 +46,7 @@ HISTOGRAMS = {
 
 def view_of(histogram, epsilon, value_bound=1.0):
     dataset = Dataset("", "", Disclosure.PUBLIC, histogram)
-    return build_answer(dataset, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_cap=3))
+    return build_answer(dataset, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_bound=3))
 
 
 def figures_of(histogram, epsilon=1.0):

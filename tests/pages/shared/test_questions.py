@@ -86,7 +86,7 @@ def test_a_page_is_the_same_on_its_second_run_and_no_answer_stands_to_a_bad_epsi
 
 # Page, tab key and tab, field, whether the page's answer stands on without it.
 WHOLE = {
-    "Mean's own cap": ("Mean", "", "", "mean.own_cap", True),
+    "Mean's own cap": ("Mean", "", "", "mean.own_bound", True),
     "runs": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.runs", True),
     "seed": ("Sum and count", "total.tabs", "Four ways to choose a bound", "total.seed", True),
     "VC dimension": ("Learning under a bound", "", "", "learning.vc_dimension", False),
@@ -122,10 +122,10 @@ def test_what_is_no_whole_number_in_range_stays_and_gets_a_sentence(name):
 
 def test_a_whole_number_typed_into_a_field_is_one():
     # A browser sends every number as a float.
-    at = fine(open_app("Mean").number_input(key="mean.own_cap").set_value(7.0).run())
-    assert type(at.session_state[keys.PAGE_PARAMETERS].own_cap) is int
+    at = fine(open_app("Mean").number_input(key="mean.own_bound").set_value(7.0).run())
+    assert type(at.session_state[keys.PAGE_PARAMETERS].own_bound) is int
     assert "Your own bound, 7 rows" in shown_texts(at)
-    assert "own_cap=7&" in link_of(at) + "&"
+    assert "own_bound=7&" in link_of(at) + "&"
 
 
 def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
@@ -147,7 +147,7 @@ def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
 def test_empty_and_refused_fields_are_named_at_once():
     parameters, problems = questions.build_parameters(
         MeanParameters,
-        {"epsilon": None, "lower": 0.0, "upper": None, "own_cap": 1.5},
+        {"epsilon": None, "lower": 0.0, "upper": None, "own_bound": 1.5},
         {"epsilon": "ε", "upper": "Highest value U"},
     )
     assert parameters is None
@@ -274,13 +274,13 @@ def test_figures_of_a_page_carry_its_question(monkeypatch):
     monkeypatch.setattr(document, "write_columns", kept)
     # A file is made when its button is pressed, which AppTest cannot do.
     monkeypatch.setattr(DeltaGenerator, "download_button", lambda self, label, data, **options: data())
-    at = open_app("Mean", **SHOP, own_cap="9", upper="100")
+    at = open_app("Mean", **SHOP, own_bound="9", upper="100")
     assert chart(at, "mean_error")
     assert files
     for text in files.values():
         assert "# public input: epsilon = 1\n" in text
         assert "# public input: upper = 100\n" in text
-        assert "# public input: own_cap = 9\n" in text
+        assert "# public input: own_bound = 9\n" in text
         assert "# axis x: " in text
         assert "rows per user" in text
         assert len(pd.read_csv(io.StringIO(text), comment="#")) > 1

@@ -339,7 +339,7 @@ def test_totals_of_both_signs(taken, tmp_path):
         at, taken["total_signed"](), answer_of_script(taken["total_signed"](), tmp_path)
     )
     at.session_state["total.lower"], at.session_state["total.upper"] = -5.0, 20.0
-    at.session_state["total.measure"] = Measure.RMSE
+    at.session_state["total.objective"] = Measure.RMSE
     settled(at)
     assert_script_has_what_the_page_has(
         at, taken["total_signed"](), answer_of_script(taken["total_signed"](), tmp_path)
@@ -435,7 +435,7 @@ def test_what_was_asked_is_said_with_all_its_digits(value, shown):
 @pytest.mark.parametrize("public_only", [False, True])
 def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(disclosure, public_only):
     """A cap of one's own and a range are typed with the data in sight; counts stand as they began."""
-    parameters = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_cap=7)
+    parameters = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_bound=7)
     behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
     answer = Answer("", "", (), (), disclosure, parameters=parameters)
     report = report_content.of_answer(MEAN, answer, Source(behind))
@@ -443,14 +443,14 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     labels = {line.name: line.shown_label for line in report.settings}
     words = MEAN.get_labels()
     private = disclosure is Disclosure.PRIVATE
-    for name in ("lower", "upper", "user_share", "own_cap"):
+    for name in ("lower", "upper", "user_share", "own_bound"):
         expected = content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label
         assert labels[escape_markdown(words[name])] == expected
     for name in ("epsilon", "counts"):
         assert labels[escape_markdown(words[name])] == Disclosure.PUBLIC.label
     document = json.loads(write_report_json(report, MADE))
     entered_names = document["question"]["entered_beside_private_data"]
-    assert entered_names == (["lower", "upper", "user_share", "own_cap"] if private else [])
+    assert entered_names == (["lower", "upper", "user_share", "own_bound"] if private else [])
     # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
     assert not report.holds_private or not public_only
     assert (content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, MADE)) == private

@@ -250,7 +250,7 @@ def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
 def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None:
     content = file(build_content()) | {"epsilon": -1}
     content["settings"] = {
-        "mean": {"lower": 2, "upper": "x", "nowhere": 1, "counts": "nobody's", "own_cap": -5},
+        "mean": {"lower": 2, "upper": "x", "nowhere": 1, "counts": "nobody's", "own_bound": -5},
         "start": {"bound": True},
         "nobody": {},
         "total": [],
@@ -427,7 +427,7 @@ conditions = st.one_of(
     st.builds(
         PrivateParameters, st.floats(0.01, 10.0), st.sampled_from(Wanted), st.floats(0.01, 5.0),
         relation=st.sampled_from(Relation), largest=st.integers(1, 10**12), variance_share=st.floats(1e-3, 0.25),
-        share=st.floats(0.01, 0.99), margin=st.floats(0.0, 1e6), user_share=st.sampled_from([0.0, 0.2, 1.0]),
+        quantile=st.floats(0.01, 0.99), margin=st.floats(0.0, 1e6), user_share=st.sampled_from([0.0, 0.2, 1.0]),
     ),
 )  # fmt: skip
 

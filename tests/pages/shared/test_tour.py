@@ -236,7 +236,7 @@ def state() -> Iterator[dict[str, Any]]:
             keys.EPSILON: 0.7,
             "mean.lower": 17.0,
             "mean.upper": 89.0,
-            "mean.own_cap": 3.0,
+            "mean.own_bound": 3.0,
             "mean.tabs": "Weight of a row",
             "start.users": UserPreset.TWO_GROUPS,
             "regression.residual_variance": 5.0,
@@ -251,7 +251,7 @@ def held_of(state: dict[str, Any]) -> dict[str, Any]:
 
 
 ENTERED = (
-    keys.EPSILON, keys.LEDGERS, "mean.lower", "mean.upper", "mean.own_cap", "mean.tabs", "mean.proposed",
+    keys.EPSILON, keys.LEDGERS, "mean.lower", "mean.upper", "mean.own_bound", "mean.tabs", "mean.proposed",
     "mean.variance_source", "start.users", "regression.residual_variance", "regression.spent",
 )  # fmt: skip
 
@@ -295,7 +295,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
     of_sample = session.dataset()
     copy = release_histogram(of_sample.histogram, PrivateCopyParameters(5.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget"):
-        session.use_release(copy.dataset("sample"))
+        session.use_release(copy.to_dataset("sample"))
     assert session.dataset().release is not None
     assert not tour.has_step_data(tour.step_of(STOPS[-1]))
     assert shelf.get_tour() is not None
@@ -315,13 +315,13 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
     assert shelf.get_tour() is None
     assert (state[keys.EPSILON], state["start.users"]) == (0.7, UserPreset.TWO_GROUPS)
     # New data clear the rest, as without a tour.
-    assert (state["mean.lower"], state["mean.upper"], state["mean.own_cap"]) == (None, None, None)
+    assert (state["mean.lower"], state["mean.upper"], state["mean.own_bound"]) == (None, None, None)
 
 
 def test_a_release_in_use_returns_with_the_data_behind_it(state: dict[str, Any]) -> None:
     copy = release_histogram(SECRET.histogram, PrivateCopyParameters(1000.0), charge=session.record)
     with unittest.mock.patch("pages.shared.base.cache.forget"):
-        session.use_release(copy.dataset("secret.csv"))
+        session.use_release(copy.to_dataset("secret.csv"))
         loaded = session.get_loaded()
         tour.begin()
         assert session.get_ledger().releases == ()  # Of the tour's data nothing was released.

@@ -143,7 +143,7 @@ def test_every_mechanism_and_measure():
         if gaussian:
             enter(at, "total.delta", 1e-5)
         for measure in Measure:
-            choose(at, "total.measure", measure)
+            choose(at, "total.objective", measure)
             assert not errors(at)
             delta = 1e-5 if gaussian else None
             assert_answer(at, total.TotalProblem(ROWS, 0.1, mechanism, delta, measure, is_integer=True))
@@ -180,7 +180,7 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
     largest = total.TotalProblem(Amounts.from_totals(totals), 2.0, measure=Measure.BOUND)
     assert total.optimal_bound(largest) == max(totals)
     for sign in (1.0, -1.0):
-        card = of_values(sign * totals, 2.0, measure=Measure.BOUND)
+        card = of_values(sign * totals, 2.0, objective=Measure.BOUND)
         numbers = [part for one in card.numbers for part in (one.text, one.text_to_copy)]
         said = "\n".join([card.headline, card.near_optimal, *numbers])
         assert "24,75" not in said
@@ -213,9 +213,9 @@ def test_choices_are_kept_over_pages_and_delta_over_noises():
     enter(at, "total.delta", 1e-8)
     choose(at, "total.mechanism", "Laplace")
     fine(at.run())
-    choose(at, "total.measure", "RMSE")
+    choose(at, "total.objective", "RMSE")
     at = go(go(at, "Start"), TITLE)
-    assert at.segmented_control(key="total.measure").value is Measure.RMSE
+    assert at.segmented_control(key="total.objective").value is Measure.RMSE
     choose(at, "total.mechanism", "Gaussian")
     assert at.number_input(key="total.delta").value == 1e-8
 
@@ -243,13 +243,13 @@ def test_an_empty_field_gives_a_sentence(key, name):
 
 
 def test_what_cannot_be_released_is_said():
-    at = open_app(TITLE, link="1", data="shop-events", epsilon="0.0001", measure="bound")
+    at = open_app(TITLE, link="1", data="shop-events", epsilon="0.0001", objective="bound")
     texts = shown_texts(at)
     assert "Nothing useful can be released at ε = 0.0001" in texts
     assert "it takes at least 10,000 users" in texts
     assert "Best bound" not in [t["name"] for t in chart(at, "total_error")["data"]]
     assert "Neither: under both" in shown_texts(open_tab(at, "Measures and noise"))
-    enter(choose(at, "total.measure", Measure.ABSOLUTE), keys.EPSILON, 0.005)
+    enter(choose(at, "total.objective", Measure.ABSOLUTE), keys.EPSILON, 0.005)
     assert "Of little use" in shown_texts(at)
 
 

@@ -20,9 +20,9 @@ from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.report import plotly_figures
 from dpcore.training import account, bassily, decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.answer import TrainingSolution, build_answer, build_solution, plots, sections, words
+from dpcore.training.answer import TrainingSolution, build_answer, plots, sections, words
 from dpcore.training.answer.solution import Runs
-from dpcore.training.bassily import Reading
+from dpcore.training.bassily import StepSize
 from dpcore.training.experiment import Experiment, References, Table
 from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
@@ -105,7 +105,7 @@ def filled(parameters: TrainingParameters) -> Table:
 
 def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None) -> TrainingSolution:
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    return build_solution(loaded, parameters, Runs(table or filled(parameters), references(parameters)))
+    return TrainingSolution(loaded, parameters, Runs(table or filled(parameters), references(parameters)))
 
 
 def answer_for(solution: TrainingSolution) -> Answer:
@@ -118,7 +118,7 @@ def full_solution() -> TrainingSolution:
     close = decision.plan_close_call(table)
     decided = None if close is None else experiment.fill_table(close.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    return build_solution(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close_table=decided))
+    return TrainingSolution(loaded, PARAMETERS, Runs(table, references(PARAMETERS), close_table=decided))
 
 
 # --- pure ---------------------------------------------------------------------------------------------------
@@ -133,21 +133,21 @@ def drawn(figure, name: str):
 @pytest.mark.parametrize("over", ScoreUnit)
 def test_the_figure_has_every_method_with_its_band_and_the_references(full_solution, measure, over):
     figure = plotly_figures.draw(plots.plot_bounds(full_solution, measure, over))
-    summary = full_solution.summarise(measure, over)
+    summary = full_solution.table.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
         cells = full_solution.table.find_cells(method)
         x, y = drawn(figure, name)
-        assert x == pytest.approx(full_solution.list_bounds(method))
+        assert x == pytest.approx(full_solution.reaches[cells])
         assert y == pytest.approx(summary.mean[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
-    floor, guess = full_solution.average_references(measure, over)
+    floor, guess, *_ = full_solution.average_references(measure, over)
     assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert drawn(figure, "Guessing")[1] == pytest.approx([guess] * 2)
     (followed,) = full_solution.table.find_cells(Method.FOLLOWED)
     assert drawn(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
-    quiet, unclipped = full_solution.average_without_noise(measure, over)
+    *_, quiet, unclipped = full_solution.average_references(measure, over)
     assert drawn(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
     assert drawn(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
@@ -178,15 +178,15 @@ def test_the_axis_stays_while_the_budget_moves(full_solution):
 def with_loss(solution: TrainingSolution, cell: Cell, loss: float) -> TrainingSolution:
     """What was found, but with another loss of a method at a bound."""
     scores = solution.table.scores.copy()
-    scores[solution.table.experiment.cells.index(cell), :, :, :, 0] = loss
+    scores[solution.cells.index(cell), :, :, :, 0] = loss
     return view(solution.parameters, Table(solution.table.experiment, scores))
 
 
 def test_the_card_says_what_the_runs_found(full_solution):
-    floor, guess = full_solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    floor, guess, *_ = full_solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     first = with_loss(full_solution, Cell(Method.FOLLOWED), floor + 0.01)
     answer = answer_for(first)
-    losses = first.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    losses = first.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert answer.headline == "Train with clipped gradient sums whose bound adapts to the users."
     numbers = {one.label: (one.text, one.note) for one in answer.numbers}
     assert "Bound h" not in numbers
@@ -225,7 +225,7 @@ def test_the_card_says_what_the_runs_found(full_solution):
 def test_a_budget_that_is_too_small_is_said_so(full_solution):
     parameters = replace(PARAMETERS, epsilon=0.01)
     small = view(parameters, Table(question(parameters), full_solution.table.scores))
-    guess = small.references.guessing[:, 1, 0, 0]
+    guess = small.runs.references.guessing[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
         (2.0, "Do not train with this budget: guessing does better."),
@@ -273,7 +273,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
         question(parameters).make_empty_table(), on_update=seen.append, should_stop=lambda: bool(seen)
     )
     first = view(parameters, seen[0])
-    assert first.runs == (0, 10)
+    assert (first.table.runs_done.min(), first.table.runs_done.max()) == (0, 10)
     figure = plotly_figures.draw(plots.plot_bounds(first, Measure.LOSS, ScoreUnit.ROWS))
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
@@ -286,13 +286,13 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
 
 def test_the_table_and_the_files_hold_every_cell(full_solution):
     frame = pd.DataFrame(sections.tabulate_methods(full_solution))
-    assert len(frame) == len(full_solution.table.experiment.cells)
+    assert len(frame) == len(full_solution.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(
-        full_solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
     )
     sides = plots.plot_sides(full_solution).columns
     cells = full_solution.table.find_cells(Method.CLIPPED_SUM)
-    users = full_solution.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
+    users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
     assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).choice()
 
@@ -314,7 +314,7 @@ def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -
         if plot_trace.get("y") != [None]
     }
     assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best.cell_index], rel=1e-9)]
-    best = full_solution.get_cell(full_solution.best.cell_index).method
+    best = full_solution.cells[full_solution.best.cell_index].method
     first = sorted(full_solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]
     others = drawn["Other methods, at their best bounds"]
@@ -333,7 +333,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     assert_methods(
         chart(at, "training_methods_loss"),
         full_solution,
-        full_solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
     )
     shown = answer_of(at, "training_card")
     assert float(shown["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
@@ -346,7 +346,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
         ScoreUnit.USERS,
     )
     fine(at.run())
-    drawn_means = full_solution.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
+    drawn_means = full_solution.table.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
     assert_methods(chart(at, "training_methods_accuracy"), full_solution, drawn_means)
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
@@ -441,7 +441,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     release(at)
     assert "Trained with a cap: at most 2 rows of each user, drawn at random" in shown_texts(at)
     account = at.session_state["training.release_job"].question[0]
-    (line, *_) = releases._list_release_lines(at.session_state["training.draws"][account], Ledger())
+    (line, *_) = releases.list_lines(at.session_state["training.draws"][account], Ledger())
     assert "a cap: at most 2 rows of each user" in line.note
     assert line.disclosure is Disclosure.DP_RELEASE
     settled(fine(at.number_input(key="training.bound").set_value(1.5).run()))
@@ -468,7 +468,7 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     assert_methods(
         chart(at, "training_methods_loss"),
         full_solution,
-        full_solution.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
     )
 
 
@@ -485,8 +485,8 @@ def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
     finished(at, "training.paper_job")
     (table,) = [frame.value for frame in at.dataframe]
     train = question().train
-    by_core = bassily.fill_paper_table(train, 30.0, Reading(), 10)
-    assert table["Loss"].tolist() == pytest.approx(by_core.mean.tolist())
+    by_core = bassily.fill_paper_table(train, 30.0, StepSize.PRINTED, 10)
+    assert table["Loss"].tolist() == pytest.approx(by_core.losses.mean(axis=1).tolist())
     assert table["Method"].tolist()[-1] == "No bound"
     at.session_state["training.paper_epsilon"] = 50.0
     fine(at.run())
@@ -591,7 +591,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     known = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    solution = build_solution(loaded, PARAMETERS, Runs(table, known, look.mechanism.user_share))
+    solution = TrainingSolution(loaded, PARAMETERS, Runs(table, known, look.mechanism.user_share))
     assert "A first look at" in answer_for(solution).detail
     assert solution.best is not None
     # Its program has the noise of everybody, as that of the whole runs.
@@ -602,7 +602,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
             experiment.compute_references(first_look),
             first_look.mechanism.user_share,
         )
-        written = answer_for(build_solution(loaded, parameters, runs)).code
+        written = answer_for(TrainingSolution(loaded, parameters, runs)).code
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (

@@ -1,4 +1,4 @@
-"""All bounds on examples per user in both ways of sampling, with noise, estimated error and programs.
+"""All bounds on examples per user in both ways of sampling: noise, estimated error, and programs.
 
 Everything is a sum over the histogram. Neighbours, clip norm and noise are those of
 `dpcore.examples_per_user.noise`. Both ways expect the same number of examples in a step, B: with n_G examples kept,
@@ -7,7 +7,9 @@ an example or a user is sampled with probability q = B / n_G.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,21 +30,16 @@ DIGITS_OF_RATE, DIGITS_OF_DIVISOR = 3, 4
 """Significant ones: a rate is a constant that stands in a program, and the noise is that of the rate as shown."""
 
 
-def _round_digits(value: float, digits: int) -> float:
-    """Round to significant digits."""
-    return float(f"{value:.{digits}g}")
-
-
 def list_bounds(histogram: ContributionHistogram) -> tuple[int, ...]:
     """List the G to compare, ascending: at most the heaviest user's size, above which only the noise would grow."""
     max_size = histogram.max_size
     powers = [2**power for power in range(max_size.bit_length())]
-    intermediate_bounds = [3 * 2**power for power in range(6) if 3 * 2**power <= DENSE_UNTIL]
-    return tuple(sorted({bound for bound in (*powers, *intermediate_bounds, max_size) if bound <= max_size}))
+    dense_bounds = [3 * 2**power for power in range(6) if 3 * 2**power <= DENSE_UNTIL]
+    return tuple(sorted({bound for bound in (*powers, *dense_bounds, max_size) if bound <= max_size}))
 
 
 @dataclass(frozen=True)
-class Option:
+class Candidate:
     """One bound with one way of sampling.
 
     Attributes:
@@ -53,7 +50,7 @@ class Option:
         rate: q, the probability of each draw, as a program has it.
         divisor: What a step's noisy sum is divided by: B, or the users whom a step is expected to see.
         multiplier: Standard deviation of the noise on a step's sum, in clip norms.
-        at_most: Whether that is a bound by Rényi accounting, up to about 12 % more than is needed.
+        is_upper_bound: Whether the multiplier is a bound by Rényi accounting, up to about 12 % more than is needed.
         norm: κ: norm of what is clipped over that of one example, by the r that was entered.
         noise: Standard deviation of the noise on a step's mean gradient, per parameter, in norms of an example's
             gradient.
@@ -70,7 +67,7 @@ class Option:
     rate: float
     divisor: float
     multiplier: float
-    at_most: bool
+    is_upper_bound: bool
     norm: float
     noise: float
     noise_error: float
@@ -82,14 +79,19 @@ class Option:
         """Return the estimate of the whole training's error."""
         return math.hypot(self.noise_error, self.drawing_error, self.data_error)
 
+    @property
+    def num_moved(self) -> int:
+        """Return the number of clip norms by which a user may move a step's sum."""
+        return 1 if self.sampling is Sampling.USERS else self.bound
 
-def evaluate_option(
+
+def evaluate_candidate(
     histogram: ContributionHistogram,
     parameters: ExamplesParameters,
     sampling: Sampling,
     bound: int,
     multiplier: float | None = None,
-) -> Option | None:
+) -> Candidate | None:
     """Evaluate one bound with one way; None if B is more than the examples that it keeps.
 
     The estimate is that of a mean of d numbers over T steps. A gradient of squared norm 1 has a part r that all
@@ -104,40 +106,38 @@ def evaluate_option(
 
     Args:
         histogram: Of the users' examples.
-        parameters: The question.
+        parameters: The settings.
         sampling: Examples or users are drawn.
         bound: G, at least 1.
         multiplier: The noise multiplier where it is known; by default the quick bound.
     """
-    similarity = parameters.gradient_similarity
+    similarity, steps = parameters.gradient_similarity, parameters.steps
     kept_examples, num_users = float(histogram.kept_rows(float(bound))), float(histogram.num_users)
     if parameters.batch_size > kept_examples:
         return None
-    rate = min(_round_digits(parameters.batch_size / kept_examples, DIGITS_OF_RATE), 1.0)
-    sigma = multiplier
+    rate = min(float(f"{parameters.batch_size / kept_examples:.{DIGITS_OF_RATE}g}"), 1.0)
     is_by_user = sampling is Sampling.USERS
+    sigma = multiplier
     if sigma is None:
-        sigma = bound_multiplier(
-            1 if is_by_user else bound, rate, parameters.epsilon, parameters.delta, parameters.steps
-        )
-    inverse_sum, square_sum = _sum_inverses_and_squares(histogram, bound)
+        num_moved = 1 if is_by_user else bound
+        sigma = bound_multiplier(num_moved, rate, parameters.epsilon, parameters.delta, steps)
+    # Sums over users of 1/m_u and m_u².
+    users_above = float(histogram.users_above(float(bound)))
+    is_within_bound = histogram.sizes <= bound
+    sizes, users = (x[is_within_bound].astype(np.float64) for x in (histogram.sizes, histogram.users))
+    inverse_sum = float((users / sizes).sum()) + users_above / bound
+    square_sum = float((users * sizes**2).sum()) + users_above * float(bound) ** 2
     if is_by_user:
-        norm, divisor = (
-            math.sqrt(similarity + (1.0 - similarity) * inverse_sum / num_users),
-            _round_digits(rate * num_users, DIGITS_OF_DIVISOR),
-        )
-        drawing_error, data_error = (
-            norm * math.sqrt((1.0 - rate) / (divisor * parameters.steps)),
-            norm / math.sqrt(num_users),
-        )
+        norm = math.sqrt(similarity + (1.0 - similarity) * inverse_sum / num_users)
+        divisor = float(f"{rate * num_users:.{DIGITS_OF_DIVISOR}g}")
+        data_error = norm / math.sqrt(num_users)
     else:
         norm, divisor = 1.0, parameters.batch_size
-        drawing_error = math.sqrt((1.0 - rate) / (divisor * parameters.steps))
         data_error = math.sqrt(
             (1.0 - similarity) / kept_examples + similarity * square_sum / kept_examples**2
         )
     noise = sigma * norm / divisor
-    return Option(
+    return Candidate(
         sampling=sampling,
         bound=bound,
         kept_examples=kept_examples,
@@ -145,74 +145,52 @@ def evaluate_option(
         rate=rate,
         divisor=divisor,
         multiplier=sigma,
-        at_most=multiplier is None and rate < 1.0,
+        is_upper_bound=multiplier is None and rate < 1.0,
         norm=norm,
         noise=noise,
-        noise_error=noise * math.sqrt(parameters.dimension / parameters.steps),
-        drawing_error=drawing_error,
+        noise_error=noise * math.sqrt(parameters.dimension / steps),
+        drawing_error=norm * math.sqrt((1.0 - rate) / (divisor * steps)),
         data_error=data_error,
     )
 
 
-def _sum_inverses_and_squares(histogram: ContributionHistogram, bound: int) -> tuple[float, float]:
-    """Sum over users 1/m_u, and m_u², with m_u = min(s_u, G)."""
-    users_above = float(histogram.users_above(float(bound)))
-    is_within_bound = histogram.sizes <= bound
-    sizes, users = (
-        histogram.sizes[is_within_bound].astype(np.float64),
-        histogram.users[is_within_bound].astype(np.float64),
-    )
-    return (
-        float((users / sizes).sum()) + users_above / bound,
-        float((users * sizes**2).sum()) + users_above * float(bound) ** 2,
-    )
-
-
 def replace_similarity(
-    histogram: ContributionHistogram, parameters: ExamplesParameters, original: Option, similarity: float
-) -> Option:
-    """Evaluate the same option at another similarity ``r``; its noise multiplier does not depend on that."""
-    changed_option = evaluate_option(
-        histogram,
-        replace(parameters, gradient_similarity=similarity),
-        original.sampling,
-        original.bound,
-        original.multiplier,
+    histogram: ContributionHistogram, parameters: ExamplesParameters, original: Candidate, similarity: float
+) -> Candidate:
+    """Evaluate the same candidate at another similarity ``r``; its noise multiplier does not depend on that."""
+    parameters = replace(parameters, gradient_similarity=similarity)
+    changed = evaluate_candidate(
+        histogram, parameters, original.sampling, original.bound, original.multiplier
     )
-    assert changed_option is not None
-    return replace(changed_option, at_most=original.at_most)
+    assert changed is not None
+    return replace(changed, is_upper_bound=original.is_upper_bound)
 
 
 @dataclass(frozen=True)
-class Options:
-    """All options that were compared.
+class Comparison:
+    """All candidates that were compared.
 
     Attributes:
-        options_by_sampling: Options by way, ascending in G; those that are possible.
+        candidates: Those that are possible, by way of sampling, ascending in G.
         too_small: G that keep less than B examples, ascending.
-        best: The option of the least estimated error, of the ways that were asked about.
+        best: The candidate of the least estimated error, of the ways that were asked about.
     """
 
-    options_by_sampling: dict[Sampling, tuple[Option, ...]]
+    candidates: dict[Sampling, tuple[Candidate, ...]]
     too_small: tuple[int, ...]
-    best: Option
+    best: Candidate
 
     def find_near_optimal(self, share: float = 0.05) -> tuple[int, int]:
         """Find the smallest and largest G around the best one whose estimate is at most ``share`` more."""
-        candidates = self.options_by_sampling[self.best.sampling]
-        best_index = next(
-            index for index, candidate in enumerate(candidates) if candidate.bound == self.best.bound
-        )
-        limit = (1.0 + share) * self.best.error
-        low = high = best_index
-        while low > 0 and candidates[low - 1].error <= limit:
-            low -= 1
-        while high + 1 < len(candidates) and candidates[high + 1].error <= limit:
-            high += 1
-        return candidates[low].bound, candidates[high].bound
+        candidates, limit = self.candidates[self.best.sampling], (1.0 + share) * self.best.error
+        best_index = [candidate.bound for candidate in candidates].index(self.best.bound)
+        is_near = [candidate.error <= limit for candidate in candidates]
+        below = list(itertools.takewhile(lambda i: is_near[i], range(best_index, -1, -1)))
+        above = list(itertools.takewhile(lambda i: is_near[i], range(best_index, len(candidates))))
+        return candidates[below[-1]].bound, candidates[above[-1]].bound
 
 
-def solve_options(histogram: ContributionHistogram, parameters: ExamplesParameters) -> Options:
+def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesParameters) -> Comparison:
     """Evaluate all bounds with both ways.
 
     Raises:
@@ -221,37 +199,33 @@ def solve_options(histogram: ContributionHistogram, parameters: ExamplesParamete
     if parameters.batch_size > histogram.num_rows:
         raise refuse(
             f"the expected batch B = {parameters.batch_size:,.6g} is more than all {histogram.num_rows:,} examples",
-            "",
-            "Take a smaller B: at most all examples can be in a step",
+            remedy="Take a smaller B: at most all examples can be in a step",
         )
     bounds = list_bounds(histogram)
-    options_by_sampling = {
+    by_sampling = {
         sampling: tuple(
             candidate
             for bound in bounds
-            if (candidate := evaluate_option(histogram, parameters, sampling, bound)) is not None
+            if (candidate := evaluate_candidate(histogram, parameters, sampling, bound)) is not None
         )
         for sampling in (Sampling.EXAMPLES, Sampling.USERS)
     }
-    possible_bounds = {candidate.bound for candidate in options_by_sampling[Sampling.EXAMPLES]}
-    if parameters.sampling is Sampling.BOTH:
+    possible_bounds = {candidate.bound for candidate in by_sampling[Sampling.EXAMPLES]}
+    allowed = [
+        candidate
+        for sampling, candidates in by_sampling.items()
+        for candidate in candidates
         # At G = 1 both ways are one mechanism, which is called drawing examples.
-        candidates = [
-            *options_by_sampling[Sampling.EXAMPLES],
-            *(candidate for candidate in options_by_sampling[Sampling.USERS] if candidate.bound > 1),
-        ]
-    else:
-        candidates = [*options_by_sampling[parameters.sampling]]
-    best = min(candidates, key=lambda candidate: candidate.error)
-    return Options(
-        options_by_sampling, tuple(bound for bound in bounds if bound not in possible_bounds), best
-    )
+        if parameters.sampling is sampling
+        or (parameters.sampling is Sampling.BOTH and (sampling is Sampling.EXAMPLES or candidate.bound > 1))
+    ]
+    too_small = tuple(bound for bound in bounds if bound not in possible_bounds)
+    return Comparison(by_sampling, too_small, min(allowed, key=lambda candidate: candidate.error))
 
 
-def build_columns(options: tuple[Option, ...]) -> dict[str, FloatArray]:
-    """Build columns of shape (options,)."""
-    names = ("bound", "kept_share", "rate", "multiplier", "noise", "error")
-    return {name: np.array([float(getattr(candidate, name)) for candidate in options]) for name in names}
+def collect_values(candidates: Sequence[Candidate], name: str) -> FloatArray:
+    """Collect one attribute of the candidates, shape (candidates,)."""
+    return np.array([float(getattr(candidate, name)) for candidate in candidates])
 
 
 PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Privacy": "jax_privacy"}
@@ -291,31 +265,29 @@ def write_program(name: str, training: Training, label: str) -> Code:
         training: Its constants.
         label: What kind of numbers they are, a sentence.
     """
-    template_name = PROGRAMS[name]
-    num_moved = 1 if training.sampling is Sampling.USERS else training.bound
-    possible_moves, weights = (
-        truncate_mixture(num_moved, training.rate)
-        if training.rate < 1.0
-        else ([0.0, float(num_moved)], [0.0, 1.0])
-    )
+    template_name, rate = PROGRAMS[name], training.rate
+    is_by_user = training.sampling is Sampling.USERS
+    num_moved = 1 if is_by_user else training.bound
+    moves, weights = [0.0, float(num_moved)], [0.0, 1.0]
+    if rate < 1.0:
+        moves, weights = truncate_mixture(num_moved, rate)
+    # Where a tail was moved G stands behind K, which is then the last k in order.
+    last_move = int(moves[-2] if moves[-1] > len(moves) - 1 else moves[-1])
+    constants = {
+        name: wording.digits(getattr(training, name))
+        for name in ("rate", "divisor", "multiplier", "epsilon", "delta")
+    }
     text = render(
         Path(__file__).with_name(f"{template_name}.py"),
         version=VERSION,
         label=label,
-        users=training.sampling is Sampling.USERS,
+        users=is_by_user,
         bound=training.bound,
-        rate=wording.digits(training.rate),
-        divisor=wording.digits(training.divisor),
-        multiplier=wording.digits(training.multiplier),
-        epsilon=wording.digits(training.epsilon),
-        delta=wording.digits(training.delta),
         steps=training.steps,
         grid=wording.digits(choose_grid(training.epsilon, training.steps)),
-        # Where a tail was moved G stands behind K, which is then the last k in order.
-        last=int(possible_moves[-2])
-        if possible_moves[-1] > len(possible_moves) - 1
-        else int(possible_moves[-1]),
+        last=last_move,
         weights=weights,
+        **constants,
     )
     return Code(text, "python", f"examples_per_user_{template_name}.py", ())
 

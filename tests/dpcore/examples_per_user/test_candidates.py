@@ -9,8 +9,8 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.examples_per_user import ExamplesParameters, Sampling, options
-from dpcore.examples_per_user.options import Option, evaluate_option, list_bounds, solve_options
+from dpcore.examples_per_user import ExamplesParameters, Sampling, candidates
+from dpcore.examples_per_user.candidates import Candidate, compare_candidates, evaluate_candidate, list_bounds
 
 COUNTS = np.array([1, 1, 1, 2, 3, 3, 8, 20])
 HISTOGRAM = ContributionHistogram.from_counts(COUNTS)
@@ -20,8 +20,8 @@ def asked(**settings: object) -> ExamplesParameters:
     return ExamplesParameters(**{"epsilon": 2.0, "batch_size": 6.0, "steps": 20, "dimension": 40, **settings})  # type: ignore[arg-type]
 
 
-def known(way: Sampling, bound: int, sigma: float, **settings: object) -> Option:
-    found = evaluate_option(HISTOGRAM, asked(**settings), way, bound, sigma)
+def known(way: Sampling, bound: int, sigma: float, **settings: object) -> Candidate:
+    found = evaluate_candidate(HISTOGRAM, asked(**settings), way, bound, sigma)
     assert found is not None
     return found
 
@@ -66,11 +66,11 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
 
 
 def test_bounds_that_keep_less_than_a_batch_are_said_and_not_offered() -> None:
-    found = solve_options(HISTOGRAM, asked(batch_size=16.0))
+    found = compare_candidates(HISTOGRAM, asked(batch_size=16.0))
     assert found.too_small == (1, 2)
-    assert all(one.bound >= 3 for of in found.options_by_sampling.values() for one in of)
+    assert all(one.bound >= 3 for of in found.candidates.values() for one in of)
     with pytest.raises(InvalidInput, match="more than all 39 examples"):
-        solve_options(HISTOGRAM, asked(batch_size=40.0))
+        compare_candidates(HISTOGRAM, asked(batch_size=40.0))
 
 
 def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
@@ -82,10 +82,10 @@ def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
 
 
 def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
-    found = solve_options(ContributionHistogram([1], [500]), asked())
+    found = compare_candidates(ContributionHistogram([1], [500]), asked())
     (examples,), (users,) = (
-        found.options_by_sampling[Sampling.EXAMPLES],
-        found.options_by_sampling[Sampling.USERS],
+        found.candidates[Sampling.EXAMPLES],
+        found.candidates[Sampling.USERS],
     )
     assert examples.multiplier == users.multiplier
     assert examples.error == pytest.approx(users.error, rel=1e-3)
@@ -93,17 +93,17 @@ def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
 
 
 def test_one_user_and_a_full_batch() -> None:
-    found = solve_options(ContributionHistogram([7], [1]), asked(batch_size=7.0))
-    assert [one.bound for one in found.options_by_sampling[Sampling.USERS]] == [7]
+    found = compare_candidates(ContributionHistogram([7], [1]), asked(batch_size=7.0))
+    assert [one.bound for one in found.candidates[Sampling.USERS]] == [7]
     assert found.best.rate == 1.0
-    assert not found.best.at_most
+    assert not found.best.is_upper_bound
 
 
 def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
     for way in (Sampling.EXAMPLES, Sampling.USERS):
-        found = solve_options(HISTOGRAM, asked(sampling=way))
+        found = compare_candidates(HISTOGRAM, asked(sampling=way))
         assert found.best.sampling is way
-        assert found.best.error == min(one.error for one in found.options_by_sampling[way])
+        assert found.best.error == min(one.error for one in found.candidates[way])
         low, high = found.find_near_optimal()
         assert low <= found.best.bound <= high
 
@@ -112,17 +112,17 @@ def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:
     """The same batch from twice the users is drawn with half the probability."""
     double = ContributionHistogram(HISTOGRAM.sizes, 2 * HISTOGRAM.users)
     for one, other in zip(
-        solve_options(HISTOGRAM, asked()).options_by_sampling[Sampling.USERS],
-        solve_options(double, asked()).options_by_sampling[Sampling.USERS],
+        compare_candidates(HISTOGRAM, asked()).candidates[Sampling.USERS],
+        compare_candidates(double, asked()).candidates[Sampling.USERS],
         strict=True,
     ):
         assert other.multiplier < one.multiplier
 
 
 def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:
-    of = solve_options(HISTOGRAM, asked()).options_by_sampling[Sampling.USERS][3]
-    alike = options.replace_similarity(HISTOGRAM, asked(), of, 1.0)
-    diverse = options.replace_similarity(HISTOGRAM, asked(), of, 0.0)
+    of = compare_candidates(HISTOGRAM, asked()).candidates[Sampling.USERS][3]
+    alike = candidates.replace_similarity(HISTOGRAM, asked(), of, 1.0)
+    diverse = candidates.replace_similarity(HISTOGRAM, asked(), of, 0.0)
     assert alike.multiplier == diverse.multiplier == of.multiplier
     assert diverse.noise < of.noise < alike.noise
     assert alike.norm == 1.0
