@@ -415,7 +415,7 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
 
 @pytest.mark.parametrize(
     ("list_lines", "noun"),
-    [(regression_report.list_lines, "labels"), (training_report._list_release_lines, "rows")],
+    [(regression_report.list_lines, "labels"), (training_report.list_lines, "rows")],
 )
 def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""

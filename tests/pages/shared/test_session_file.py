@@ -104,7 +104,7 @@ def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> N
     before = json.loads(session_file.write_file(build_content())) | {
         "second": {"origin": "shop-events", "generator": {}}
     }
-    session_read = session_file.read_file(json.dumps(before).encode())
+    session_read = read_json(before)
     assert session_read.content.data is not None
     assert [problem.message for problem in session_read.not_followed] == [
         "the second data set of this file is left out: pages show one data set at a time"
@@ -120,16 +120,20 @@ def tables() -> dict[str, OwnTable]:
     }
 
 
-def file(content: Content) -> Any:
+def write_json(content: Content) -> Any:
     return json.loads(session_file.write_file(content))
 
 
-def read(content: Any) -> session_file.FileContent:
+def read_json(content: Any) -> session_file.FileContent:
     return session_file.read_file(json.dumps(content).encode())
 
 
+def reopen(content: Content) -> session_file.FileContent:
+    return read_json(write_json(content))
+
+
 def test_everything_comes_back() -> None:
-    session_read = session_file.read_file(session_file.write_file(build_content()).encode())
+    session_read = reopen(build_content())
     assert replace(session_read.content, pins=(), own_tables={}) == replace(
         build_content(), pins=(), own_tables={}
     )
@@ -149,7 +153,7 @@ def test_everything_comes_back() -> None:
     ):
         content = Content(session.LoadedData(origin.load(), origin))
         assert "histogram" not in session_file.write_file(content)
-        assert session_file.read_file(session_file.write_file(content).encode()).content == content
+        assert reopen(content).content == content
 
 
 def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
@@ -162,23 +166,21 @@ def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     own = Content(public.data, own_tables=tables())
     for content in (build_content(), private, accounts, own, Content(public.data, files=FILES)):
         assert content.disclosure is Disclosure.PRIVATE
-        assert file(content)["label"] == Disclosure.PRIVATE.label
+        assert write_json(content)["label"] == Disclosure.PRIVATE.label
     assert Content(public.data, files=FILES[1:]).disclosure is Disclosure.PUBLIC
     of_all = replace(tables()["regression"].table, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
     assert Content(public.data, own_tables={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
 
 
 def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = file(Content(None, own_tables=tables()))
+    content = write_json(Content(None, own_tables=tables()))
     assert (sorted(content["own"]), content["left_out"]) == (["regression", "training"], [])
     # Room for one of them: four rows of two features, a label and a code, and two sizes.
     monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
-    content = file(Content(None, own_tables=tables()))
+    content = write_json(Content(None, own_tables=tables()))
     assert list(content["own"]) == ["regression"]
     assert content["left_out"] == ["Training: its own table is too large for a file"]
-    assert (
-        session_file.read_file(json.dumps(content).encode()).content.own_tables["regression"].dataset == TABLE
-    )
+    assert read_json(content).content.own_tables["regression"].dataset == TABLE
 
 
 # --- Fields -----------------------------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
 ) -> None:
     question, values = entered_fields
     content = Content(None, epsilon, {question.key(name): value for name, value in values.items()})
-    session_read = session_file.read_file(session_file.write_file(content).encode())
+    session_read = reopen(content)
     assert session_read.content.epsilon == epsilon
     back = session_read.content.settings
     assert all(back[key] == content.settings[key] for key in back)
@@ -233,29 +235,27 @@ def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
         for name in question.widgets
         if name != "epsilon"
     }
-    session_read = session_file.read_file(session_file.write_file(Content(None, 1.0, first_values)).encode())
+    session_read = reopen(Content(None, 1.0, first_values))
     assert session_read.not_followed == ()
     assert {key: session_read.content.settings[key] for key in first_values} == first_values
 
 
 def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
     settings_saved = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
-    session_read = session_file.read_file(
-        session_file.write_file(Content(None, None, settings_saved)).encode()
-    )
+    session_read = reopen(Content(None, None, settings_saved))
     assert {key: session_read.content.settings[key] for key in settings_saved} == settings_saved
     assert session_read.not_followed == ()
 
 
 def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None:
-    content = file(build_content()) | {"epsilon": -1}
+    content = write_json(build_content()) | {"epsilon": -1}
     content["settings"] = {
         "mean": {"lower": 2, "upper": "x", "nowhere": 1, "counts": "nobody's", "own_bound": -5},
         "start": {"bound": True},
         "nobody": {},
         "total": [],
     }
-    session_read = read(content)
+    session_read = read_json(content)
     assert session_read.content.settings == {"mean.lower": 2.0}
     assert session_read.content.epsilon is None
     sentences = [problem.sentence for problem in session_read.not_followed]
@@ -326,17 +326,17 @@ def number(content: Any) -> Any:
     ],
 )  # fmt: skip
 def test_a_changed_file_is_refused_in_a_sentence(change: Callable[[Any], Any], words: str) -> None:
-    content = file(build_content())
+    content = write_json(build_content())
     change(content)
     with pytest.raises(InvalidInput) as refused:
-        read(content)
+        read_json(content)
     assert words.lower() in str(refused.value).lower()
 
 
 @st.composite
 def hostile(draw: st.DrawFn) -> bytes:
     """A good file with one place changed: another value, a value gone, or a piece of text."""
-    content = file(build_content())
+    content = write_json(build_content())
     here, above, name = content, content, ""
     while isinstance(here, dict | list) and here and (here is content or draw(st.integers(0, 4))):
         above, name = (
@@ -389,11 +389,7 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
 def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
-        session_file.apply(
-            session_file.read_file(
-                session_file.write_file(Content(None, own_tables=tables())).encode()
-            ).content
-        )
+        session_file.apply(reopen(Content(None, own_tables=tables())).content)
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
@@ -410,11 +406,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((Wanted.SUM, other),)}})
         for _ in range(2):  # The same file twice.
-            session_file.apply(
-                session_file.read_file(
-                    session_file.write_file(replace(build_content(), data=None)).encode()
-                ).content
-            )
+            session_file.apply(reopen(replace(build_content(), data=None)).content)
         assert state[key] == {"x": ((Wanted.SUM, other),), **DRAWN}
         state[key] = {
             SECRET.histogram.digest: ((Wanted.SUM, other), (Wanted.SUM, CHOSEN), (Wanted.SUM, CHOSEN))
@@ -449,7 +441,7 @@ def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
     content = Content(
         None, accounts={"": {"0" * 64: ledger}}, own_tables={"training": table}, releases=releases
     )
-    session_read = session_file.read_file(session_file.write_file(content).encode()).content
+    session_read = reopen(content).content
     assert session_read.releases == releases
     assert session_read.own_tables["training"].entries == table.entries
     assert session_read.own_tables["training"].dataset == table.dataset
