@@ -45,17 +45,17 @@ from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import choice, comparison, release_bounds
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import (
     CopyNoise,
     NoiseShape,
     PrivateCopyParameters,
     PublicBins,
-    believable,
-    consistent_users,
-    falling,
-    tail_sums,
-    users_of_tails,
+    compute_phantom_limits,
+    count_from_tails,
+    fit_falling_tails,
+    fit_users,
+    sum_tails,
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import RankedSum, SizeQuantile
@@ -78,7 +78,7 @@ def rows_without_noise() -> None:
         cells = []
         for key in SAMPLES:
             histogram = samples.load(key).histogram
-            counts, rows = bins.counts(histogram), histogram.num_rows
+            counts, rows = bins.count_users(histogram), histogram.num_rows
             middle = (bins.lower + bins.upper) / 2.0
             geometric, arithmetic = counts @ bins.representative / rows - 1.0, counts @ middle / rows - 1.0
             cells.append(f"{geometric:+7.2%} /{arithmetic:+7.2%}")
@@ -95,20 +95,20 @@ class Fit(enum.Enum):
     EXTENDED = "the nearest falling tail counts, a power law beyond the last that stands out from the noise"
 
 
-def fit_users(noisy: IntArray, noise: NoiseShape, lower: IntArray, fit: Fit) -> IntArray:
+def fit_users_by(noisy: IntArray, noise: NoiseShape, lower: IntArray, fit: Fit) -> IntArray:
     """Whole, non-negative users per bin; releases take the last way."""
     if fit is Fit.EXTENDED:
-        return consistent_users(noisy, noise, lower)
+        return fit_users(noisy, noise, lower)
     counts = np.asarray(noisy, dtype=np.float64)
     if fit is Fit.CLIP:
-        return users_of_tails(tail_sums(np.maximum(counts, 0.0)))
+        return count_from_tails(sum_tails(np.maximum(counts, 0.0)))
     if fit is Fit.SIMPLEX:
-        return users_of_tails(tail_sums(on_simplex(counts)))
-    tails = tail_sums(counts)
+        return count_from_tails(sum_tails(on_simplex(counts)))
+    tails = sum_tails(counts)
     if fit is Fit.TRUNCATED:
-        stands_out = np.flatnonzero(tails > believable(counts.size, noise))
+        stands_out = np.flatnonzero(tails > compute_phantom_limits(counts.size, noise))
         tails[int(stands_out[-1]) + 1 if stands_out.size else 0 :] = 0.0
-    return users_of_tails(falling(tails))
+    return count_from_tails(fit_falling_tails(tails))
 
 
 def on_simplex(counts: FloatArray) -> FloatArray:
@@ -150,10 +150,10 @@ def moments(
     histogram: ContributionHistogram, parameters: PrivateCopyParameters, fit: Fit
 ) -> tuple[np.ndarray, np.ndarray]:
     """Users and rows of copies, as shares of the true numbers."""
-    generator, counts = np.random.default_rng(2), parameters.bins.counts(histogram)
+    generator, counts = np.random.default_rng(2), parameters.bins.count_users(histogram)
     noise = comparison.simulate_noise(parameters.noise, parameters.scale, (RUNS, counts.size), generator)
     shape = parameters.noise_shape
-    copies = [fit_users(counts + row, shape, parameters.bins.lower, fit) for row in noise]
+    copies = [fit_users_by(counts + row, shape, parameters.bins.lower, fit) for row in noise]
     rows = np.array([copy @ parameters.bins.representative for copy in copies])
     return np.sum(copies, axis=1) / histogram.num_users, rows / histogram.num_rows
 
@@ -193,11 +193,13 @@ def regret_texts(
     texts = []
     for choose, errors in questions:
         bounds = comparison.simulate_bounds(
-            histogram, choose, parameters, RUNS, 1, functools.partial(fit_users, fit=fit)
+            histogram, choose, parameters, RUNS, 1, functools.partial(fit_users_by, fit=fit)
         )
         best = float(errors(np.array([choose(histogram)]))[0])
         regrets = np.sort(np.nan_to_num(errors(bounds) / best - 1.0, nan=np.inf))
-        texts.append("{:8.3%} /{:8.3%}".format(*(comparison.rank_value(regrets, q) for q in (0.5, 0.95))))
+        texts.append(
+            "{:8.3%} /{:8.3%}".format(*(comparison.find_rank_value(regrets, q) for q in (0.5, 0.95)))
+        )
     return "   ".join(texts)
 
 
@@ -355,7 +357,7 @@ def drawn(
 ) -> float:
     """Mean of the errors of ``of`` over draws that aim at ``aims``; without ``margin`` just at that."""
     problem = ChoiceProblem(aims, epsilon, largest, prior=prior)
-    law = choice.probabilities(problem, histogram)
+    law = choice.compute_probabilities(problem, histogram)
     if not margin:
         far = aims.distances(histogram, problem.candidates)
         law = np.exp(choice.log_softmax(choice.logits(problem, far, np.array([epsilon]))))[0]
@@ -398,7 +400,7 @@ def of_bound(
 
 def of_sum(table: Table) -> Ways:
     """The bound of a count of rows, T."""
-    asked = PrivateParameters(1.0, Wanted.SUM)
+    asked = PrivateParameters(1.0, BoundPurpose.SUM)
     return of_bound(table.histogram, asked.condition, asked.choice.prior)
 
 
@@ -413,7 +415,7 @@ def of_total(table: Table) -> Ways:
 
 def of_mean(table: Table) -> Ways:
     """The bound of the mean of the table, with a fifth of the variance between users."""
-    asked = PrivateParameters(1.0, Wanted.CAP, user_share=0.2)
+    asked = PrivateParameters(1.0, BoundPurpose.CAP, user_share=0.2)
     of, independent = asked.condition, replace(asked, user_share=0.0)
     found = of_bound(table.histogram, of, asked.choice.prior)
     found["a draw that takes rows as independent"] = lambda e: drawn(
@@ -548,7 +550,9 @@ def weights_and_margins(held: list[Table]) -> None:
     def of_vectors(table: Table) -> Ways:
         if table.pairs is None:
             return {}
-        return of_choice(PrivateParameters(1.0, Wanted.SUM), RankedSum(float(table.pairs.num_groups)))(table)
+        return of_choice(PrivateParameters(1.0, BoundPurpose.SUM), RankedSum(float(table.pairs.num_groups)))(
+            table
+        )
 
     def of_quantile(table: Table) -> Ways:
         of = SizeQuantile(0.95)
@@ -557,7 +561,7 @@ def weights_and_margins(held: list[Table]) -> None:
             "alike: 1 + rank error (share of users)": lambda e: (
                 1.0
                 + float(
-                    choice.probabilities(problem(epsilon=e), table.histogram)
+                    choice.compute_probabilities(problem(epsilon=e), table.histogram)
                     @ of.errors(table.histogram, problem(epsilon=e).candidates)
                 )
             )
@@ -590,11 +594,11 @@ def weights_and_margins(held: list[Table]) -> None:
 
     print("\n*** Weights and margins: every private choice")
     for wanted, share, name in (
-        (Wanted.CAP, 0.0, "Bound of a mean, independent rows"),
-        (Wanted.SMOOTH, 0.0, "Smooth weights of a mean, independent rows"),
-        (Wanted.CAP, 0.2, "Bound of a mean of the table"),
-        (Wanted.SMOOTH, 0.2, "Smooth weights of a mean of the table"),
-        (Wanted.SUM, 0.0, "Bound of a count of rows"),
+        (BoundPurpose.CAP, 0.0, "Bound of a mean, independent rows"),
+        (BoundPurpose.SMOOTH, 0.0, "Smooth weights of a mean, independent rows"),
+        (BoundPurpose.CAP, 0.2, "Bound of a mean of the table"),
+        (BoundPurpose.SMOOTH, 0.2, "Smooth weights of a mean of the table"),
+        (BoundPurpose.SUM, 0.0, "Bound of a count of rows"),
     ):
         written(name, of_choice(PrivateParameters(1.0, wanted, user_share=share)), held, FEW)
     written("T for all groups", of_vectors, held, FEW)

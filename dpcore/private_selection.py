@@ -29,7 +29,7 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.answer import selection
-from dpcore.private_choice.parameters import OF_QUANTILE, Bounded
+from dpcore.private_choice.parameters import OF_QUANTILE, OtherBound
 from dpcore.private_choice.release_bounds import SelectionRequest
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _columns_taken(question: str, columns: dict[str, Any]) -> dict[str, Any]:
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Return what the selection is drawn from."""
-    problem, of_groups, of_values = request.problem, False, request.number is Bounded.TOTAL
+    problem, of_groups, of_values = request.problem, False, request.number is OtherBound.TOTAL
     if isinstance(problem, PrivatePairProblem):
         of_groups, of_values = True, problem.parameters.statistic is Statistic.SUM
     if isinstance(data, Dataset):

@@ -17,7 +17,6 @@ evenness κ. The right side is `compute_advantage`. The paper compares the bound
 from __future__ import annotations
 
 import enum
-import math
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -92,7 +91,8 @@ class Collaboration:
     def __post_init__(self) -> None:
         with Problems() as problems:
             for field in fields(self):
-                values = np.asarray(getattr(self, field.name))
+                values = np.asarray(getattr(self, field.name), dtype=np.float64)
+                object.__setattr__(self, field.name, values)
                 if field.name in _ABOVE_ZERO and not np.all(values > 0.0):
                     problems.add(f"{field.name} must be above 0")
                 elif not np.all(values >= 0.0):
@@ -103,180 +103,136 @@ class Collaboration:
         return replace(self, **fields)
 
     @property
-    def owner_diameter(self) -> FloatArray:
+    def owner_diameter(self) -> Numbers:
         """Return √(D_X² + D_U²), the diameter of one owner's parameters."""
         return np.hypot(self.personal_diameter, self.shared_diameter)
 
     @property
-    def joint_diameter(self) -> FloatArray:
+    def joint_diameter(self) -> Numbers:
         """Return R = √(n D_X² + D_U²), the diameter of all owners' parameters."""
         return np.hypot(np.sqrt(self.owners) * self.personal_diameter, self.shared_diameter)
 
     @property
-    def all_records(self) -> FloatArray:
+    def all_records(self) -> Numbers:
         """Return mn."""
-        return np.multiply(np.asarray(self.records, dtype=np.float64), self.owners)
+        return self.records * self.owners
 
     @property
-    def privacy_scale(self) -> FloatArray:
+    def privacy_scale(self) -> Numbers:
         """Return s = records_per_unit · √log(records_per_unit/δ) / ε; √log(1/δ)/ε for one record."""
-        unit_size = np.asarray(self.records_per_unit, dtype=np.float64)
-        return np.asarray(unit_size * np.sqrt(np.log(unit_size / self.delta)) / self.epsilon)
+        return self.records_per_unit * np.sqrt(np.log(self.records_per_unit / self.delta)) / self.epsilon
 
-    def count_noisy(self, protected_part: ProtectedPart) -> FloatArray:
+    def count_noisy(self, protected_part: ProtectedPart) -> Numbers:
         """Count the parameters that get noise: ℓ, or nk + ℓ."""
-        shared = np.asarray(self.shared, dtype=np.float64)
-        if protected_part is ProtectedPart.JOINT:
-            return shared
-        return np.multiply(np.asarray(self.owners, dtype=np.float64), self.personal) + shared
+        return (
+            self.shared
+            if protected_part is ProtectedPart.JOINT
+            else self.owners * self.personal + self.shared
+        )
 
 
-def bound_alone(collaboration: Collaboration) -> FloatArray:
+def bound_alone(collaboration: Collaboration) -> Numbers:
     """Bound the loss if every owner learns alone (appendix A.1): L √((D_X² + D_U²)/m)."""
-    return np.asarray(
-        collaboration.alone_constant
-        * collaboration.evenness
-        * collaboration.lipschitz
-        * collaboration.owner_diameter
-        / np.sqrt(collaboration.records)
-    )
+    scale = collaboration.alone_constant * collaboration.evenness * collaboration.lipschitz
+    return scale * collaboration.owner_diameter / np.sqrt(collaboration.records)
 
 
-def bound_without_privacy(collaboration: Collaboration) -> FloatArray:
+def bound_without_privacy(collaboration: Collaboration) -> Numbers:
     """Bound the loss if all learn together without privacy (appendix A.2): L R/√(mn)."""
-    return np.asarray(
-        collaboration.sampling_constant
-        * collaboration.lipschitz
-        * collaboration.joint_diameter
-        / np.sqrt(collaboration.all_records)
-    )
+    scale = collaboration.sampling_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return scale / np.sqrt(collaboration.all_records)
 
 
-def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) -> FloatArray:
+def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) -> Numbers:
     """Bound the loss if all learn together with privacy (theorem 3.1, appendix A.3): L R (1/√(mn) + s √d/(mn)).
 
     Args:
         collaboration: The owners.
         protected_part: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
     """
-    noise = (
-        collaboration.privacy_constant
-        * collaboration.privacy_scale
-        * np.sqrt(collaboration.count_noisy(protected_part))
-        / collaboration.all_records
-    )
-    return np.asarray(
+    scale = collaboration.privacy_constant * collaboration.privacy_scale
+    noise = scale * np.sqrt(collaboration.count_noisy(protected_part)) / collaboration.all_records
+    return (
         bound_without_privacy(collaboration) + collaboration.lipschitz * collaboration.joint_diameter * noise
     )
 
 
-def bound_smooth_joint(collaboration: Collaboration) -> FloatArray:
+def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
     """Bound joint privacy for smooth losses (theorem B.1): L R (1/√(mn) + ℓ/(ε n √(mr))), its logs left out.
 
     With records_per_unit = m/r the root is √(mr) = m/√(records_per_unit).
     """
-    noise = (
-        np.sqrt(collaboration.records_per_unit)
-        * collaboration.shared
-        / (collaboration.epsilon * collaboration.all_records)
-    )
-    return np.asarray(
-        bound_without_privacy(collaboration)
-        + collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter * noise
-    )
+    noise = np.sqrt(collaboration.records_per_unit) * collaboration.shared
+    noise = noise / (collaboration.epsilon * collaboration.all_records)
+    scale = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return bound_without_privacy(collaboration) + scale * noise
 
 
-def bound_trivially(collaboration: Collaboration) -> FloatArray:
+def bound_trivially(collaboration: Collaboration) -> Numbers:
     """Bound the excess loss of any parameters by L √(D_X² + D_U²); a larger bound is vacuous."""
-    return np.asarray(collaboration.lipschitz * collaboration.owner_diameter)
+    return collaboration.lipschitz * collaboration.owner_diameter
 
 
 # --- bounds as the paper prints them; those above correct them -------------------------------------------------
 
 
-def printed_bound_alone(collaboration: Collaboration) -> FloatArray:
-    """Bound as printed in the table of section 3.2: L (D_X + D_U)/√m. The root of A.1 is smaller, by up to √2.
+def compute_printed_bound_alone(collaboration: Collaboration) -> Numbers:
+    """Compute the bound of the table of section 3.2: L (D_X + D_U)/√m. The root of A.1 is smaller, by up to √2.
 
     With the sum, working together without privacy would beat working alone for a single owner, which is the
     same.
     """
-    diameters = np.add(collaboration.personal_diameter, collaboration.shared_diameter)
-    return np.asarray(
-        collaboration.alone_constant * collaboration.lipschitz * diameters / np.sqrt(collaboration.records)
-    )
+    diameters = collaboration.personal_diameter + collaboration.shared_diameter
+    scale = collaboration.alone_constant * collaboration.lipschitz
+    return scale * diameters / np.sqrt(collaboration.records)
 
 
-def printed_bound_full_user(collaboration: Collaboration) -> FloatArray:
-    """Bound as printed in appendix A.3, user level: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
+def compute_printed_bound_of_users(collaboration: Collaboration) -> Numbers:
+    """Compute the bound of appendix A.3 for users with full privacy: L R (1/√(mn) + √((nk + ℓ) log(m/δ))/(εn)).
 
     The denominator must be εnr, as in theorem 3.1: with one record per user it must come down to the record
     level.
     """
-    log = np.log(np.asarray(collaboration.records, dtype=np.float64) / collaboration.delta)
-    noise = np.sqrt(collaboration.count_noisy(ProtectedPart.FULL) * log) / (
-        np.asarray(collaboration.epsilon) * collaboration.owners
-    )
-    return np.asarray(
-        bound_without_privacy(collaboration)
-        + collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter * noise
-    )
+    log_term = np.log(collaboration.records / collaboration.delta)
+    noise = np.sqrt(collaboration.count_noisy(ProtectedPart.FULL) * log_term)
+    noise = noise / (collaboration.epsilon * collaboration.owners)
+    scale = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return bound_without_privacy(collaboration) + scale * noise
 
 
-def compute_saving(collaboration: Collaboration) -> FloatArray:
+def compute_saving(collaboration: Collaboration) -> Numbers:
     """Compute by how much joint privacy is below full privacy: L R s (√(nk + ℓ) − √ℓ)/(mn)."""
-    return bound_together(collaboration, ProtectedPart.FULL) - bound_together(
-        collaboration, ProtectedPart.JOINT
-    )
+    full, joint = (bound_together(collaboration, part) for part in (ProtectedPart.FULL, ProtectedPart.JOINT))
+    return full - joint
 
 
-def printed_saving(collaboration: Collaboration) -> FloatArray:
+def compute_printed_saving(collaboration: Collaboration) -> Numbers:
     """Compute the saving as printed in section 3.2: L R √(nk)/(εnm). Where ℓ ≫ nk the saving is far smaller."""
-    scale = (
-        np.sqrt(np.multiply(np.asarray(collaboration.owners, dtype=np.float64), collaboration.personal))
-        / collaboration.epsilon
-    )
-    return np.asarray(
-        collaboration.privacy_constant
-        * collaboration.lipschitz
-        * collaboration.joint_diameter
-        * scale
-        / collaboration.all_records
-    )
+    noise = np.sqrt(collaboration.owners * collaboration.personal) / collaboration.epsilon
+    scale = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
+    return scale * noise / collaboration.all_records
 
 
 MAX_OWNERS = 10**12
 """The search for a sufficient number of owners ends here."""
 
 
-def compute_advantage(collaboration: Collaboration) -> FloatArray:
+def compute_advantage(collaboration: Collaboration) -> Numbers:
     """Compute the gain by joining without privacy, in units of that bound: c_a κ ρ − c_s; 0 for one owner."""
     # ρ² - 1 = (n - 1) D_U² / (n D_X² + D_U²), and c_a κ ρ - c_s is the difference of squares over the sum: where ρ is
     # next to 1 the difference itself would keep no digit.
-    owners = np.asarray(collaboration.owners, dtype=np.float64)
-    shared, joint = np.asarray(collaboration.shared_diameter, dtype=np.float64), collaboration.joint_diameter
-    squared_gain = (owners - 1.0) * np.square(shared / joint)
-    alone_factor = collaboration.alone_constant * np.asarray(collaboration.evenness, dtype=np.float64)
-    difference = (alone_factor - collaboration.sampling_constant) * (
-        alone_factor + collaboration.sampling_constant
-    )
+    ratio = collaboration.shared_diameter / collaboration.joint_diameter
+    squared_gain = (collaboration.owners - 1.0) * np.square(ratio)
+    alone, sampling = collaboration.alone_constant * collaboration.evenness, collaboration.sampling_constant
+    difference = (alone - sampling) * (alone + sampling)
     # Two roundings of one number must not look like a gain.
-    difference = np.where(np.abs(difference) <= 1e-15 * collaboration.sampling_constant**2, 0.0, difference)
-    return np.asarray(
-        (difference + alone_factor**2 * squared_gain)
-        / (alone_factor * np.sqrt(1.0 + squared_gain) + collaboration.sampling_constant)
-    )
+    difference = np.where(np.abs(difference) <= 1e-15 * sampling**2, 0.0, difference)
+    return (difference + alone**2 * squared_gain) / (alone * np.sqrt(1.0 + squared_gain) + sampling)
 
 
-def _lambert_w(values: Any) -> FloatArray:
-    """Compute Lambert's W of numbers of at least 0: the y with y exp(y) = value."""
-    from scipy.special import lambertw
-
-    return np.asarray(np.real(lambertw(values)))
-
-
-def _divide_or_infinite(numerator: Any, denominator: FloatArray) -> FloatArray:
+def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:
     """Return numerator/denominator; infinite where the denominator is not above 0."""
-    numerator, denominator = np.broadcast_arrays(np.asarray(numerator, dtype=np.float64), denominator)
+    numerator, denominator = np.broadcast_arrays(numerator, denominator)
     quotients = np.full(numerator.shape, np.inf)
     return np.asarray(np.divide(numerator, denominator, out=quotients, where=denominator > 0.0))
 
@@ -296,11 +252,10 @@ def find_records_star(collaboration: Collaboration, protected_part: ProtectedPar
 
     m* = c_p² d g² log(g/δ) / (n ε² (c_a κ ρ − c_s)²); infinite where it never does.
     """
-    needed = (collaboration.privacy_constant * collaboration.privacy_scale) ** 2 * collaboration.count_noisy(
-        protected_part
-    )
+    squared_scale = (collaboration.privacy_constant * collaboration.privacy_scale) ** 2
+    gain = np.maximum(compute_advantage(collaboration), 0.0)
     return _divide_or_infinite(
-        needed, collaboration.owners * np.maximum(compute_advantage(collaboration), 0.0) ** 2
+        squared_scale * collaboration.count_noisy(protected_part), collaboration.owners * gain**2
     )
 
 
@@ -310,19 +265,18 @@ def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPa
     Then c_p c √(d m log(c m/δ)) < ε √n (c_a κ ρ − c_s), so more records speak for working alone. With y = c m/δ
     and T = (ε √n (…)/(c_p c))²/d this is y log y = c T/δ, hence log y = W(c T/δ), Lambert's function.
     """
-    share = np.asarray(collaboration.records_per_unit, dtype=np.float64) / collaboration.records
+    from scipy.special import lambertw
+
+    share = collaboration.records_per_unit / collaboration.records
     gain = np.maximum(compute_advantage(collaboration), 0.0)
     with np.errstate(divide="ignore"):
-        limit = (
-            collaboration.epsilon
-            * np.sqrt(collaboration.owners)
-            * gain
-            / (collaboration.privacy_constant * share)
-        ) ** 2 / collaboration.count_noisy(protected_part)
-    argument = share * limit / collaboration.delta
-    finite = np.where(np.isfinite(argument), argument, 0.0)
-    records = collaboration.delta / share * np.exp(_lambert_w(finite))
-    return np.where(np.isfinite(argument), np.where(gain > 0.0, records, 0.0), np.inf)
+        root = collaboration.epsilon * np.sqrt(collaboration.owners) * gain
+        root = root / (collaboration.privacy_constant * share)
+        argument = share * (root**2 / collaboration.count_noisy(protected_part)) / collaboration.delta
+    finite: Any = np.where(np.isfinite(argument), argument, 0.0)
+    log = np.real(lambertw(finite))
+    records = np.where(gain > 0.0, collaboration.delta / share * np.exp(log), 0.0)
+    return np.where(np.isfinite(argument), records, np.inf)
 
 
 def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPart) -> int | None:
@@ -332,11 +286,11 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
     """
 
     def pays(owners: int) -> bool:
-        candidate = collaboration.replace(owners=float(owners))
-        gain = float(compute_advantage(candidate))
-        num_noisy = float(candidate.count_noisy(protected_part))
-        needed = float(candidate.privacy_constant * candidate.privacy_scale) * math.sqrt(num_noisy)
-        return gain > 0.0 and math.sqrt(float(candidate.all_records)) * gain > needed
+        candidate = collaboration.replace(owners=owners)
+        gain = compute_advantage(candidate)
+        needed = candidate.privacy_constant * candidate.privacy_scale
+        needed = needed * np.sqrt(candidate.count_noisy(protected_part))
+        return bool(gain > 0.0 and np.sqrt(candidate.all_records) * gain > needed)
 
     high = 1
     while not pays(high):
@@ -350,7 +304,7 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
     return high
 
 
-def find_gaining_size(collaboration: Collaboration) -> FloatArray:
+def find_gaining_size(collaboration: Collaboration) -> Numbers:
     """Find the records below which an owner's own bound is larger than the joint one, which is for the average."""
     single_record = collaboration.replace(records=1.0, evenness=1.0)
     return np.square(bound_alone(single_record) / bound_together(collaboration, ProtectedPart.JOINT))
@@ -364,8 +318,8 @@ def write_crossing_program(collaboration: Collaboration, label: str) -> Code:
         label: What kind of numbers it holds, a sentence.
     """
     numbers = {
-        collaboration_field.name: wording.digits(float(getattr(collaboration, collaboration_field.name)))
-        for collaboration_field in fields(collaboration)
+        field.name: wording.digits(float(getattr(collaboration, field.name)))
+        for field in fields(collaboration)
     }
     text = render(Path(__file__).with_name("crossing.py"), label=label, **numbers)
     return Code(text, "python", "data_owners_crossing.py", ())

@@ -73,10 +73,6 @@ class OwnersParameters(Parameters):
         7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
     )
     """Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10."""
-    personal: int = public.number(
-        0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters", width=110
-    )
-    """Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """As entered, all alike; or those of the data in use, where each *user* is an owner."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
@@ -88,29 +84,26 @@ class OwnersParameters(Parameters):
         name="the number of records per user",
         initial=5.0,
         is_integer=True,
-        width=150,
         only_with=("unit", (Unit.USER,)),
     )
     """Every owner has r users with m/r records each."""
-    delta: float = public.number(1e-5, "δ", (1e-15, 0.5), name="δ", width=110)
+    delta: float = public.number(1e-5, "δ", (1e-15, 0.5), name="δ")
     """The theorem asks for δ below 1/n, and well below."""
-    personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X", width=120)
-    """How far apart two personal parts can lie; 0 for no personal part."""
-    shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U", width=120)
-    """How far apart two shared parts can lie."""
-    lipschitz: float = public.number(
-        1.0, "Lipschitz L", DIAMETER_RANGE, name="the Lipschitz constant L", width=150
+    personal: int = public.number(
+        0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters"
     )
+    """Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise."""
+    personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X")
+    """How far apart two personal parts can lie; 0 for no personal part."""
+    shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U")
+    """How far apart two shared parts can lie."""
+    lipschitz: float = public.number(1.0, "Lipschitz L", DIAMETER_RANGE, name="the Lipschitz constant L")
     """It scales every bound alike and moves no crossing."""
     alone_constant: float = public.number(
-        1.0, "Constant, alone", CONSTANT_RANGE, name="the constant alone", width=130, help=CONSTANT_HELP
+        1.0, "Constant, alone", CONSTANT_RANGE, name="the constant alone", help=CONSTANT_HELP
     )
-    sampling_constant: float = public.number(
-        1.0, "Constant of 1/√(mn)", CONSTANT_RANGE, width=150, help=CONSTANT_HELP
-    )
-    privacy_constant: float = public.number(
-        1.0, "Constant of 1/ε", CONSTANT_RANGE, width=130, help=CONSTANT_HELP
-    )
+    sampling_constant: float = public.number(1.0, "Constant of 1/√(mn)", CONSTANT_RANGE, help=CONSTANT_HELP)
+    privacy_constant: float = public.number(1.0, "Constant of 1/ε", CONSTANT_RANGE, help=CONSTANT_HELP)
     own_bound: int | None = of_data.number(
         None,
         "Your own cap",
@@ -121,8 +114,8 @@ class OwnersParameters(Parameters):
         placeholder="optional",
     )
     """Records per owner that you keep today, to compare with the best cap."""
-    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True, width=210)
-    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True, width=210)
+    x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True)
+    y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True)
     train_on: Records = public.choice(Records.DIGITS, "Records", place=TAB)
     """1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two populations of
     owners; or a table of your own, whose users are the owners."""
@@ -138,29 +131,25 @@ class OwnersParameters(Parameters):
     """The same seed gives the same figure."""
 
     def _check_together(self, problems: Problems) -> None:
-        entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
-        if entered and self.records_per_user is not None and self.records_per_user > self.records:
+        is_entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
+        if is_entered and self.records_per_user is not None and self.records_per_user > self.records:
             problems.add("a user cannot have more records than the owner")
-        diameters = {
-            "the personal diameter D_X, where it is not 0,": self.personal_diameter,
-            "the shared diameter D_U, where it is not 0,": self.shared_diameter,
-        }
-        if not any(diameters.values()):
+        if not self.personal_diameter and not self.shared_diameter:
             problems.add("one of the diameters D_X and D_U must be above 0")
-        for name, diameter in diameters.items():
+        for name, diameter in (
+            ("the personal diameter D_X, where it is not 0,", self.personal_diameter),
+            ("the shared diameter D_U, where it is not 0,", self.shared_diameter),
+        ):
             if diameter != 0.0:
                 problems.between(*DIAMETER_RANGE, **{name: diameter})
         if self.x_axis is self.y_axis:
             problems.add("both axes of the map show the same", remedy="Choose another for one of them")
         if isinstance(self.train_on, Records):
-            most = MAX_TRAIN_OWNERS[self.train_on]
-            for owner_count in parse_checked_numbers(
-                problems, "numbers of owners", self.train_owners, MAX_VALUES
-            ):
-                problems.whole(2, most, **{"each number of owners to train with": owner_count})
-        for epsilon in parse_checked_numbers(
-            problems, "budgets ε to train with", self.train_epsilons, MAX_VALUES
-        ):
+            name, max_owners = "each number of owners to train with", MAX_TRAIN_OWNERS[self.train_on]
+            for num in parse_checked_numbers(problems, "numbers of owners", self.train_owners, MAX_VALUES):
+                problems.whole(2, max_owners, **{name: num})
+        name = "budgets ε to train with"
+        for epsilon in parse_checked_numbers(problems, name, self.train_epsilons, MAX_VALUES):
             problems.between(*EPSILON_RANGE, **{"each budget ε to train with": epsilon})
 
     @property
@@ -189,12 +178,10 @@ class OwnersParameters(Parameters):
         """Return the entered owners, all of one size."""
         unit_sizes = {
             Unit.RECORD: 1.0,
-            Unit.USER: float(self.records_per_user or 1.0),
-            Unit.OWNER: float(self.records),
+            Unit.USER: self.records_per_user or 1.0,
+            Unit.OWNER: self.records,
         }
-        # As float64: Python's whole numbers would grow beyond what NumPy takes.
-        counts = {name: float(getattr(self, name)) for name in ("owners", "records", "shared", "personal")}
-        return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit], **counts)
+        return build_from(Collaboration, self, records_per_unit=unit_sizes[self.unit])
 
     def collaborate_on_histogram(
         self, histogram: ContributionHistogram, cap: float | None = None

@@ -28,6 +28,7 @@ from dpcore.common.parameters import Option
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.data_owners.bounds import (
     Collaboration,
+    Numbers,
     ProtectedPart,
     bound_alone,
     bound_together,
@@ -145,7 +146,7 @@ def compute_regime_map(
         whole_owner or np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
     )
 
-    def compute_gains(bounds: FloatArray) -> FloatArray:
+    def compute_gains(bounds: Numbers) -> FloatArray:
         gains = np.log(bound_alone(grid) / bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
@@ -229,7 +230,8 @@ def compute_joint_bounds(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration
 ) -> FloatArray:
     """Compute B(τ), joint privacy of whole owners, shape of ``caps``."""
-    return bound_together(cap_owners(histogram, caps, collaboration, whole_owner=True), ProtectedPart.JOINT)
+    capped_owners = cap_owners(histogram, caps, collaboration, whole_owner=True)
+    return np.asarray(bound_together(capped_owners, ProtectedPart.JOINT))
 
 
 def split_bound(
@@ -237,7 +239,7 @@ def split_bound(
 ) -> tuple[FloatArray, FloatArray]:
     """Split B(τ) into the part that falls with τ and the one that rises; each of the shape of ``caps``."""
     capped_owners = cap_owners(histogram, caps, collaboration, whole_owner=True)
-    sampling = bound_without_privacy(capped_owners)
+    sampling = np.asarray(bound_without_privacy(capped_owners))
     return sampling, bound_together(capped_owners, ProtectedPart.JOINT) - sampling
 
 

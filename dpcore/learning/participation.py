@@ -23,6 +23,7 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, Pieces
+from dpcore.learning.bias_bounds import CapStatistics
 
 ALPHA_RANGE = (0.05, 10.0)
 """Below, single users' shares fall so slowly that float64 runs out of user numbers."""
@@ -255,22 +256,17 @@ def _sums(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArra
     return kept_rows.sum(axis=1) + np.maximum(tail, 0.0), lost.sum(axis=1) + cut, np.maximum(capped, 0.0)
 
 
-@dataclass(frozen=True)
-class Expectation:
-    """Expectations over samples of n rows, each of the shape of tau_0.
-
-    Attributes:
-        kept_share: E[n_tau / n]; 0 where tau is below one row.
-        cut_share: 1 - E[n_tau / n], without cancellation.
-        users_capped: Expected number of users with more than tau rows; all users seen where tau is below one.
-    """
-
-    kept_share: FloatArray
-    cut_share: FloatArray
-    users_capped: FloatArray
+def build_statistics(
+    tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
+) -> CapStatistics:
+    """Build the `CapStatistics` of a sample of which only averages are known; what needs every share is nan."""
+    unknown = np.full(tau_0.shape, np.nan)
+    # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
+    share = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
+    return CapStatistics(tau_0, kept_share, cut_share, users_capped, np.minimum(share, 1.0), unknown, unknown)
 
 
-def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> Expectation:
+def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> CapStatistics:
     """Return E[n_tau / n] = sum_j E[min(Binomial(n, p_j), tau)] / n, and the expected number of capped users.
 
     Args:
@@ -279,7 +275,7 @@ def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> Expec
         fractions: tau_0 in [1e-15, 1], any shape; tau = tau_0 n may be real.
 
     Returns:
-        `Expectation`, to about 1e-9 relative.
+        Expected shares and users capped, to about 1e-9 relative; below one row all users seen count as capped.
 
     Raises:
         InvalidInput: ``num_rows`` or a fraction out of its range.
@@ -297,11 +293,11 @@ def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> Expec
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
         kept_rows[chunk], cut[chunk], capped[chunk] = _sums(law, n, np.maximum(tau[chunk], 1.0))
     is_empty = tau < 1.0
-    return Expectation(
-        kept_share=np.where(is_empty, 0.0, kept_rows / n).reshape(tau_0.shape),
-        cut_share=np.where(is_empty, 1.0, cut / n).reshape(tau_0.shape),
-        users_capped=np.where(is_empty, kept_rows, capped).reshape(tau_0.shape),
+    kept_share, cut_share, users_capped = (
+        np.where(is_empty, below_one_row, values).reshape(tau_0.shape)
+        for below_one_row, values in ((0.0, kept_rows / n), (1.0, cut / n), (kept_rows, capped))
     )
+    return build_statistics(tau_0, kept_share, cut_share, users_capped)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,14 @@ from dpcore.learning.optimal_cap import (
     build_cap,
     describe_search,
 )
-from dpcore.learning.participation import MAX_EXPECTED_ROWS, Draws, PowerLaw, check_fractions, expectation
+from dpcore.learning.participation import (
+    MAX_EXPECTED_ROWS,
+    Draws,
+    PowerLaw,
+    build_statistics,
+    check_fractions,
+    expectation,
+)
 
 MOST_SAMPLE_POINTS = 20_000
 """At finite n each point costs two thousand binomials; a search as a rule takes a few hundred points."""
@@ -106,26 +113,7 @@ def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStati
     law = problem.participation
     if problem.num_rows is None:
         return cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
-    expected = expectation(law, problem.num_rows, tau_0)
-    return _typical(tau_0, expected.kept_share, expected.cut_share, expected.users_capped)
-
-
-def _typical(
-    tau_0: FloatArray, kept_share: FloatArray, cut_share: FloatArray, users_capped: FloatArray
-) -> CapStatistics:
-    """Build the `CapStatistics` of a sample of which only averages are known."""
-    unknown = np.full(tau_0.shape, np.nan)
-    # tau_0 / E[n_tau / n] rises with tau_0, since the expectation is concave and 0 at 0.
-    share = np.where(kept_share > 0.0, tau_0 / np.where(kept_share > 0.0, kept_share, 1.0), np.nan)
-    return CapStatistics(
-        fraction=tau_0,
-        kept_share=kept_share,
-        cut_share=cut_share,
-        users_capped=users_capped,
-        max_share=np.minimum(share, 1.0),
-        total_variation=unknown,
-        chi_squared=unknown,
-    )
+    return expectation(law, problem.num_rows, tau_0)
 
 
 def error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
@@ -142,7 +130,7 @@ def simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorPart
     """
     kept_share = draws.kept_share.mean(axis=0)
     cut_share = np.maximum(1.0 - kept_share, 0.0)
-    averages = _typical(draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0))
+    averages = build_statistics(draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0))
     return problem.error_parts(averages, problem._n)
 
 

@@ -41,8 +41,8 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data import samples
 from dpcore.private_choice import scores
-from dpcore.private_choice.scores import RankedSum, SizeQuantile, add_prior, check_users, scaled
-from dpcore.private_choice.table_scores import Condition, best_error
+from dpcore.private_choice.scores import RankedSum, SizeQuantile, add_prior, check_users, scale_sums
+from dpcore.private_choice.table_scores import Condition, compute_least_error
 
 WHOLE_UP_TO = 50
 """Whole candidates have every number up to here."""
@@ -107,7 +107,7 @@ class SmallFirst:
         return np.asarray(-self.power * np.log(candidates))
 
 
-def candidates(largest: int, is_integer: bool) -> FloatArray:
+def build_grid(largest: int, is_integer: bool) -> FloatArray:
     """Return the public grid: fine up to a limit, then geometric, up to a public maximum.
 
     Args:
@@ -159,7 +159,7 @@ class ChoiceProblem:
             problems.between(*EPSILON_RANGE, epsilon=self.epsilon)
             problems.whole(1, MAX_SIZE, largest=self.largest)
             problems.between(1e-12, 1e12, unit=self.unit)
-            if self.neighbours not in scores.COVERED:
+            if self.neighbours not in scores.COVERED_RELATIONS:
                 problems.add(
                     "where only one user's values may differ, the number of rows of each user is public, and so is a "
                     "bound chosen from it",
@@ -169,7 +169,7 @@ class ChoiceProblem:
     @cached_property
     def candidates(self) -> FloatArray:
         """Return the public grid."""
-        return candidates(int(self.largest), self.condition.is_integer)
+        return build_grid(int(self.largest), self.condition.is_integer)
 
     @cached_property
     def bounds(self) -> FloatArray:
@@ -195,14 +195,14 @@ class ChoiceProblem:
     def distances(self, histogram: ContributionHistogram) -> IntArray:
         """Return d_j in steps of 1 / `scores.RESOLUTION` user; computed from private data."""
         check_users(histogram)
-        return np.asarray(distances_over(self, histogram, np.array([self.epsilon]))[0, 0])
+        return np.asarray(compute_distances(self, histogram, np.array([self.epsilon]))[0, 0])
 
     def scores(self, histogram: ContributionHistogram) -> list[int]:
         """Return the scores without noise: -d_j plus the prior in steps; the prior is public and moves nothing."""
         return add_prior(self.distances(histogram), self.log_prior, self.sensitivity, self.epsilon)
 
 
-def distances_over(
+def compute_distances(
     problem: ChoiceProblem,
     histogram: ContributionHistogram,
     epsilons: npt.NDArray[np.float64],
@@ -215,11 +215,17 @@ def distances_over(
     condition, grid = problem.condition, problem.candidates
     if not isinstance(condition, RankedSum):
         return np.asarray(condition.distances(histogram, grid, scales)[:, None])
-    query = scaled(condition.statistics(histogram, grid), scales)
-    return np.stack([condition.steadied(float(epsilon)).far(query, grid) for epsilon in epsilons], axis=1)
+    query = scale_sums(condition.statistics(histogram, grid), scales)
+    return np.stack(
+        [
+            condition.with_draw_margin(float(epsilon)).distances_from_targets(query, grid)
+            for epsilon in epsilons
+        ],
+        axis=1,
+    )
 
 
-def probabilities(
+def compute_probabilities(
     problem: ChoiceProblem, histogram: ContributionHistogram, epsilons: npt.ArrayLike | None = None
 ) -> FloatArray:
     """Return the probability of every candidate, in closed form; computed from private data.
@@ -234,8 +240,8 @@ def probabilities(
     """
     eps = np.asarray(problem.epsilon if epsilons is None else epsilons, dtype=np.float64)
     check_users(histogram)
-    far = distances_over(problem, histogram, eps.ravel())[0]
-    return softmax(logits(problem, far, eps.ravel())).reshape(*eps.shape, -1)
+    distances = compute_distances(problem, histogram, eps.ravel())[0]
+    return softmax(logits(problem, distances, eps.ravel())).reshape(*eps.shape, -1)
 
 
 def logits(
@@ -331,19 +337,19 @@ class ChoiceRegret:
     percentile_95: FloatArray
 
 
-def bound_regrets(
+def compute_regrets(
     condition: Condition, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0
 ) -> FloatArray:
     """Return the regret of every bound, shape (c,)."""
     errors = condition.errors(histogram, bounds, scale)
     if isinstance(condition, SizeQuantile):
         return errors
-    best = best_error(condition, histogram, scale)
+    best = compute_least_error(condition, histogram, scale)
     # A regret below 0 by a last digit is rounding: the best error is proved by its own certificate.
     return np.maximum(errors / best - 1.0, 0.0)
 
 
-def regret(
+def summarise_regret(
     problem: ChoiceProblem,
     histogram: ContributionHistogram,
     epsilons: npt.ArrayLike | None = None,
@@ -368,10 +374,10 @@ def regret(
         for value in factors:
             problems.between(*SCALE_RANGE, scale=float(value))
     check_users(histogram, float(factors.max()))
-    far = distances_over(problem, histogram, eps, [float(k) for k in factors])
+    distances = compute_distances(problem, histogram, eps, [float(k) for k in factors])
     rows = []
-    for steps, k in zip(far, factors.tolist(), strict=True):
-        costs = bound_regrets(problem.condition, histogram, problem.candidates, k)
+    for steps, k in zip(distances, factors.tolist(), strict=True):
+        costs = compute_regrets(problem.condition, histogram, problem.candidates, k)
         chances = softmax(logits(problem, steps, eps))
         # In the order of what candidates cost, their chances add up to the law of the regret.
         order = np.argsort(costs)
@@ -420,6 +426,6 @@ def forecast(
         if rows is not None:
             # Beyond what samples are scaled to, nothing changes any more.
             scales = np.clip([rows / histogram.num_rows], *SCALE_RANGE)
-        costs.append(regret(problem, histogram, None, scales).mean[:, 0])
+        costs.append(summarise_regret(problem, histogram, None, scales).mean[:, 0])
     worst = np.max(costs, axis=0)
     return tuple(Forecast(n, float(extra)) for n, extra in zip((0,) if rows else users, worst, strict=True))

@@ -19,10 +19,10 @@ from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, lo
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, private_histogram
 from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
 from dpcore.private_choice.scores import MAX_TOTAL_USERS, check_users
-from dpcore.private_choice.table_scores import best_error
+from dpcore.private_choice.table_scores import compute_least_error
 
 _BLOCK = 25
 """Copies whose noise is drawn at once."""
@@ -77,30 +77,34 @@ class Copies:
 NO_COPIES = Copies()
 
 
-def direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
+def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
     """Return the exact cost of the direct choice, and the range of what is drawn."""
-    costs = choice.regret(problem, histogram)
-    cumulated = np.cumsum(choice.probabilities(problem, histogram))
+    costs = choice.summarise_regret(problem, histogram)
+    cumulated = np.cumsum(choice.compute_probabilities(problem, histogram))
     low, high = np.minimum(np.searchsorted(cumulated, (0.05, 0.95)), cumulated.size - 1)
     range_drawn = float(problem.candidates[low]), float(problem.candidates[high])
     return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]), *range_drawn)
 
 
-def scales_for(histogram: ContributionHistogram) -> tuple[float, ...]:
+def list_scales(histogram: ContributionHistogram) -> tuple[float, ...]:
     """Return the `SCALES` at which the number of users can still be added up; at least the first three."""
     limit = MAX_TOTAL_USERS / histogram.num_users
     return tuple(k for k in SCALES if k <= max(limit, 1.0))
 
 
-def direct_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
+def compute_direct_over_epsilon(
+    parameters: PrivateParameters, histogram: ContributionHistogram
+) -> ChoiceRegret:
     """Return the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
-    return choice.regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
+    return choice.summarise_regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
 
 
-def direct_over_users(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
+def compute_direct_over_users(
+    parameters: PrivateParameters, histogram: ContributionHistogram
+) -> ChoiceRegret:
     """Return the exact regret over numbers of users: each is taken so many times."""
-    scales = log_spaced(SCALES[0], scales_for(histogram)[-1], 19, extra=[1.0])
-    return choice.regret(parameters.choice, histogram, None, scales)
+    scales = log_spaced(SCALES[0], list_scales(histogram)[-1], 19, extra=[1.0])
+    return choice.summarise_regret(parameters.choice, histogram, None, scales)
 
 
 def simulate_bounds(
@@ -109,7 +113,7 @@ def simulate_bounds(
     parameters: PrivateCopyParameters,
     runs: int = RUNS,
     seed: int = 0,
-    post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.consistent_users,
+    post_process: Callable[[IntArray, NoiseShape, IntArray], IntArray] = private_histogram.fit_users,
 ) -> FloatArray:
     """Simulate private copies, and choose on each.
 
@@ -124,14 +128,14 @@ def simulate_bounds(
     Returns:
         The bounds, ascending, shape (runs,); NaN, at the end, for copies without users.
     """
-    bins, counts = parameters.bins, parameters.bins.counts(histogram)
+    bins, counts = parameters.bins, parameters.bins.count_users(histogram)
     shape, generator = parameters.noise_shape, np.random.default_rng(seed)
     bounds = np.full(runs, math.nan)
     for first in range(0, runs, _BLOCK):
         size = min(_BLOCK, runs - first), counts.size
         noise = simulate_noise(parameters.noise, parameters.scale, size, generator)
         for run, row in enumerate(noise, first):
-            copy = private_histogram.fitted(post_process(counts + row, shape, bins.lower), bins)
+            copy = private_histogram.build_histogram(post_process(counts + row, shape, bins.lower), bins)
             if copy is not None:
                 bounds[run] = choose(copy)
     return np.sort(bounds)
@@ -157,7 +161,7 @@ def simulate_noise(
     return np.asarray(support[np.minimum(index, support.size - 1)], dtype=np.int64)
 
 
-def copy_cost(
+def simulate_cost(
     parameters: PrivateParameters,
     truth: ContributionHistogram,
     epsilon_choice: float | None = None,
@@ -166,16 +170,16 @@ def copy_cost(
     """Return the simulated cost of choosing on a private copy, at the parameters' budget or another."""
     condition = parameters.condition
     budget = parameters.selection_epsilon if epsilon_choice is None else epsilon_choice
-    bounds = simulate_bounds(truth, condition.best_bound, parameters.copy_at(budget), runs)
+    bounds = simulate_bounds(truth, condition.best_bound, parameters.build_copy(budget), runs)
     finite = bounds[np.isfinite(bounds)]
-    regrets = choice.bound_regrets(condition, truth, np.maximum(finite, 1e-12))
+    regrets = choice.compute_regrets(condition, truth, np.maximum(finite, 1e-12))
     costs = np.append(np.sort(regrets), np.full(runs - finite.size, math.inf))
-    low, high = (rank_value(finite, share) for share in (0.05, 0.95))
+    low, high = (find_rank_value(finite, share) for share in (0.05, 0.95))
     empty_share = 1.0 - finite.size / runs
-    return ChoiceCost(rank_value(costs, 0.5), rank_value(costs, 0.95), low, high, empty_share)
+    return ChoiceCost(find_rank_value(costs, 0.5), find_rank_value(costs, 0.95), low, high, empty_share)
 
 
-def rank_value(ascending: FloatArray, share: float) -> float:
+def find_rank_value(ascending: FloatArray, share: float) -> float:
     """Return the smallest entry that at least this share of them do not exceed; NaN if there are none."""
     if not ascending.size:
         return math.nan
@@ -183,7 +187,7 @@ def rank_value(ascending: FloatArray, share: float) -> float:
     return float(ascending[max(math.ceil(share * ascending.size - 1e-9), 1) - 1])
 
 
-def scaled(histogram: ContributionHistogram, scale: float) -> ContributionHistogram:
+def scale_users(histogram: ContributionHistogram, scale: float) -> ContributionHistogram:
     """Get every user ``scale`` times: numbers of users at or above each size are rounded, at least one user stays."""
     at_or_above = np.cumsum(histogram.users[::-1].astype(np.float64))[::-1]
     tails = np.rint(at_or_above * scale)
@@ -192,7 +196,7 @@ def scaled(histogram: ContributionHistogram, scale: float) -> ContributionHistog
     return ContributionHistogram(histogram.sizes[users > 0], users[users > 0])
 
 
-def copy_curves(
+def simulate_curves(
     parameters: PrivateParameters,
     histogram: ContributionHistogram,
     progress: Progress = silent,
@@ -210,19 +214,19 @@ def copy_curves(
         should_stop: Asked before each point; True ends with what there is.
         runs: Copies at each point.
         epsilons: Budgets of the choice.
-        scales: How many times every user is there; None for `scales_for` the histogram.
+        scales: How many times every user is there; None for `list_scales` of the histogram.
     """
     over_epsilon: list[tuple[float, ChoiceCost]] = []
     over_users: list[tuple[float, ChoiceCost]] = []
-    scales = scales_for(histogram) if scales is None else scales
+    scales = list_scales(histogram) if scales is None else scales
     steps, cancelled = max(len(epsilons), len(scales)), False
     for done, (epsilon, k) in enumerate(itertools.zip_longest(epsilons, scales)):
         if cancelled := should_stop():
             break
         if epsilon is not None:
-            over_epsilon.append((epsilon, copy_cost(parameters, histogram, epsilon, runs)))
+            over_epsilon.append((epsilon, simulate_cost(parameters, histogram, epsilon, runs)))
         if k is not None:
-            over_users.append((k, copy_cost(parameters, scaled(histogram, k), None, runs)))
+            over_users.append((k, simulate_cost(parameters, scale_users(histogram, k), None, runs)))
         progress((done + 1) / steps)
     return Copies(None, tuple(over_epsilon), tuple(over_users), cancelled)
 
@@ -241,10 +245,10 @@ class Leak:
     added: FloatArray
     with_user: FloatArray
     without: float
-    number: Wanted
+    number: BoundPurpose
 
 
-def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Leak:
+def compute_leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Leak:
     """Return the effect of one more user on the number chosen in the clear."""
     condition = parameters.condition
     rows = np.unique(np.rint(log_spaced(1.0, float(max(parameters.largest, 2)), 61)))
@@ -252,8 +256,10 @@ def leak(histogram: ContributionHistogram, parameters: PrivateParameters) -> Lea
     larger = (ContributionHistogram.from_table(np.append(histogram.sizes, np.int64(s)), users) for s in rows)
     with_user = np.array([condition.best_bound(table) for table in larger])
     without = condition.best_bound(histogram)
-    if np.all(with_user == without) and parameters.purpose is not Wanted.SUM:
-        return leak(histogram, PrivateParameters(parameters.epsilon, Wanted.SUM, largest=parameters.largest))
+    if np.all(with_user == without) and parameters.purpose is not BoundPurpose.SUM:
+        return compute_leak(
+            histogram, PrivateParameters(parameters.epsilon, BoundPurpose.SUM, largest=parameters.largest)
+        )
     return Leak(rows, with_user, without, parameters.purpose)
 
 
@@ -280,18 +286,20 @@ class PrivateSolution:
     @property
     def is_rank_error(self) -> bool:
         """Return True if costs are rank errors, not relative errors."""
-        return self.parameters.purpose is Wanted.QUANTILE
+        return self.parameters.purpose is BoundPurpose.QUANTILE
 
 
-def without_budget(parameters: PrivateParameters) -> PrivateParameters:
+def with_usual_budget(parameters: PrivateParameters) -> PrivateParameters:
     """Return the question with the budget of the choice set to one value: what curves over that budget depend on."""
     return replace(parameters, selection_epsilon=PrivateParameters(1.0).selection_epsilon)
 
 
-def compute(data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret) -> PrivateSolution:
-    """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `direct_over_epsilon`."""
+def solve_exactly(
+    data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret
+) -> PrivateSolution:
+    """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `compute_direct_over_epsilon`."""
     best = parameters.condition.best_bound(data.histogram)
-    direct = direct_cost(parameters.choice, data.histogram)
+    direct = compute_direct_cost(parameters.choice, data.histogram)
     return PrivateSolution(parameters, best, direct, over_epsilon, data)
 
 
@@ -302,8 +310,8 @@ def solve(data: Dataset, parameters: PrivateParameters) -> PrivateSolution:
         InvalidInput: The data have more users than the mechanisms can hold.
     """
     check_users(data.histogram)
-    over_epsilon = direct_over_epsilon(without_budget(parameters), data.histogram)
-    return replace(compute(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
+    over_epsilon = compute_direct_over_epsilon(with_usual_budget(parameters), data.histogram)
+    return replace(solve_exactly(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
 
 
 NOT_COMPARED = ("mechanism", "delta")
@@ -311,7 +319,7 @@ NOT_COMPARED = ("mechanism", "delta")
 
 def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
     """Get the number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
-    if parameters.purpose is Wanted.QUANTILE:
+    if parameters.purpose is BoundPurpose.QUANTILE:
         return (
             "A quantile of the rows per user is the same at every ε of a release. What its choice costs over the ε of "
             "the choice is the main figure."
@@ -320,12 +328,12 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
 
     def compute_best(epsilon: float) -> tuple[float, float]:
         at_epsilon = replace(parameters, epsilon=epsilon)
-        extra = choice.regret(at_epsilon.choice, histogram).mean
+        extra = choice.summarise_regret(at_epsilon.choice, histogram).mean
         return at_epsilon.condition.best_bound(histogram), float(extra[0, 0])
 
     def compute_error(epsilon: float, bounds: FloatArray) -> FloatArray:
         condition = replace(parameters, epsilon=epsilon).condition
-        least_error = best_error(condition, histogram)
+        least_error = compute_least_error(condition, histogram)
         return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least_error)
 
     return BoundComparison(
@@ -335,7 +343,7 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
         compute_error,
         histogram.sizes,
         histogram.users,
-        is_integer=parameters.purpose is not Wanted.SMOOTH,
+        is_integer=parameters.purpose is not BoundPurpose.SMOOTH,
         caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
         "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
         "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "
@@ -352,7 +360,7 @@ def simulate(
     should_stop: ShouldStop = never,
 ) -> Copies:
     """Costs of copies at and over budgets of the choice; ``known_curve``: the curve, where it was simulated before."""
-    cost = copy_cost(parameters, histogram)
+    cost = simulate_cost(parameters, histogram)
     if known_curve:
         return Copies(cost, known_curve)
-    return replace(copy_curves(parameters, histogram, progress, should_stop, scales=()), at_budget=cost)
+    return replace(simulate_curves(parameters, histogram, progress, should_stop, scales=()), at_budget=cost)

@@ -24,7 +24,7 @@ DEFAULT_LARGEST = 10_000
 EXACT_UP_TO = 10
 
 
-class Wanted(Option):
+class BoundPurpose(Option):
     """The number that is to be chosen."""
 
     SMOOTH = "smooth", "Mean, smooth weights"
@@ -33,7 +33,7 @@ class Wanted(Option):
     QUANTILE = "quantile", "Quantile of rows per user"
 
 
-class Bounded(Option):
+class OtherBound(Option):
     """A bound that is selected on the page that asks for it, and there alone; with its name in sentences."""
 
     QUANTILE_SMOOTH = "quantile-smooth", "bound of a quantile's smooth weights"
@@ -42,24 +42,24 @@ class Bounded(Option):
     TOTAL = "total", "bound on a user's total"
 
 
-OF_QUANTILE = (Bounded.QUANTILE_SMOOTH, Bounded.QUANTILE_CAP)
+OF_QUANTILE = (OtherBound.QUANTILE_SMOOTH, OtherBound.QUANTILE_CAP)
 
 
-class Several(Option):
+class NumberPair(Option):
     """Two numbers that are selected with one epsilon; with their name in sentences."""
 
     PAIR = "pair", "pair of bounds per group"
     RANGE = "range", "range of a value, L and U"
 
 
-NumberKind = Wanted | Bounded | Several
+NumberKind = BoundPurpose | OtherBound | NumberPair
 """What can be selected privately."""
 NUMBER_NAMES: dict[NumberKind, str] = {
-    **{number: number.label for number in (*Bounded, *Several)},
-    Wanted.SMOOTH: "bound of the smooth weights",
-    Wanted.CAP: "bound on rows per user",
-    Wanted.SUM: "bound on rows per user",
-    Wanted.QUANTILE: "quantile of rows per user",
+    **{number: number.label for number in (*OtherBound, *NumberPair)},
+    BoundPurpose.SMOOTH: "bound of the smooth weights",
+    BoundPurpose.CAP: "bound on rows per user",
+    BoundPurpose.SUM: "bound on rows per user",
+    BoundPurpose.QUANTILE: "quantile of rows per user",
 }
 
 
@@ -80,8 +80,8 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     return {"user_share": ASSUMED_SHARE}
 
 
-OF_MEAN = (Wanted.SMOOTH, Wanted.CAP)
-FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (Wanted.SUM,))
+OF_MEAN = (BoundPurpose.SMOOTH, BoundPurpose.CAP)
+FOR_MEAN, FOR_SUM = ("purpose", OF_MEAN), ("purpose", (BoundPurpose.SUM,))
 COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 
 
@@ -89,8 +89,8 @@ COPY_NOISES = {CopyNoise.LAPLACE: "Laplace", CopyNoise.GAUSSIAN: "Gaussian"}
 class PrivateParameters(Parameters):
     """The question of the page, all of it public."""
 
-    purpose: Wanted = public.choice(
-        Wanted.SMOOTH,
+    purpose: BoundPurpose = public.choice(
+        BoundPurpose.SMOOTH,
         "What the bound is for",
         name="the number to choose",
         as_list=True,
@@ -167,7 +167,7 @@ class PrivateParameters(Parameters):
         "Quantile, as a share",
         name="the quantile of rows per user",
         former_name="share",
-        only_with=("purpose", (Wanted.QUANTILE,)),
+        only_with=("purpose", (BoundPurpose.QUANTILE,)),
     )
     """0.95: the smallest number that at least 95 % of the users do not exceed."""
     guess: float | None = of_data.number(
@@ -242,11 +242,11 @@ class PrivateParameters(Parameters):
     @property
     def condition(self) -> Condition:
         """Return the condition that the best number fulfils."""
-        if self.purpose is Wanted.SUM:
+        if self.purpose is BoundPurpose.SUM:
             return RankedSum(self.price, self.margin)
-        if self.purpose is Wanted.QUANTILE:
+        if self.purpose is BoundPurpose.QUANTILE:
             return SizeQuantile(self.quantile)
-        smooth = self.purpose is Wanted.SMOOTH
+        smooth = self.purpose is BoundPurpose.SMOOTH
         if self.user_share:
             return (TableSmooth if smooth else TableCap)(self.trade_off, self.user_share)
         return (SmoothMean if smooth else CapMean)(self.trade_off)
@@ -255,7 +255,7 @@ class PrivateParameters(Parameters):
     def setting(self) -> ReleaseSetting | None:
         """Return the release that the number is for; None for a quantile of rows per user, which bounds nothing."""
         relation, rho = self.relation.neighbours, self.user_share
-        if self.purpose is Wanted.QUANTILE:
+        if self.purpose is BoundPurpose.QUANTILE:
             return None
         if self.purpose in OF_MEAN:
             values: dict[str, Any] = {
@@ -270,7 +270,7 @@ class PrivateParameters(Parameters):
         )
 
     @classmethod
-    def of_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
+    def from_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:
         """Return the question of a draw of the bound of a release, or None if no draw aims at that bound.
 
         Numbers that were read off values do not enter: the worst case of their variance takes their place, and what is
@@ -284,7 +284,7 @@ class PrivateParameters(Parameters):
         if setting.neighbours is not Relation.ADD_OR_REMOVE.neighbours:
             return None
         if setting.statistic is Quantity.COUNT:
-            return cls(setting.epsilon, Wanted.SUM, release_delta=setting.delta, **of_the_choice)
+            return cls(setting.epsilon, BoundPurpose.SUM, release_delta=setting.delta, **of_the_choice)
         if setting.statistic is not Quantity.MEAN or setting.noise is not NoiseKind.LAPLACE:
             return None
         share, user_share = setting.variance_share, setting.user_share
@@ -293,7 +293,7 @@ class PrivateParameters(Parameters):
         if setting.uses_values:
             user_share = ASSUMED_SHARE
         rho = user_share if setting.is_table_mean else 0.0
-        return cls(setting.epsilon, Wanted.CAP, variance_share=share, user_share=rho, **of_the_choice)
+        return cls(setting.epsilon, BoundPurpose.CAP, variance_share=share, user_share=rho, **of_the_choice)
 
     @property
     def choice(self) -> ChoiceProblem:
@@ -301,7 +301,7 @@ class PrivateParameters(Parameters):
         prior: Prior | SmallFirst | None = None
         if self.guess is not None and self.guess_factor is not None:
             prior = Prior(self.guess, self.guess_factor)
-        elif self.purpose is not Wanted.QUANTILE:
+        elif self.purpose is not BoundPurpose.QUANTILE:
             # A quantile too high misses by as many users as one too low, and needs no such prior.
             of_users = self.user_share and self.purpose in OF_MEAN
             prior = SmallFirst(TABLE_POWER) if of_users else SmallFirst()
@@ -311,9 +311,9 @@ class PrivateParameters(Parameters):
     @property
     def copy(self) -> PrivateCopyParameters:
         """Return the private copy."""
-        return self.copy_at(self.selection_epsilon)
+        return self.build_copy(self.selection_epsilon)
 
-    def copy_at(self, epsilon_choice: float) -> PrivateCopyParameters:
+    def build_copy(self, epsilon_choice: float) -> PrivateCopyParameters:
         """Return the private copy with another budget."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)

@@ -90,7 +90,7 @@ class PublicBins:
         midpoints = np.rint(np.sqrt(self.lower.astype(np.float64) * self.upper.astype(np.float64)))
         return read_only(midpoints.astype(np.int64))
 
-    def counts(self, histogram: ContributionHistogram) -> IntArray:
+    def count_users(self, histogram: ContributionHistogram) -> IntArray:
         """Return the users per bin, shape (k,), zeros included; as private as the histogram.
 
         Raises:
@@ -139,7 +139,7 @@ EXPONENTS = (1.5, 5.0)
 law: a / (a - 1)); measured, an exponent of 1 overstated rows."""
 
 
-def consistent_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
+def fit_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -> IntArray:
     """Return whole, non-negative users per bin, from light to heavy.
 
     The nearest falling tail counts, and a power law beyond the last that stands out from the noise. Measured beside
@@ -170,27 +170,27 @@ def consistent_users(noisy: npt.ArrayLike, noise: NoiseShape, lower: IntArray) -
     Returns:
         Users per bin, shape (k,).
     """
-    tails = tail_sums(np.asarray(noisy, dtype=np.float64))
-    noisy_tails = believable(tails.size, noise)
+    tails = sum_tails(np.asarray(noisy, dtype=np.float64))
+    noisy_tails = compute_phantom_limits(tails.size, noise)
     stands_out = np.flatnonzero(tails > noisy_tails)
     last_bin = int(stands_out[-1]) if stands_out.size else -1
     tails[last_bin + 1 :] = 0.0
-    tails = falling(tails)
+    tails = fit_falling_tails(tails)
     if 0 <= last_bin < tails.size - 1:
         # No more than the noise can hide: more would have stood out.
-        beyond = _power_law(tails, lower.astype(np.float64), last_bin)
+        beyond = _extend_by_power_law(tails, lower.astype(np.float64), last_bin)
         tails[last_bin + 1 :] = np.minimum(beyond, noisy_tails[last_bin + 1 :])
-    return users_of_tails(tails)
+    return count_from_tails(tails)
 
 
-def users_of_tails(tails: FloatArray) -> IntArray:
+def count_from_tails(tails: FloatArray) -> IntArray:
     """Return whole users per bin of tail counts, at least 0."""
     # Rounding the tails, not the counts: half users do not add up over a hundred bins.
     rounded = np.rint(np.maximum(tails, 0.0)).astype(np.int64)
     return np.asarray(rounded - np.append(rounded[1:], 0))
 
 
-def believable(bins: int, noise: NoiseShape) -> FloatArray:
+def compute_phantom_limits(bins: int, noise: NoiseShape) -> FloatArray:
     """Return how large a tail count must be for its noise alone to be that large with at most `PHANTOM_CHANCE`.
 
     The last of ``bins`` tail counts has the noise of one bin, the first that of all: shape (bins,).
@@ -202,12 +202,12 @@ def believable(bins: int, noise: NoiseShape) -> FloatArray:
     return np.asarray(np.sqrt(2.0 * j * noise.variance * chance) + noise.tail_scale * chance)
 
 
-def tail_sums(counts: FloatArray) -> FloatArray:
+def sum_tails(counts: FloatArray) -> FloatArray:
     """Return the users in this bin or a later one, for every bin."""
     return np.asarray(np.cumsum(counts[::-1])[::-1])
 
 
-def falling(tails: FloatArray) -> FloatArray:
+def fit_falling_tails(tails: FloatArray) -> FloatArray:
     """Return the non-increasing sequence nearest to noisy tail counts, in least squares with weights 1 / variance.
 
     The last of k tail counts has the noise of one bin, the first that of k: weights 1, ..., 1 / k.
@@ -221,7 +221,7 @@ def falling(tails: FloatArray) -> FloatArray:
     return np.asarray(isotonic_regression(tails, weights=weights, increasing=False).x)
 
 
-def _power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
+def _extend_by_power_law(tails: FloatArray, lower: FloatArray, last_bin: int) -> FloatArray:
     """Tail counts beyond ``last_bin``, falling as a power of size that fits the tail before."""
     fitted = np.flatnonzero(tails[: last_bin + 1] >= FIT_RATIO * tails[last_bin])
     first = int(fitted[-1]) if fitted.size else 0
@@ -393,14 +393,14 @@ def release_histogram(
     def facts(epsilon: float, delta: float) -> ReleaseFacts:
         return ReleaseFacts(epsilon, delta, parameters.neighbours, parameters.noise.value)
 
-    counts = parameters.bins.counts(histogram)
+    counts = parameters.bins.count_users(histogram)
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY])
     note = None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
     noise = draw(counts, parameters, note)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
-    users = consistent_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
-    label, copy = facts(noise.epsilon, noise.delta), fitted(users, parameters.bins)
+    users = fit_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
+    label, copy = facts(noise.epsilon, noise.delta), build_histogram(users, parameters.bins)
     return PrivateCopy(parameters, label, read_only(noise.values), read_only(users), copy, noise.scale)
 
 
@@ -415,7 +415,7 @@ def draw(
     return mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, charge)
 
 
-def fitted(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
+def build_histogram(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:
     """Return the users per bin as a histogram over representative sizes, or None if there are none."""
     occupied = users > 0
     if not np.any(occupied):

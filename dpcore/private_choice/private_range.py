@@ -51,7 +51,7 @@ from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.contributions import MAX_SIZE, FloatArray, IntArray
 from dpcore.dataset import Values
 from dpcore.private_choice.choice import MECHANISM
-from dpcore.private_choice.scores import RESOLUTION, add_prior, in_steps, interval_distance
+from dpcore.private_choice.scores import RESOLUTION, add_prior, interval_distance, to_steps
 
 GROWTH = 1.02
 """Widths of the grid are at most so many times the one before."""
@@ -230,17 +230,19 @@ class RangeProblem:
         return low_fits and upper in self.ends(self.anchor)
 
     def logits(self, query: tuple[IntArray, IntArray], anchor: float) -> FloatArray:
-        """Return the log chances of an end up to a constant, of the shape of each part of ``query``, from `tails`."""
-        far = interval_distance(*query, in_steps(Fraction(self.target)))
-        return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * far)
+        """Return the log chances of an end up to a constant, shape (c,); ``query`` from `sum_tails`."""
+        distances = interval_distance(*query, to_steps(Fraction(self.target)))
+        return np.asarray(self.log_prior(anchor) - self.epsilon_of_end / (2.0 * RESOLUTION) * distances)
 
     def scores(self, query: tuple[IntArray, IntArray], anchor: float) -> list[int]:
-        """Return what noise is added to: minus the distances, and the weights, in steps; ``query`` from `tails`."""
-        far = interval_distance(*query, in_steps(Fraction(self.target)))
-        return add_prior(far, self.log_prior(anchor), RESOLUTION, self.epsilon_of_end)
+        """Return what noise is added to: minus the distances, and the weights, in steps; ``query`` from `sum_tails`."""
+        distances = interval_distance(*query, to_steps(Fraction(self.target)))
+        return add_prior(distances, self.log_prior(anchor), RESOLUTION, self.epsilon_of_end)
 
 
-def tails(values: Values | None, ends: FloatArray, max_contributions: int = 1) -> tuple[IntArray, IntArray]:
+def sum_tails(
+    values: Values | None, ends: FloatArray, max_contributions: int = 1
+) -> tuple[IntArray, IntArray]:
     """Q(U) and Q(U-) in steps: what rows above, and at or above, each of the ends weigh; computed from private data.
 
     Args:
@@ -279,31 +281,35 @@ def mirror(values: Values | None) -> Values | None:
     return None if values is None else replace(values, values=-values.values)
 
 
-def list_queries(
+def list_tails(
     problem: RangeProblem, values: Values | None, anchor: float
 ) -> tuple[tuple[IntArray, IntArray], ...]:
-    """Return the `tails` for the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
+    """Return the `sum_tails` for the draws beside an anchor: (of U,), (of L, of U), or (of the half-width,)."""
     cap = int(problem.max_contributions)
     if problem.anchor is None:
         far_values = None if values is None else replace(values, values=np.abs(values.values - anchor))
-        return (tails(far_values, problem.widths(anchor), cap),)
-    upper = tails(values, problem.ends(anchor), cap)
-    return (upper,) if problem.num_ends == 1 else (tails(mirror(values), problem.ends(-anchor), cap), upper)
+        return (sum_tails(far_values, problem.widths(anchor), cap),)
+    upper = sum_tails(values, problem.ends(anchor), cap)
+    return (
+        (upper,) if problem.num_ends == 1 else (sum_tails(mirror(values), problem.ends(-anchor), cap), upper)
+    )
 
 
-def end_scores(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
+def score_ends(problem: RangeProblem, values: Values | None, anchor: float) -> tuple[list[int], ...]:
     """Return the scores of the draws beside an anchor, in the order of `list_queries`."""
-    return tuple(problem.scores(query, anchor) for query in list_queries(problem, values, anchor))
+    return tuple(problem.scores(query, anchor) for query in list_tails(problem, values, anchor))
 
 
-def centre_scores(problem: RangeProblem, values: Values | None) -> list[int]:
+def score_centres(problem: RangeProblem, values: Values | None) -> list[int]:
     """Return the scores of the candidates for the centre: minus the distance of 0 from (share above) - 1/2, in steps.
 
     A user moves it by at most half a user where they are added or removed, by a whole one where they are replaced.
     """
     half_users = 0 if values is None else int(np.unique(values.user_codes).size) * (RESOLUTION // 2)
-    far = interval_distance(*tails(values, problem.centres), half_users)
-    return add_prior(far, problem.centre_log_prior, problem.centre_sensitivity, problem.epsilon_of_centre)
+    distances = interval_distance(*sum_tails(values, problem.centres), half_users)
+    return add_prior(
+        distances, problem.centre_log_prior, problem.centre_sensitivity, problem.epsilon_of_centre
+    )
 
 
 @dataclass(frozen=True)
@@ -337,16 +343,16 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
     anchor = problem.anchor
     # Beside a known anchor all that can fail comes before the charge. Without one the ends' scores need the centre
     # that is drawn; the charge is for both.
-    scores = None if anchor is None else end_scores(problem, values, anchor)
+    scores = None if anchor is None else score_ends(problem, values, anchor)
     if charge is not None:
         charge(facts)
     if anchor is None:
         centre = mechanisms.exponential_mechanism(
-            centre_scores(problem, values), problem.centre_sensitivity, problem.epsilon_of_centre
+            score_centres(problem, values), problem.centre_sensitivity, problem.epsilon_of_centre
         )
         # Released, and so free to use: the candidates for the half-width may depend on it.
         anchor = float(problem.centres[centre.index])
-        scores = end_scores(problem, values, anchor)
+        scores = score_ends(problem, values, anchor)
     assert scores is not None
     widths = problem.widths(anchor)
     epsilon = problem.epsilon_of_end

@@ -62,7 +62,13 @@ from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice import private_range
 from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst, softmax
-from dpcore.private_choice.parameters import DEFAULT_LARGEST, Bounded, NumberKind, PrivateParameters, Several
+from dpcore.private_choice.parameters import (
+    DEFAULT_LARGEST,
+    NumberKind,
+    NumberPair,
+    OtherBound,
+    PrivateParameters,
+)
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import (
     RESOLUTION,
@@ -107,9 +113,9 @@ class SelectionRequest:
         return cls(parameters.purpose, parameters.choice, *release)
 
     @classmethod
-    def of_pair(cls, problem: PrivatePairProblem) -> SelectionRequest:
+    def from_pair_problem(cls, problem: PrivatePairProblem) -> SelectionRequest:
         """Return the selection of a pair of bounds per group."""
-        return cls(Several.PAIR, problem, problem.parameters.epsilon, problem.parameters.delta)
+        return cls(NumberPair.PAIR, problem, problem.parameters.epsilon, problem.parameters.delta)
 
     @property
     def facts(self) -> ReleaseFacts:
@@ -117,8 +123,8 @@ class SelectionRequest:
         return ReleaseFacts(self.problem.epsilon, 0.0, self.problem.neighbours, MECHANISM)
 
 
-def _request(
-    number: Bounded,
+def _build_request(
+    number: OtherBound,
     setting: ReleaseSetting,
     condition: Condition,
     epsilon: float,
@@ -131,7 +137,7 @@ def _request(
     return SelectionRequest(number, problem, setting.epsilon, setting.delta, setting, rows)
 
 
-def of_quantile(
+def request_quantile_bound(
     parameters: QuantileParameters,
     setting: ReleaseSetting,
     epsilon_choice: float,
@@ -145,12 +151,12 @@ def of_quantile(
     if not parameters.protects_users:
         return None
     smooth, trade_off = parameters.weight_kind is WeightKind.SMOOTH, parameters.public_trade_off
-    number = Bounded.QUANTILE_SMOOTH if smooth else Bounded.QUANTILE_CAP
+    number = OtherBound.QUANTILE_SMOOTH if smooth else OtherBound.QUANTILE_CAP
     condition = SmoothMean(trade_off) if smooth else CapMean(trade_off)
-    return _request(number, setting, condition, epsilon_choice, largest)
+    return _build_request(number, setting, condition, epsilon_choice, largest)
 
 
-def of_learner(
+def request_learner_bound(
     parameters: LearningParameters,
     setting: ReleaseSetting,
     rows: int,
@@ -181,10 +187,10 @@ def of_learner(
     finite = parameters.finite_sample_constant * math.sqrt(log_term / n)
     # Amin et al. 2019, theorem 1, to first order in the rows cut: see `scores`.
     condition = RisingPrice(power * privacy * n / (THEOREM_FACTOR + finite / 2.0), power - 1.0)
-    return _request(Bounded.MODEL, setting, condition, epsilon_choice, largest, rows=int(rows))
+    return _build_request(OtherBound.MODEL, setting, condition, epsilon_choice, largest, rows=int(rows))
 
 
-def of_total(
+def request_total_bound(
     setting: ReleaseSetting, largest_total: float, epsilon_choice: float, margin: float = 0.0
 ) -> SelectionRequest:
     """Return the draw of the bound on a total, in units that are a power of ten.
@@ -205,12 +211,12 @@ def of_total(
     unit = 10.0 ** math.floor(math.log10(largest_total / UNITS) + 1e-9)
     price = compute_unit_scale(setting.noise, setting.epsilon, setting.delta) * setting.noise.mean_magnitude
     largest = math.ceil(largest_total / unit * (1.0 - 1e-9))
-    return _request(
-        Bounded.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")
+    return _build_request(
+        OtherBound.TOTAL, setting, RankedSum(price, margin), epsilon_choice, largest, float(f"{unit:.0e}")
     )
 
 
-def in_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:
+def count_units(totals: FloatArray, unit: float, largest: int) -> ContributionHistogram:
     """Return each total in units, rounded up by itself: at least 1, and one more than ``largest`` if it is larger.
 
     0.3 is three units of 0.1, whatever float64 says of it. Totals of 0 or less cost nothing to any bound, nor does 1.
@@ -273,7 +279,7 @@ class Table:
         return self._rows.error_parts(np.minimum(*ends), np.maximum(*ends)).error / self.best.error
 
     def scale_tails(self, tails: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-        """Return `private_range.tails` of ``scale`` times the users."""
+        """Return `private_range.sum_tails` of ``scale`` times the users."""
         above, reaching = (np.rint(tail * self.scale).astype(np.int64) for tail in tails)
         return above, reaching
 
@@ -287,11 +293,11 @@ def cost_draw(table: Table, problem: RangeProblem) -> float:
     anchor = problem.anchor
     if anchor is None:
         half_users = round(table.users * (RESOLUTION // 2))
-        far = interval_distance(
-            *table.scale_tails(private_range.tails(table.values, problem.centres)), half_users
+        distances = interval_distance(
+            *table.scale_tails(private_range.sum_tails(table.values, problem.centres)), half_users
         )
         slope = problem.epsilon_of_centre / (2.0 * problem.centre_sensitivity)
-        chances = softmax(problem.centre_log_prior - slope * far)
+        chances = softmax(problem.centre_log_prior - slope * distances)
         index = np.flatnonzero(chances > MIN_CHANCE)
         costs = [_cost_ends(table, problem, float(centre)) for centre in problem.centres[index]]
         return float(np.average(costs, weights=chances[index]))
@@ -302,7 +308,7 @@ def _cost_ends(table: Table, problem: RangeProblem, anchor: float) -> float:
     """Return the mean error of the draws beside an anchor over the least error."""
     chances = [
         softmax(problem.logits(table.scale_tails(query), anchor))
-        for query in private_range.list_queries(problem, table.values, anchor)
+        for query in private_range.list_tails(problem, table.values, anchor)
     ]
     upper = problem.ends(anchor)
     if problem.anchor is None:
@@ -320,7 +326,7 @@ def cost_quantiles(table: Table, problem: RangeProblem) -> float:
     # Half of epsilon for either end, and half of that again, as a distance moves the normaliser as well.
     target, slope = (1.0 - SHARE) / 2.0 * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
     upper, lower = (
-        softmax(-slope * interval_distance(*table.scale_tails(private_range.tails(values, ends)), target))
+        softmax(-slope * interval_distance(*table.scale_tails(private_range.sum_tails(values, ends)), target))
         for values in (table.values, private_range.mirror(table.values))
     )
     # Ends in the wrong order are put in the right one, as whoever calls a library would.

@@ -22,7 +22,7 @@ alone, or the private part of it has moved to the side of the query:
   which a user at or below h adds s / h in (0, 1], and q, to which a user above adds 1, the best h has
   k a = q (a + q), k = 2 h / A. This is no sum over users, so the score is the *number of users* that would have
   to be added or removed until it holds. A distance to a set moves by at most 1 when one user comes or goes,
-  whatever the set; `too_high` and `too_low` have it in closed form.
+  whatever the set; `distance_if_too_high` and `distance_if_too_low` have it in closed form.
 - A sum of x_l, Amin et al. 2019, equation 6: #{x_l > T} = 1 / epsilon at the best T.
 - A learner under a cap T: Amin et al. 2019, theorem 1, whose bound (`dpcore.learning.optimal_cap`) is, for N rows,
   2 * (rows cut) / N  +  sqrt(v / (rows kept))  +  C (T / (rows kept) / epsilon)^p, v and C without T. Its totals
@@ -67,13 +67,13 @@ RESOLUTION = 2**20
 """Steps per user. Shares of a query are rounded down to steps: an error below one user in a million users."""
 MAX_TOTAL_USERS = 2**59 // RESOLUTION
 """5.5e11 users: sums of steps stay below 2^59."""
-FAR = 2**61
+MAX_DISTANCE = 2**61
 """Steps at which a distance is cut off: beyond any number of users."""
 
 
-def in_steps(value: float | Fraction) -> int:
+def to_steps(value: float | Fraction) -> int:
     """Return a public real number of users as whole steps, nearest; cut off far beyond any number of users."""
-    return min(round(Fraction(value) * RESOLUTION), FAR)
+    return min(round(Fraction(value) * RESOLUTION), MAX_DISTANCE)
 
 
 def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
@@ -86,7 +86,7 @@ def check_users(histogram: ContributionHistogram, scale: float = 1.0) -> None:
         raise refuse(f"there must be at most {MAX_TOTAL_USERS:,} users")
 
 
-def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
+def count_tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
     """Return #{s >= t} and #{s > t}, shape (2, c)."""
     users_from = np.append(np.cumsum(histogram.users[::-1])[::-1], 0)
     # The number of smaller sizes, and of sizes up to the candidate.
@@ -94,7 +94,7 @@ def tails(histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
     return np.asarray(users_from[np.stack(index)])
 
 
-def scaled(statistics: IntArray, scales: Sequence[float]) -> IntArray:
+def scale_sums(statistics: IntArray, scales: Sequence[float]) -> IntArray:
     """Return the sums over ``scale`` times the users, with a leading axis of scales; exact at scale 1."""
     return np.stack([statistics if k == 1.0 else np.rint(statistics * k).astype(np.int64) for k in scales])
 
@@ -109,8 +109,8 @@ def add_prior(distances: IntArray, log_prior: FloatArray, sensitivity: int, epsi
     # So many steps of score are worth a factor of e in probability. Both cuts keep scores within 64 bits: the first
     # changes public weights alone, and under the second no score moves by more than before.
     per_unit = 2.0 * sensitivity / epsilon
-    weights_in_steps = (max(round(per_unit * float(weight)), -FAR) for weight in log_prior)
-    return [weight - min(int(d), FAR) for weight, d in zip(weights_in_steps, distances, strict=True)]
+    weights_in_steps = (max(round(per_unit * float(weight)), -MAX_DISTANCE) for weight in log_prior)
+    return [weight - min(int(d), MAX_DISTANCE) for weight, d in zip(weights_in_steps, distances, strict=True)]
 
 
 class SumsOverUsers(ABC):
@@ -125,13 +125,13 @@ class SumsOverUsers(ABC):
 
         Those that jump nowhere have shape (1, c).
         """
-        return tails(histogram, candidates) * RESOLUTION
+        return count_tails(histogram, candidates) * RESOLUTION
 
     @abstractmethod
     def targets(self, candidates: FloatArray) -> IntArray:
         """Return what the sum is at each candidate where that is best, in steps, shape (c,); without the data."""
 
-    def far(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
+    def distances_from_targets(self, statistics: IntArray, candidates: FloatArray) -> IntArray:
         """Distances of the targets from [without, with], given `statistics` of shape (..., 2, c): shape (..., c)."""
         # Where the sum jumps nowhere, the one row there is stands for both.
         return interval_distance(statistics[..., -1, :], statistics[..., 0, :], self.targets(candidates))
@@ -139,8 +139,10 @@ class SumsOverUsers(ABC):
     def distances(
         self, histogram: ContributionHistogram, candidates: FloatArray, scales: Sequence[float] = (1.0,)
     ) -> IntArray:
-        """Return `far` in steps, with every user so many times there, shape (n, c)."""
-        return self.far(scaled(self.statistics(histogram, candidates), scales), candidates)
+        """Return `distances_from_targets`, with every user so many times there, shape (n, c)."""
+        return self.distances_from_targets(
+            scale_sums(self.statistics(histogram, candidates), scales), candidates
+        )
 
 
 def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
@@ -150,7 +152,7 @@ def on_curve(a: npt.ArrayLike, k: float) -> FloatArray:
     return np.asarray(2.0 * k * np.divide(a, a + root, out=np.zeros_like(a), where=a > 0.0))
 
 
-def too_high(
+def distance_if_too_high(
     a: npt.NDArray[np.generic], users: npt.NDArray[np.generic], shares: IntArray, q: float, k: float
 ) -> float:
     """Return the steps until q >= q*(a), by adding users above the cap or removing users below it, the largest first.
@@ -180,7 +182,7 @@ def too_high(
     return best
 
 
-def too_low(a: float, q: float, k: float) -> float:
+def distance_if_too_low(a: float, q: float, k: float) -> float:
     """Return the steps until q <= q*(a), by removing users above the cap or adding users at it.
 
     a' >= a costs (a' - a) + (q - q*(a')), convex, least where q* has slope 1: at a' = k (sqrt(4.5) - 2), where
@@ -199,9 +201,9 @@ def too_low(a: float, q: float, k: float) -> float:
 
 CAP_ROUNDING = 2**12
 """Steps that a user may move the distance of a cap beyond 1: float64 holds 2^60 steps to 2^7, a formula to 2^10."""
-STEADY = 2.0
-"""A draw of the bound of a sum aims at so many users over its epsilon more, at most; see `RankedSum.steadied`."""
-COVERED = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
+DRAW_MARGIN = 2.0
+"""A draw of the bound of a sum aims at so many users over its epsilon more, at most; see `RankedSum`."""
+COVERED_RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 """Relations under which the number of rows of a user is private, so that a choice leaks at all."""
 
 
@@ -210,7 +212,7 @@ TRADE_OFF_RANGE = (1e-12, weights.MAX_TRADE_OFF)
 
 
 @dataclass(frozen=True)
-class OfMean:
+class MeanCondition:
     """A bound of a mean.
 
     Attributes:
@@ -231,7 +233,7 @@ class OfMean:
 
 
 @dataclass(frozen=True)
-class SmoothMean(OfMean, SumsOverUsers):
+class SmoothMean(MeanCondition, SumsOverUsers):
     """The threshold h of the best smooth weights of a mean.
 
     Attributes:
@@ -255,7 +257,7 @@ class SmoothMean(OfMean, SumsOverUsers):
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Return h / A in steps, shape (c,)."""
-        return np.array([in_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
+        return np.array([to_steps(Fraction(float(h)) / Fraction(self.trade_off)) for h in candidates])
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Return the standard error with every user ``scale`` times there, up to a factor: root of (*) of `weights`."""
@@ -267,7 +269,7 @@ class SmoothMean(OfMean, SumsOverUsers):
 
 
 @dataclass(frozen=True)
-class CapMean(OfMean):
+class CapMean(MeanCondition):
     """The best cap of a mean.
 
     Attributes:
@@ -299,9 +301,9 @@ class CapMean(OfMean):
             users_above = (cumulated[-1] - cumulated[[lighter, upto]]) * RESOLUTION
             for i, scale in enumerate(scales):
                 a_below, q = a[: lighter + 1] * scale, users_above * scale
-                high = too_high(a_below, users_below * scale, shares[:lighter], q[0], k)
-                distances[i, j] = max(high, too_low(a[-1] * scale, q[1], k))
-        return np.rint(np.minimum(distances, FAR)).astype(np.int64)
+                high = distance_if_too_high(a_below, users_below * scale, shares[:lighter], q[0], k)
+                distances[i, j] = max(high, distance_if_too_low(a[-1] * scale, q[1], k))
+        return np.rint(np.minimum(distances, MAX_DISTANCE)).astype(np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Return the standard error with every user ``scale`` times there, up to a factor."""
@@ -334,20 +336,20 @@ class RankedSum(SumsOverUsers):
             problems.between(1e-9, 1e12, price=self.price)
             problems.between(0.0, 1e12, margin=self.margin)
 
-    def steadied(self, epsilon: float) -> RankedSum:
+    def with_draw_margin(self, epsilon: float) -> RankedSum:
         """Return the condition with the further margin that a draw at ``epsilon`` takes.
 
-        That is `STEADY` / epsilon users, or as many again. With p = 3/2 of `dpcore.private_choice.choice.SmallFirst` it
+        That is `DRAW_MARGIN` / epsilon users, or as many again. With p = 3/2 of `choice.SmallFirst` it
         lowers the mean error of a count on the samples and four larger tables by 0, 2, 4 and 8 % at an epsilon of 0.1,
         0.3, 0.5 and 2, and that of one bound for all groups by 2 to 3 %; without the limit a count errs by a third more
         at 0.1.
         """
-        margin = min(STEADY / epsilon, self.price + self.margin)
+        margin = min(DRAW_MARGIN / epsilon, self.price + self.margin)
         return replace(self, margin=min(self.margin + margin, 1e12))
 
     def targets(self, candidates: FloatArray) -> IntArray:
         """Price and margin in steps, the same for every candidate."""
-        return np.asarray(in_steps(Fraction(self.price) + Fraction(self.margin)))
+        return np.asarray(to_steps(Fraction(self.price) + Fraction(self.margin)))
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Return the bias plus mean noise over ``scale``, in rows."""
@@ -385,8 +387,8 @@ class RisingPrice(SumsOverUsers):
     def targets(self, candidates: FloatArray) -> IntArray:
         """Return the number of users above each candidate at its optimum, in steps, shape (c,); without the data."""
         with np.errstate(over="ignore"):
-            targets: FloatArray = np.minimum(self.scale * candidates**self.power, FAR / RESOLUTION)
-        return np.array([in_steps(float(target)) for target in targets], dtype=np.int64)
+            targets: FloatArray = np.minimum(self.scale * candidates**self.power, MAX_DISTANCE / RESOLUTION)
+        return np.array([to_steps(float(target)) for target in targets], dtype=np.int64)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
         """Rows cut and privacy term over ``scale``, in rows, with every user so many times there and N as it is."""

@@ -43,7 +43,7 @@ from dpcore.common import weights
 from dpcore.common.checks import Problems
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, SizeIndex
 from dpcore.mean.models import BoundCurve, CountsOnly, Pieces
-from dpcore.private_choice.scores import RESOLUTION, CountCondition, OfMean, SumsOverUsers, in_steps
+from dpcore.private_choice.scores import RESOLUTION, CountCondition, MeanCondition, SumsOverUsers, to_steps
 
 REACH = 2
 """A user counts as having at most so many times the candidate. At 4 and 10 draws at an epsilon of 0.5 cost up to ten
@@ -57,7 +57,9 @@ the samples the mean error is 7 % above the least at an epsilon of the choice of
 
 
 @dataclass(frozen=True)
-class _OfTable(OfMean, SumsOverUsers):
+class TableCondition(MeanCondition, SumsOverUsers):
+    """A bound of the mean of a table; ``user_share`` is the share of the variance between users."""
+
     user_share: float
 
     def __post_init__(self) -> None:
@@ -67,7 +69,7 @@ class _OfTable(OfMean, SumsOverUsers):
                 super().__post_init__()
 
     @abstractmethod
-    def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
+    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
         """g at sizes between h and `REACH` h; see the module."""
 
     def statistics(self, histogram: ContributionHistogram, candidates: FloatArray) -> IntArray:
@@ -78,7 +80,7 @@ class _OfTable(OfMean, SumsOverUsers):
             # Whoever has more than REACH h rows counts as having so many, where g is D_h, and adds 1. The others'
             # shares are rounded down one by one, before they are added up.
             first, full = np.searchsorted(sizes, [h, REACH * h], side="right")
-            adds = self._adds(sizes[first:full].astype(np.float64), h) / self._max_addition(h)
+            adds = self._additions(sizes[first:full].astype(np.float64), h) / self._max_addition(h)
             steps = np.floor(np.clip(adds, 0.0, 1.0) * RESOLUTION).astype(np.int64)
             sums[0, j] = np.dot(users[first:full], steps) + RESOLUTION * int(users[full:].sum())
         return sums
@@ -93,7 +95,7 @@ class _OfTable(OfMean, SumsOverUsers):
             Fraction(h) / (Fraction(self.trade_off) * Fraction(self._max_addition(h)))
             for h in candidates.tolist()
         )
-        return np.array([in_steps(target) for target in each])
+        return np.array([to_steps(target) for target in each])
 
     def _model(self, histogram: ContributionHistogram, scale: float = 1.0) -> CountsOnly:
         # With every user so many times there, the variance of the noise falls by the square, the other by the number.
@@ -101,17 +103,17 @@ class _OfTable(OfMean, SumsOverUsers):
 
 
 @dataclass(frozen=True)
-class TableCap(_OfTable):
+class TableCap(TableCondition):
     """The best cap of a mean of this table.
 
     Attributes:
-        trade_off: A, as for `OfMean`.
+        trade_off: A, as for `MeanCondition`.
         user_share: rho in [0, 1]; public.
     """
 
     is_integer = True
 
-    def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
+    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
         return self.user_share * (sizes - h) + (1.0 - self.user_share) / 2.0
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
@@ -124,17 +126,17 @@ class TableCap(_OfTable):
 
 
 @dataclass(frozen=True)
-class TableSmooth(_OfTable):
+class TableSmooth(TableCondition):
     """The threshold of the best plain smooth weights, min(h, s) / n_h, of a mean of this table.
 
     Attributes:
-        trade_off: A, as for `OfMean`.
+        trade_off: A, as for `MeanCondition`.
         user_share: rho in [0, 1]; public.
     """
 
     is_integer = False
 
-    def _adds(self, sizes: FloatArray, h: float) -> FloatArray:
+    def _additions(self, sizes: FloatArray, h: float) -> FloatArray:
         return (sizes - h) * (self.user_share + (1.0 - self.user_share) / sizes)
 
     def errors(self, histogram: ContributionHistogram, bounds: FloatArray, scale: float = 1.0) -> FloatArray:
@@ -166,7 +168,7 @@ Condition = CountCondition | TableSmooth | TableCap
 """What makes a number the best one."""
 
 
-def best_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
+def compute_least_error(condition: Condition, histogram: ContributionHistogram, scale: float = 1.0) -> float:
     """Return the least of ``condition.errors`` over all bounds of its kind."""
     best = np.array([condition.best_bound(histogram, scale)])
     return float(condition.errors(histogram, best, scale)[0])

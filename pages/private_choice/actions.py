@@ -19,10 +19,10 @@ from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     NUMBER_NAMES,
     OF_MEAN,
+    BoundPurpose,
     NumberKind,
+    NumberPair,
     PrivateParameters,
-    Several,
-    Wanted,
 )
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
@@ -57,12 +57,12 @@ def list_choices() -> Choices:
     return by_digest.get(session.get_original().dataset.histogram.digest, ())
 
 
-def list_numbers() -> tuple[tuple[Wanted, PrivateChoice], ...]:
+def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
     """Return the selections that are one number for the question of this page."""
     return tuple(
         (number, selection)
         for number, selection in list_choices()
-        if isinstance(number, Wanted) and isinstance(selection, PrivateChoice)
+        if isinstance(number, BoundPurpose) and isinstance(selection, PrivateChoice)
     )
 
 
@@ -216,7 +216,7 @@ def _show_choices() -> None:
             cards.label(selection.facts)
             with st.container(horizontal=True):
                 # The others bound no release by themselves, or their own page has the program.
-                if number in (*OF_MEAN, Wanted.SUM, Several.PAIR):
+                if number in (*OF_MEAN, BoundPurpose.SUM, NumberPair.PAIR):
                     key, label = f"private_code_{index}", "Code for your library"
                     fields.button(label, key, "code", page_run.ask, show_code, selection, number, index)
                 if isinstance(selection, PrivateRange):
@@ -260,7 +260,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         )
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
         return
-    delta = st.session_state.get(QUESTION.key("release_delta")) if number is Wanted.SUM else None
+    delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
     program = selections.build_code(selection, number, data, epsilon, delta, ends, find_range_facts(*ends))
     if program is None:
         problems = fields.check_epsilon(epsilon)

@@ -25,7 +25,14 @@ from dpcore.private_choice import choice, release_bounds
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
-from dpcore.private_choice.parameters import OF_MEAN, Bounded, PrivateParameters, Relation, Several, Wanted
+from dpcore.private_choice.parameters import (
+    OF_MEAN,
+    BoundPurpose,
+    NumberPair,
+    OtherBound,
+    PrivateParameters,
+    Relation,
+)
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.scores import check_users
@@ -83,10 +90,13 @@ class BoundSelection:
     def help(self) -> str:
         """Return what a press does and spends."""
         assert self.request is not None
-        spending, is_pair = actions.describe_spending(self.request.facts), self.request.number is Several.PAIR
+        spending, is_pair = (
+            actions.describe_spending(self.request.facts),
+            self.request.number is NumberPair.PAIR,
+        )
         note = (
             " *Choose privately* compares it with other ways."
-            if isinstance(self.request.number, Wanted)
+            if isinstance(self.request.number, BoundPurpose)
             else ""
         )
         drawn = "both bounds for these settings, with one ε" if is_pair else "one bound, with an ε of its own"
@@ -114,7 +124,7 @@ class BoundSelection:
         assert self.card is not None
         if isinstance(pair := self.card.bound, PrivatePair):
             return {"max_groups": float(pair.max_groups), "max_amount": float(pair.max_amount)}, ""
-        smooth = self.request is not None and self.request.number is Bounded.QUANTILE_SMOOTH
+        smooth = self.request is not None and self.request.number is OtherBound.QUANTILE_SMOOTH
         return float(self.card.numbers[0].value or 0.0), "Smooth weights" if smooth else "Bounded rows"
 
     def ask(self) -> None:
@@ -171,7 +181,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
     if own_page and not fitting:
         return None
     released_card = _build_card(card, fitting[-1], request, data) if fitting else None
-    public_fields = NO_FIELDS if isinstance(request.number, Wanted) else public_fields
+    public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
     return BoundSelection(request, released_card, has_button=not own_page, aim=aim, fields=public_fields)
 
@@ -196,12 +206,12 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     number, release = request.number, request.setting
     if release is None or card.setting is None:
         return ""
-    if number is Bounded.MODEL:
+    if number is OtherBound.MODEL:
         return "For the bias the draw takes twice the share of rows cut."
-    if number is Bounded.TOTAL:
+    if number is OtherBound.TOTAL:
         aim = "" if release.measure is Measure.BOUND else "The draw aims at the least bias plus mean noise. "
         return f"{aim}It counts a total below 0 as 0, and so does its program."
-    if isinstance(number, Bounded):
+    if isinstance(number, OtherBound):
         return "The draw aims at the bound that is best from counts." if release.uses_values else ""
     differing = card.setting.list_differences(release)
     if {"user_share", "is_table_mean"} & set(differing):
@@ -216,7 +226,7 @@ def _build_card(card: Answer, selection: words.Selection, request: SelectionRequ
         ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     range_facts = actions.find_range_facts(*ends)
     released = selections.build_answer(card, selection, request, data, ends, range_facts)
-    subject = "pair" if request.number is Several.PAIR else "bound"
+    subject = "pair" if request.number is NumberPair.PAIR else "bound"
     names = "headline", "numbers", "disclosure", "code", "bound"
     changes: dict[str, Any] = {name: getattr(released, name) for name in names}
     detail = f"{released.detail} This {subject} may be published. The figure may not: it shows private data."
@@ -285,7 +295,7 @@ def _draw_range_form(data: Dataset) -> bool:
     if problem is None:
         st.caption("Fill in the fields to see what a draw spends and what it is good for.")
         return False
-    request = SelectionRequest(Several.RANGE, problem, problem.epsilon_release)
+    request = SelectionRequest(NumberPair.RANGE, problem, problem.epsilon_release)
     st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
     if problem.users is not None:
         costs = _compare_range_costs(problem, min(max(problem.users, 10.0), 1e6))
@@ -303,7 +313,7 @@ def _read_range_problem() -> RangeProblem | None:
     """
     state, key = st.session_state, QUESTION.key
     # A bound on rows that was selected before is paid for. The field holds a float.
-    caps = [selection.value for number, selection in actions.list_numbers() if number is Wanted.CAP]
+    caps = [selection.value for number, selection in actions.list_numbers() if number is BoundPurpose.CAP]
     bound = int(state.get(key("range_bound")) or [1, *caps][-1])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         knowledge = fields.draw(QUESTION, "range_known")

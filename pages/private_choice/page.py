@@ -21,7 +21,7 @@ from dpcore.private_choice.answer.sections import solve_beside_page
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
-from dpcore.private_choice.parameters import NUMBER_NAMES, NumberKind, PrivateParameters, Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose, NumberKind, PrivateParameters
 from dpcore.private_choice.scores import check_users
 from dpcore.report.content import Line, Report
 from dpcore.total.answer import solve
@@ -91,7 +91,7 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
 
 def explain_total(data: Dataset, parameters: PrivateParameters, number: float) -> str:
     """Return one sentence on why *Sum and count* finds another bound for the same count; empty if it does not."""
-    if parameters.purpose is not Wanted.SUM:
+    if parameters.purpose is not BoundPurpose.SUM:
         return ""
     fields.start(TOTAL, uses_shared_data=False)
     measure = st.session_state[TOTAL.key("objective")]
@@ -179,7 +179,7 @@ class PrivatePage(Page):
         """Draw what the two ways are, what either costs, what is assumed, and why other pages find other bounds."""
         solution, data = answer.solution, session.dataset()
         purpose = solution.parameters.purpose
-        difference = elsewhere.differing(data, answer.setting, solution.best, purpose is Wanted.SMOOTH)
+        difference = elsewhere.differing(data, answer.setting, solution.best, purpose is BoundPurpose.SMOOTH)
         if difference := difference or explain_total(data, solution.parameters, solution.best):
             st.caption(difference)
         choice_text = actions.CHOICE_IS.format(NUMBER_NAMES[purpose])
@@ -210,7 +210,7 @@ class PrivatePage(Page):
 
         def build_report() -> Report:
             # At the budget of the choice the cost of a copy is made up for; the curve of earlier settings is left out.
-            cost = copies.at_budget or comparison.copy_cost(parameters, data.histogram)
+            cost = copies.at_budget or comparison.simulate_cost(parameters, data.histogram)
             curve = () if copies.earlier else copies.over_epsilon
             final = replace(solution, copies=replace(copies, at_budget=cost, over_epsilon=curve))
             final_answer = build_answer(data, parameters, final)

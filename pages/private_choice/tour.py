@@ -9,7 +9,7 @@ from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import format_share
 from dpcore.private_choice.comparison import ChoiceCost
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from pages.private_choice.question import PageParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
@@ -17,13 +17,13 @@ from pages.shared.session.tour import Step
 
 def direct(data: Dataset, parameters: PrivateParameters) -> ChoiceCost:
     """Return the cost of the direct choice."""
-    return comparison.direct_cost(parameters.choice, data.histogram)
+    return comparison.compute_direct_cost(parameters.choice, data.histogram)
 
 
 def answer(data: Dataset, parameters: PrivateParameters) -> str:
     """Return the costs of the private choice and of that for a sum at the same epsilon."""
     current = direct(data, parameters)
-    of_sum = replace(parameters, purpose=Wanted.SUM)
+    of_sum = replace(parameters, purpose=BoundPurpose.SUM)
     heaviest = of_sum.condition.best_bound(data.histogram)
     epsilon, sum_cost = wording.entered(parameters.selection_epsilon), direct(data, of_sum).median
     return (
@@ -33,7 +33,7 @@ def answer(data: Dataset, parameters: PrivateParameters) -> str:
     )
 
 
-_BEGIN = PageParameters(1.0, purpose=Wanted.SMOOTH, selection_epsilon=0.01)
+_BEGIN = PageParameters(1.0, purpose=BoundPurpose.SMOOTH, selection_epsilon=0.01)
 STEP = Step(
     origin=session.Origin("shop-events"),
     parameters=_BEGIN,

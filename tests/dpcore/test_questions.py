@@ -32,7 +32,7 @@ from dpcore.mean import Target
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
 from dpcore.multitask.parameters import TaskSource
 from dpcore.per_group.parameters import Objective
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.answer import plots as regression_plots
@@ -53,7 +53,7 @@ MEAN = {"user": "user_id", "value": "amount", "epsilon": 1, "lower": 0, "upper":
 
 CHOICE = PrivateParameters(
     1.0,
-    Wanted.SUM,
+    BoundPurpose.SUM,
     0.5,
     relation=Relation.REPLACE,
     mechanism=CopyNoise.GAUSSIAN,

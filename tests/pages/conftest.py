@@ -16,14 +16,14 @@ from dpcore.training import experiment
 from pages.shared import shell
 from pages.shared.report import report_content
 
-ALL_COPIES, COPIES_OF_ONE = comparison.copy_curves, comparison.copy_cost
+ALL_COPIES, COPIES_OF_ONE = comparison.simulate_curves, comparison.simulate_cost
 FEW = 3
 
 
 def few_of_one(
     parameters: Any, truth: Any, epsilon_choice: float | None = None, runs: int = FEW
 ) -> comparison.ChoiceCost:
-    """As `comparison.copy_cost`."""
+    """As `comparison.simulate_cost`."""
     return COPIES_OF_ONE(parameters, truth, epsilon_choice, runs)
 
 
@@ -31,8 +31,8 @@ def few_of_one(
 def few_copies() -> Iterator[None]:
     """Choose privately simulates copies beside the page: a few are enough where a test does not read them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "copy_curves", functools.partial(ALL_COPIES, runs=FEW))
-        patch.setattr(comparison, "copy_cost", few_of_one)
+        patch.setattr(comparison, "simulate_curves", functools.partial(ALL_COPIES, runs=FEW))
+        patch.setattr(comparison, "simulate_cost", few_of_one)
         yield
 
 
@@ -83,8 +83,8 @@ def few_runs() -> Iterator[None]:
 @pytest.fixture
 def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many copies as on the page, for a test that reads them."""
-    monkeypatch.setattr(comparison, "copy_curves", ALL_COPIES)
-    monkeypatch.setattr(comparison, "copy_cost", COPIES_OF_ONE)
+    monkeypatch.setattr(comparison, "simulate_curves", ALL_COPIES)
+    monkeypatch.setattr(comparison, "simulate_cost", COPIES_OF_ONE)
 
 
 @pytest.fixture

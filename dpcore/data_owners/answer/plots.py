@@ -11,8 +11,7 @@ from dpcore.answer import Axis, Border, Column, Curve, Hatching, Item, Level, Ma
 from dpcore.common import wording
 from dpcore.contributions import log_spaced
 from dpcore.data_owners import regimes
-from dpcore.data_owners.answer.solution import OwnersSolution
-from dpcore.data_owners.bounds import ProtectedPart, bound_alone, bound_together, bound_without_privacy
+from dpcore.data_owners.answer.solution import SETTINGS, OwnersSolution
 from dpcore.data_owners.regimes import AXIS_RANGES, Regime
 from dpcore.data_owners.regimes import MapAxis as MapAxis
 from dpcore.dataset import Dataset
@@ -77,31 +76,24 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     """Mark the person's point; if it is outside the map, mark the edge."""
     axes = (solution.map.x_axis, solution.map.y_axis)
     coordinates = [solution.coordinate(axis) for axis in axes]
-    x, y = (
-        min(max(value, AXIS_RANGES[axis][0]), AXIS_RANGES[axis][1])
-        for axis, value in zip(axes, coordinates, strict=True)
-    )
+    x, y = (float(np.clip(value, *AXIS_RANGES[axis])) for axis, value in zip(axes, coordinates, strict=True))
     if [x, y] == coordinates:
         return Mark("You", x, y, Style.SMOOTH)
-    coordinates_text = "<br>".join(
-        f"{axis.label}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)
-    )
-    name, hover_text = "You (outside the map)", f"In fact:<br>{coordinates_text}"
-    return Mark(name, x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
+    lines = [f"{axis.label}: {wording.number(value)}" for axis, value in zip(axes, coordinates, strict=True)]
+    hover_text = "<br>".join(("In fact:", *lines))
+    return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
 
 def _describe_map(solution: OwnersSolution) -> str:
     """Describe the map in a sentence."""
-    coordinates_text = " and ".join(
-        f"{axis.label} = {wording.number(solution.coordinate(axis))}"
-        for axis in (solution.map.x_axis, solution.map.y_axis)
-    )
-    result = {
+    axes = (solution.map.x_axis, solution.map.y_axis)
+    point_text = " and ".join(f"{axis.label} = {wording.number(solution.coordinate(axis))}" for axis in axes)
+    regime_text = {
         Regime.ALONE: "working alone has the smaller bound",
         Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
         Regime.FULL_TOO: "joining pays with joint and with full privacy",
     }[solution.regime]
-    return f"At {coordinates_text}, your point, {result}. The map shows where each is so."
+    return f"At {point_text}, your point, {regime_text}. The map shows where each is so."
 
 
 def plot_bounds(solution: OwnersSolution) -> Plot:
@@ -110,9 +102,9 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
     )
     collaborations = solution.collaboration.replace(owners=owners)
-    alone = np.broadcast_to(bound_alone(collaborations), owners.shape)
-    no_privacy = bound_without_privacy(collaborations)
-    joint, full = (bound_together(collaborations, part) for part in (ProtectedPart.JOINT, ProtectedPart.FULL))
+    alone, no_privacy, joint, full = (
+        np.broadcast_to(compute_bound(collaborations), owners.shape) for compute_bound in SETTINGS.values()
+    )
     visible_values = np.r_[alone, no_privacy, solution.trivial_bound]
     limits = float(visible_values.min()), 4.0 * float(visible_values.max())
     x = Column("owners", owners)
@@ -143,9 +135,8 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     caps = np.unique(
         np.clip(np.rint(log_spaced(1.0, largest_size, CURVE_POINTS, extra=marked_caps)), 1, largest_size)
     )
-    capped_owners = regimes.cap_owners(histogram, caps, solution.parameters.collaborate(), whole_owner=True)
-    bound, sampling = bound_together(capped_owners, ProtectedPart.JOINT), bound_without_privacy(capped_owners)
-    noise = bound - sampling
+    sampling, noise = regimes.split_bound(histogram, caps, solution.parameters.collaborate())
+    bound = sampling + noise
     low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))
     alt = "The bound against the cap on records per owner."
     items: list[Item] = [

@@ -17,6 +17,7 @@ from dpcore.contributions import FloatArray
 from dpcore.data_owners import regimes
 from dpcore.data_owners.bounds import (
     Collaboration,
+    Numbers,
     ProtectedPart,
     Unit,
     bound_alone,
@@ -24,13 +25,13 @@ from dpcore.data_owners.bounds import (
     bound_together,
     bound_trivially,
     bound_without_privacy,
+    compute_printed_bound_alone,
+    compute_printed_bound_of_users,
+    compute_printed_saving,
     compute_saving,
     find_epsilon_star,
     find_gaining_size,
     find_owners_needed,
-    printed_bound_alone,
-    printed_bound_full_user,
-    printed_saving,
 )
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import (
@@ -44,7 +45,7 @@ from dpcore.data_owners.regimes import (
 from dpcore.dataset import Dataset
 
 JOINT, FULL = ProtectedPart.JOINT, ProtectedPart.FULL
-Bound = Callable[[Collaboration], FloatArray]
+Bound = Callable[[Collaboration], Numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,20 +261,20 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     alone, no_privacy, joint, full = SETTINGS.values()
     owners, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     rows: list[tuple[str, Bound, Bound | None, str]] = [
-        ("Alone", alone, printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
+        ("Alone", alone, compute_printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
         ("Together, no privacy", no_privacy, None, "A.2"),
         ("Together, joint privacy", joint, None, "theorem 3.1, as printed; privacy proof incomplete"),
         (
             "Together, full privacy",
             full,
-            None if is_record else printed_bound_full_user,
+            None if is_record else compute_printed_bound_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
         ("Joint privacy, smooth loss", bound_smooth_joint, None, "theorem B.1, logs left out"),
         (
             "Saved by joint privacy",
             compute_saving,
-            printed_saving,
+            compute_printed_saving,
             "§3.2 prints √(nk) for √(nk + ℓ) − √ℓ, and leaves √log(1/δ) out",
         ),
     ]

@@ -14,7 +14,7 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.study import Form, Study, StudyResult
+from dpcore.data_owners.study import Form, StudyResult
 from dpcore.data_owners.training import compute_replaced_epsilon
 
 TITLE = "Accuracy by training"
@@ -35,14 +35,9 @@ COMPARED_FORMS = {
 }
 """What joint privacy is compared with, and what the paper says of that."""
 PAPER_SENTENCES = (
-    " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network in federated "
-    "rounds, so only directions are compared; its table 2 has no counterpart here."
+    " As in the paper, every owner lacks a fifth of the classes. The paper trains a convolutional network, so only "
+    "directions are compared."
 )
-FORM_SENTENCES = (
-    "Full privacy is W alone, with V = 0. Joint privacy is the same W with V added. Alone is V without W, which is "
-    "personal, too: the fair comparison for joint privacy."
-)
-"""The meaning of the lines of the figure."""
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
@@ -135,7 +130,7 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences = []
+    sentences, owners = [], result.study.owners
     for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
         sign = result.compare(Form.JOINT, other_form)
         num_pairs = int(np.isfinite(sign).sum())
@@ -143,14 +138,20 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
             continue
         num_above, num_below = (int((sign == direction).sum()) for direction in (1.0, -1.0))
         num_equal = num_pairs - num_above - num_below
+        wins = [
+            f"n = {n} at ε = {wording.entered(epsilon)}"
+            for epsilon, signs in zip(result.study.epsilons, sign.tolist(), strict=True)
+            for n, owner_sign in zip(owners, signs, strict=True)
+            if owner_sign == 1.0
+        ]
+        wins_text = f" ({', '.join(wins)})" if 0 < num_above <= MAX_NAMED_PAIRS else ""
         equal_text = f", within the standard error in {num_equal}" if num_equal else ""
         sentences.append(
             f"**Joint privacy against {name}:** above in {num_above} of {num_pairs} pairs of ε and "
-            f"n{_list_wins(result, sign)}, below in {num_below}{equal_text}. "
+            f"n{wins_text}, below in {num_below}{equal_text}. "
             f"{paper_sentence if has_paper else ''}".strip()
         )
     gains = result.average(Form.JOINT) - result.average(Form.FULL)
-    owners = result.study.owners
     if len(owners) > 1 and np.isfinite(gains).all():
         first, *_, last = gains.mean(axis=0)
         sentences.append(
@@ -158,17 +159,6 @@ def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
             f"{owners[0]} to {last:.3f} at n = {owners[-1]}, averaged over ε; in the paper (section 4.1.2) it grows."
         )
     return sentences
-
-
-def _list_wins(result: StudyResult, sign: FloatArray) -> str:
-    """List the pairs of n and ε in which joint privacy is above, in brackets, if they are few."""
-    wins = [
-        f"n = {n} at ε = {wording.entered(epsilon)}"
-        for epsilon_index, epsilon in enumerate(result.study.epsilons)
-        for owner_index, n in enumerate(result.study.owners)
-        if sign[epsilon_index, owner_index] == 1.0
-    ]
-    return f" ({', '.join(wins)})" if 0 < len(wins) <= MAX_NAMED_PAIRS else ""
 
 
 def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
@@ -181,26 +171,20 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
 def write_settings(result: StudyResult, has_paper: bool) -> str:
     """Write how the models were trained and tested."""
     study, options = result.study, result.study.options
-    return (
-        f"{wording.number(result.records)} training records, {wording.number(result.tests)} test records; "
-        f"{wording.number(result.parameters)} shared and as many personal parameters. {FORM_SENTENCES} "
-        f"{wording.counted(len(study.seeds), 'run')}; whiskers show the smallest and the largest. {options.steps} "
-        f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian mechanism for a "
-        f"unit whose records are zeroed. {write_replaced_epsilons(study)} Steps, clip and rate are public and were "
-        "chosen on other seeds; every owner picks the penalty of its personal part on its own "
-        f"records.{PAPER_SENTENCES if has_paper else ''}"
-    )
-
-
-def write_replaced_epsilons(study: Study) -> str:
-    """Write which ε the training has for a unit that is replaced, as in the bounds."""
-    pairs = [
+    replaced_epsilons = [
         f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
         for epsilon in study.epsilons
     ]
     return (
-        f"For a unit that is replaced, as in the bounds, the sensitivity is twice as large: {' and '.join(pairs)} at δ "
-        f"= {wording.entered(study.delta)}."
+        f"{wording.number(result.records)} training records, {wording.number(result.tests)} test records; "
+        f"{wording.number(result.parameters)} shared and as many personal parameters. Full privacy is W alone, with "
+        "V = 0. Joint privacy is the same W with V added. Alone is V without W: the fair comparison for joint privacy. "
+        f"{wording.counted(len(study.seeds), 'run')}; whiskers show the smallest and the largest. {options.steps} "
+        f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian mechanism for a "
+        "unit whose records are zeroed. For a unit that is replaced, as in the bounds, the sensitivity is twice as "
+        f"large: {' and '.join(replaced_epsilons)} at δ = {wording.entered(study.delta)}. Steps, clip and rate are "
+        "public and were chosen on other seeds; every owner picks its penalty on its own records."
+        f"{PAPER_SENTENCES if has_paper else ''}"
     )
 
 

@@ -63,20 +63,18 @@ def describe_inputs(answer: Answer, data: Dataset) -> Parts:
 def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
     """Show all bounds on the bias beside each other, on the axes of the main figure."""
     yield (
-        "What is known decides how well the bias can be bounded. Only **worst case ≤ share of rows cut ≤ log form** "
-        "always holds; the forms with Var(H) can be larger or smaller than these. Twice the share of rows cut, "
-        "$2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ everywhere and needs nothing more."
+        "Only **worst case ≤ share of rows cut ≤ log form** always holds; the forms with Var(H) can be larger or "
+        "smaller. Twice the share of rows cut, $2(1 - n_\\tau/n)$, beats Corollary 1's $2\\sqrt{1 - n_\\tau/n}$ "
+        "everywhere and needs nothing more."
     )
     yield Figures((answer.plots["learning-terms"](),), main_axes="xy")
     yield Note(
-        "A line ends where nobody loses rows: its bias is 0 there, which a log axis cannot show. The line of "
-        "Corollary 1 also ends where less than a quarter of the rows is kept, since it does not apply there."
+        "A line ends where nobody loses rows and the bias is 0. That of Corollary 1 also ends where less than a "
+        "quarter of the rows is kept: it does not apply there."
     )
     others = yield Cached(solve_rivals, (answer.solution.problem,))
     yield Table(
-        list_rival_rows(answer.solution, others, answer.parameters.own_bound),
-        "All bounds",
-        plain=True,
+        list_rival_rows(answer.solution, others, answer.parameters.own_bound), "All bounds", plain=True
     )
     yield Label()
 

@@ -17,7 +17,6 @@ from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap, population
 from dpcore.learning.answer.population import (
-    FAMILY,
     FRACTIONS,
     PopulationSolution,
     describe_cost,
@@ -28,7 +27,7 @@ from dpcore.learning.answer.population import (
 )
 from dpcore.learning.answer.solution import LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.parameters import LearningParameters
+from dpcore.learning.parameters import TERM_NAMES, LearningParameters
 from dpcore.learning.participation import Draws
 
 TRIVIAL_BOUND = Level("1: above, it promises nothing", 1.0)
@@ -46,13 +45,14 @@ TERMS = {
     BiasTerm.COROLLARY_1: (Style.SMOOTH, "dot", 2.0),
 }
 MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED, "square"))
-FAMILY_STYLES = (
-    (Style.CUSTOMARY, "dot"),
-    (Style.SAMPLING, "dash"),
-    (Style.SMOOTH, "dashdot"),
-    (Style.PRIVACY, "longdash"),
-    (Style.ENTERED, "longdashdot"),
-)
+FAMILY_STYLES = {
+    0.25: (Style.CUSTOMARY, "dot"),
+    0.5: (Style.SAMPLING, "dash"),
+    1.0: (Style.SMOOTH, "dashdot"),
+    2.0: (Style.PRIVACY, "longdash"),
+    3.0: (Style.ENTERED, "longdashdot"),
+}
+"""Colour and dash of every alpha of `FAMILY`."""
 ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
 """Where axes start and end before anything is chosen."""
 
@@ -111,8 +111,8 @@ def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | No
     )
     items: list[Item] = []
     for term, (style, dash, width) in TERMS.items():
-        name, values = f"{term.title} ({term.group})", curves[f"twice_{term.value}"]
-        items.append(Curve(name, curves["cap_rows"], values, style, dash=dash, width=width))
+        bias = curves[f"twice_{term.value}"]
+        items.append(Curve(TERM_NAMES[term], curves["cap_rows"], bias, style, dash=dash, width=width))
     for (name, style, _), cap in zip(
         MARKED_CAPS, (solution.choice.max_contributions, own_bound), strict=True
     ):
@@ -162,17 +162,22 @@ def plot_mass(alpha: float) -> Plot:
     columns, chosen = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
     fractions = columns["tau_0"]
     items: list[Item] = []
-    for other, (style, dash) in zip(FAMILY, FAMILY_STYLES, strict=True):
+    for other, (style, dash) in FAMILY_STYLES.items():
         if other != alpha:
-            name, values = (
+            name, mass = (
                 f"α = {wording.entered(other)}",
                 columns[f"uncapped_mass_alpha_{wording.digits(other)}"],
             )
-            items.append(Curve(name, fractions, values, style, dash=dash, width=1.5, steps="hv"))
-    uncapped, kept = columns["uncapped_mass"], columns["kept_share_in_the_limit"]
+            items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, steps="hv"))
     items += [
-        Curve(f"{chosen}, users who lose none", fractions, uncapped, Style.TOTAL, steps="hv"),
-        Curve(f"{chosen}, all rows kept", fractions, kept, Style.TOTAL, dash="dash"),
+        Curve(f"{chosen}, users who lose none", fractions, columns["uncapped_mass"], Style.TOTAL, steps="hv"),
+        Curve(
+            f"{chosen}, all rows kept",
+            fractions,
+            columns["kept_share_in_the_limit"],
+            Style.TOTAL,
+            dash="dash",
+        ),
     ]
     return Plot(
         "learning-figure-2",

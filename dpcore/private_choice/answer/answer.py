@@ -14,12 +14,12 @@ from dpcore.private_choice.answer import plots, words
 from dpcore.private_choice.answer.sections import SECTIONS
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution, solve
-from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters
 
 
 def build_methods(
     solution: PrivateSolution,
-    selections: Sequence[tuple[Wanted, PrivateChoice]] = (),
+    selections: Sequence[tuple[BoundPurpose, PrivateChoice]] = (),
     ledger: Ledger | None = None,
 ) -> Methods | None:
     """Write the methods section of the latest number that was drawn, or of the best one on a release in use.
@@ -34,7 +34,7 @@ def build_methods(
     p, name = solution.parameters, NUMBER_NAMES[solution.parameters.purpose]
     latest = next((choice for number, choice in reversed(selections) if number is p.purpose), None)
     if latest is not None:
-        return _describe_draw(name, latest, _rule(p), ledger or Ledger())
+        return _describe_draw(name, latest, _describe_rule(p), ledger or Ledger())
     if solution.data.release is None:
         return None
     return Methods(
@@ -43,7 +43,7 @@ def build_methods(
         sentences=f"The {name} is {wording.number(solution.best, 6)}.",
         public_sentences="",
         disclosure=solution.data.provenance,
-        rule=f"It {_rule(p)}",
+        rule=f"It {_describe_rule(p)}",
         subject="The number",
     )
 
@@ -68,19 +68,19 @@ def _describe_draw(number: str, latest: PrivateChoice, rule: str, ledger: Ledger
     )
 
 
-def _rule(p: PrivateParameters) -> str:
+def _describe_rule(p: PrivateParameters) -> str:
     if p.user_share and p.purpose in OF_MEAN:
-        weights = "plain smooth weights" if p.purpose is Wanted.SMOOTH else "a bound on rows"
+        weights = "plain smooth weights" if p.purpose is BoundPurpose.SMOOTH else "a bound on rows"
         return (
             f"minimises the expected squared error of a release under {weights} about the mean of the rows at hand, "
             f"where a share of {wording.entered(p.user_share)} of the variance lies between users."
         )
     of_mean = "minimises the expected squared error of a released mean"
     return {
-        Wanted.SMOOTH: f"{of_mean} under smooth weights [@epasto2020, section 3].",
-        Wanted.CAP: f"{of_mean} [@epasto2020, section 3].",
-        Wanted.SUM: "minimises the bias of a released sum plus the mean size of its noise [@amin2019, section 3].",
-        Wanted.QUANTILE: "is the quantile of rows per user that was asked for.",
+        BoundPurpose.SMOOTH: f"{of_mean} under smooth weights [@epasto2020, section 3].",
+        BoundPurpose.CAP: f"{of_mean} [@epasto2020, section 3].",
+        BoundPurpose.SUM: "minimises bias plus mean noise of a released sum [@amin2019, section 3].",
+        BoundPurpose.QUANTILE: "is the quantile of rows per user that was asked for.",
     }[p.purpose]
 
 

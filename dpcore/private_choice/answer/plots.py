@@ -15,7 +15,7 @@ from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import error_name
 from dpcore.private_choice.choice import ChoiceRegret
 from dpcore.private_choice.comparison import EPSILONS, SCALES, Copies, CostCurve, Leak, PrivateSolution
-from dpcore.private_choice.parameters import NUMBER_NAMES, Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose
 
 FLOOR, CEILING = 1e-5, 100.0
 """Costs below and above are shown at the edge of the axis."""
@@ -84,12 +84,14 @@ def _plot_costs(
         ("Private copy", copy_places, copy_medians, copy_highs, Style.SMOOTH, simulated),
     ):
         if len(positions):
-            items.append(Curve(f"{name}, median", positions, _visible(costs), style, **options))
+            items.append(Curve(f"{name}, median", positions, _keep_visible(costs), style, **options))
             dotted = {"dash": "dot", "width": 1.5, **options}
-            items.append(Curve(f"{name}, 95th percentile", positions, _visible(percentiles), style, **dotted))
+            items.append(
+                Curve(f"{name}, 95th percentile", positions, _keep_visible(percentiles), style, **dotted)
+            )
     if axis.contains(current[0]):
         items.append(Level(current[1], current[0], is_vertical=True, dash="longdash"))
-    low, high_end = fit_limits(_visible([*medians, *copy_medians, *highs, *copy_highs]))
+    low, high_end = fit_limits(_keep_visible([*medians, *copy_medians, *highs, *copy_highs]))
     is_rank = solution.is_rank_error
     limits = max(low, FLOOR), min(high_end, 1.0 if is_rank else CEILING)
     cost_name = "rank error, share of users" if is_rank else f"extra {error_name(solution.parameters)}"
@@ -107,7 +109,7 @@ def _plot_costs(
     )
 
 
-def _visible(costs: npt.ArrayLike) -> FloatArray:
+def _keep_visible(costs: npt.ArrayLike) -> FloatArray:
     """Return the costs that the axis can show; what is infinite is left out."""
     visible = np.asarray(costs, dtype=np.float64)
     return np.where(np.isfinite(visible), np.clip(visible, FLOOR, None), np.nan)
@@ -126,7 +128,7 @@ def plot_leak(effect: Leak, data: Dataset) -> Plot:
     )
     if data.release is not None:
         alt = f"Were the release the data themselves, one user more would move the {number}, {by_rows}."
-    name = "quantile" if effect.number is Wanted.QUANTILE else "bound"
+    name = "quantile" if effect.number is BoundPurpose.QUANTILE else "bound"
     rows = (1.0, max(float(effect.added[-1]), 2.0))
     return Plot(
         "private-leak",

@@ -20,16 +20,16 @@ SIMULATING = "Simulating private copies"
 
 def solve_beside_page(data: Dataset, parameters: PrivateParameters) -> Solver:
     """Solve exactly, and simulate copies beside the page; the curve of earlier settings stands until there is one."""
-    curve_parameters, histogram = comparison.without_budget(parameters), data.histogram
-    over_epsilon = yield Cached(comparison.direct_over_epsilon, (curve_parameters, histogram))
-    solution = yield Cached(comparison.compute, (data, parameters, over_epsilon))
+    curve_parameters, histogram = comparison.with_usual_budget(parameters), data.histogram
+    over_epsilon = yield Cached(comparison.compute_direct_over_epsilon, (curve_parameters, histogram))
+    solution = yield Cached(comparison.solve_exactly, (data, parameters, over_epsilon))
 
     def simulate(curve: Copies, progress: Progress, should_stop: ShouldStop) -> Copies:
         copies = comparison.simulate(histogram, parameters, curve.over_epsilon, progress, should_stop)
         return replace(copies, cancelled=copies.cancelled or curve.cancelled)
 
     def simulate_curve(progress: Progress, should_stop: ShouldStop) -> Copies:
-        return comparison.copy_curves(curve_parameters, histogram, progress, should_stop, scales=())
+        return comparison.simulate_curves(curve_parameters, histogram, progress, should_stop, scales=())
 
     search = replace(
         _search_copies("curves_job", parameters, simulate),
@@ -61,7 +61,9 @@ def _search_copies(key: str, parameters: PrivateParameters, work: Callable[..., 
 def show_leak(answer: Answer, data: Dataset) -> Parts:
     """Show why a number chosen in the clear leaks."""
     solution = answer.solution
-    effect = yield Cached(comparison.leak, (data.histogram, comparison.without_budget(solution.parameters)))
+    effect = yield Cached(
+        comparison.compute_leak, (data.histogram, comparison.with_usual_budget(solution.parameters))
+    )
     yield (
         f"{words.describe_leak(solution, effect)} The ε of the release does not cover that. Both remedies cost an ε of "
         "their own."
@@ -74,10 +76,10 @@ def show_numbers_of_users(answer: Answer, data: Dataset) -> Parts:
     """Show what either way would cost with fewer users or more."""
     yield "Every user is taken so many times: shares stay, noise matters less."
     parameters, histogram = answer.solution.parameters, data.histogram
-    direct = yield Cached(comparison.direct_over_users, (parameters, histogram))
+    direct = yield Cached(comparison.compute_direct_over_users, (parameters, histogram))
 
     def simulate(progress: Progress, should_stop: ShouldStop) -> Copies:
-        return comparison.copy_curves(parameters, histogram, progress, should_stop, epsilons=())
+        return comparison.simulate_curves(parameters, histogram, progress, should_stop, epsilons=())
 
     copies: Copies | None = yield _search_copies("users_job", parameters, simulate)
     yield plots.plot_over_users(answer.solution, direct, copies or Copies())

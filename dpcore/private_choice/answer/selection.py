@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.answer import Answer, Number, ReleaseSetting, standard
+from dpcore.answer import Answer, Number, standard
 from dpcore.code import Choice, Quantity, forms
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Charge, ReleaseFacts, format_rounded_up
+from dpcore.common.privacy import Charge, ReleaseFacts
 from dpcore.common.strict_json import CHOICE_SCHEMA, write_document
 from dpcore.common.text_fields import to_values
 from dpcore.contributions import MAX_SIZE
@@ -33,17 +33,17 @@ from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice import choice, private_range, release_bounds
-from dpcore.private_choice.answer.words import Selection, format_selection
+from dpcore.private_choice.answer.words import Selection, format_cost, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
     NUMBER_NAMES,
     OF_MEAN,
     OF_QUANTILE,
-    Bounded,
+    BoundPurpose,
     NumberKind,
+    OtherBound,
     PrivateParameters,
-    Wanted,
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.release_bounds import SelectionRequest
@@ -53,30 +53,7 @@ from dpcore.total.parameters import TotalParameters
 Ends = tuple[float | None, float | None]
 """L and U of the release; None and None for one without a range."""
 
-FROM_COUNTS = "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
-BINS = (
-    "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them would keep "
-    "its ε. Bring the file again (*Your data*) with the total of {} as the contribution (*More about users*)."
-)
-NO_DRAW = (
-    "No draw aims at this bound. *Choose privately* releases a private copy of the counts, on which this page "
-    "answers."
-)
-HIGHEST_MISSING = (
-    "To draw it privately, a highest total of one user is needed. Take it from what the quantity is, not from the "
-    "data."
-)
-ROWS_MISSING = (
-    "To draw it privately, a number of rows that may be public is needed. About is enough; rather too few than too "
-    "many."
-)
-LIST_MISSING = (
-    "To draw the pair privately, enter how many groups are on your public list. Take it from the list, not from the "
-    "data."
-)
-UNIT_MISSING = (
-    "To draw the pair privately, the unit and the highest of the amounts are needed. Both are public."
-)
+NO_DRAW = "No draw aims at this bound. *Choose privately* releases a private copy of the counts to answer on."
 
 
 @dataclass(frozen=True)
@@ -95,6 +72,23 @@ class MissingInput:
 NO_PAIR = MissingInput(
     "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, sums of any "
     "sign and groups that are selected privately, enter bounds that you know."
+)
+LIST_MISSING = MissingInput(
+    "To draw the pair privately, enter how many groups are on your public list. Take it from the list, not from the "
+    "data.",
+    ("num_groups",),
+)
+UNIT_MISSING = MissingInput(
+    "To draw the pair privately, the unit and the highest of the amounts are needed. Both are public.",
+    ("unit", "highest_amount"),
+)
+HIGHEST_MISSING = MissingInput(
+    "To draw it privately, a highest total of one user is needed. Take it from what it is, not from the data.",
+    ("highest_total",),
+)
+ROWS_MISSING = MissingInput(
+    "To draw it privately, a number of rows that may be public is needed. About is enough; rather too few.",
+    ("public_rows",),
 )
 
 
@@ -158,32 +152,37 @@ def build_request(
         release = replace(release, statistic=Quantity.COUNT)
     request: SelectionRequest | None
     if isinstance(question, QuantileParameters):
-        request = release_bounds.of_quantile(question, release, epsilon, largest)
+        request = release_bounds.request_quantile_bound(question, release, epsilon, largest)
     elif isinstance(question, LearningParameters):
         if question.public_rows is None:
-            return MissingInput(ROWS_MISSING, ("public_rows",))
-        request = release_bounds.of_learner(question, release, question.public_rows, epsilon, largest)
+            return ROWS_MISSING
+        request = release_bounds.request_learner_bound(
+            question, release, question.public_rows, epsilon, largest
+        )
     elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
         if not has_totals(data):
-            return MissingInput(BINS.format(wording.plain(release.column)))
+            return MissingInput(
+                "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them "
+                "would keep its ε. Bring the file again (*Your data*) with the total of "
+                f"{wording.plain(release.column)} as the contribution (*More about users*)."
+            )
         if question.highest_total is None:
-            return MissingInput(HIGHEST_MISSING, ("highest_total",))
-        request = release_bounds.of_total(release, question.highest_total, epsilon, settings.margin)
+            return HIGHEST_MISSING
+        request = release_bounds.request_total_bound(
+            release, question.highest_total, epsilon, settings.margin
+        )
     else:
-        parameters = PrivateParameters.of_release(
+        parameters = PrivateParameters.from_release(
             release, selection_epsilon=epsilon, largest=largest, margin=settings.margin
         )
         request = None if parameters is None else SelectionRequest.from_parameters(parameters)
-    return _explain_refusal(release) if request is None else request
-
-
-def _explain_refusal(release: ReleaseSetting) -> MissingInput | None:
-    """Return what to do if no selection aims at a bound, or None if the bound leaks nothing.
-
-    A mean and a quantile whose counts are taken as public have nothing to hide in a bound that is read off them.
-    """
+    if request is not None:
+        return request
     if release.uses_values and release.statistic is Quantity.QUANTILE:
-        return MissingInput(FROM_COUNTS)
+        return MissingInput(
+            "No ε covers a look at the values. A bound *from counts* needs none where counts are public."
+        )
+    # Where counts are taken as public, a bound that is read off them has nothing to hide.
     return MissingInput(NO_DRAW) if release.protects_counts else None
 
 
@@ -198,17 +197,17 @@ def build_pair_request(
     if not parameters.statistic.is_non_negative or parameters.selection.is_private:
         return NO_PAIR
     if parameters.num_groups is None:
-        return MissingInput(LIST_MISSING, ("num_groups",))
-    is_sum = parameters.statistic is Statistic.SUM
-    if is_sum and (settings.unit is None or settings.highest_amount is None):
-        return MissingInput(UNIT_MISSING, ("unit", "highest_amount"))
-    unit = float(settings.unit or 0.0) if is_sum else 1.0
-    limit = float(settings.highest_amount or 0.0) if is_sum else float(settings.largest)
+        return LIST_MISSING
+    unit, limit = 1.0, float(settings.largest)
+    if parameters.statistic is Statistic.SUM:
+        if settings.unit is None or settings.highest_amount is None:
+            return UNIT_MISSING
+        unit, limit = float(settings.unit), float(settings.highest_amount)
     # What the choice does not depend on is left out, so that a pair drawn before is known again.
     names = "epsilon", "statistic", "mechanism", "delta", "neighbours", "num_groups"
     release = PerGroupParameters(**{name: getattr(parameters, name) for name in names})
-    units = int(min(limit / unit, private_pair.MAX_AMOUNT)) if unit > 0.0 else 1
-    return SelectionRequest.of_pair(PrivatePairProblem(release, settings.epsilon, units, unit))
+    units = int(min(limit / unit, private_pair.MAX_AMOUNT))
+    return SelectionRequest.from_pair_problem(PrivatePairProblem(release, settings.epsilon, units, unit))
 
 
 def select(
@@ -234,16 +233,16 @@ def select(
     amounts = amounts_of(data) if amounts is None else amounts
     column = find_column(request, data)
     if isinstance(problem, PrivatePairProblem):
-        return private_pair.choose_pair(problem, _pairs_of(problem, amounts), charge, column)
+        return private_pair.choose_pair(problem, _build_pairs(problem, amounts), charge, column)
     histogram = amounts.histogram
-    if request.number is Bounded.TOTAL:
+    if request.number is OtherBound.TOTAL:
         if amounts.totals is None:
             raise refuse("there is no total for each user to draw a bound from")
-        histogram = release_bounds.in_units(amounts.totals, problem.unit, problem.largest)
+        histogram = release_bounds.count_units(amounts.totals, problem.unit, problem.largest)
     return choice.choose(problem, histogram, charge, column)
 
 
-def _pairs_of(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
+def _build_pairs(problem: PrivatePairProblem, amounts: UserAmounts) -> UserGroupPairs | PairSizes | None:
     """Return the pairs with made-up codes of groups: a selection asks only how many groups each user is in."""
     is_sum = problem.parameters.statistic is Statistic.SUM
     if is_sum and amounts.sums is None:
@@ -267,7 +266,7 @@ def count_dropped(request: SelectionRequest, counts: Mapping[str, int]) -> dict[
     names, problem = ["rows without a user"], request.problem
     if isinstance(problem, PrivatePairProblem) and problem.parameters.statistic is Statistic.SUM:
         names += ["cells without a number", "amounts below 0"]
-    elif request.number is Bounded.TOTAL:
+    elif request.number is OtherBound.TOTAL:
         names += ["cells without a number", "totals below 0"]
     dropped = {name: counts.get(name, 0) for name in names}
     if isinstance(problem, PrivatePairProblem):
@@ -280,7 +279,7 @@ def find_column(request: SelectionRequest, data: Dataset) -> str:
     if isinstance(request.problem, PrivatePairProblem):
         facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
         return "" if facet is None else facet.label
-    if request.number is not Bounded.TOTAL:
+    if request.number is not OtherBound.TOTAL:
         return ""
     if data.totals is not None and data.totals.column:
         return data.totals.column
@@ -310,12 +309,12 @@ def build_answer(
         release, which has numbers that were read off private values.
     """
     if isinstance(selection, PrivatePair):
-        headline, number = _pair_texts(selection)
+        headline, number = _write_pair_texts(selection)
     else:
         assert isinstance(selection, PrivateChoice)
-        headline, number = _number_texts(selection, request.number, data)
-    number_kind, release = request.number, (request.epsilon, request.delta)
-    ends = ends or find_ends(card, number_kind)
+        headline, number = _write_number_texts(selection, request.number, data)
+    release = request.number, data, request.epsilon, request.delta
+    ends = ends or find_ends(card, request.number)
     return Answer(
         headline=headline,
         detail=describe_spending(selection, request, range_facts),
@@ -327,8 +326,8 @@ def build_answer(
         ),
         disclosure=selection.facts,
         parameters=card.parameters,
-        code=build_code(selection, number_kind, data, *release, ends, range_facts, card.code),
-        choice=lambda: write_json(selection, number_kind),
+        code=build_code(selection, *release, ends, range_facts, card.code),
+        choice=lambda: write_json(selection, request.number),
         bound=selection if isinstance(selection, PrivatePair) else None,
     )
 
@@ -338,18 +337,15 @@ def describe_spending(
 ) -> str:
     """Return the budget spent on the bound, on its range if that was selected, and on both with the release."""
     total = selection.facts.epsilon + request.epsilon
-    sentence = f"The draw has spent ε = {format_rounded_up(selection.facts.epsilon)}"
+    sentence = f"The draw has spent {format_cost(selection.facts.epsilon)}"
     if range_facts is not None:
         total += range_facts.epsilon
-        sentence += f", that of the range ε = {format_rounded_up(range_facts.epsilon)}"
-    delta = "" if request.delta is None else f", δ = {format_rounded_up(request.delta)}"
-    return (
-        f"{sentence}; the release adds ε = {format_rounded_up(request.epsilon)}{delta}: "
-        f"ε = {format_rounded_up(total)}{delta} in all."
-    )
+        sentence += f", that of the range {format_cost(range_facts.epsilon)}"
+    release_cost, total_cost = format_cost(request.epsilon, request.delta), format_cost(total, request.delta)
+    return f"{sentence}; the release adds {release_cost}: {total_cost} in all."
 
 
-def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
+def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     """Return the headline and the number of a pair of bounds."""
     parameters, groups = selection.problem.parameters, wording.counted(selection.max_groups, "group")
     if parameters.statistic is Statistic.USERS:
@@ -362,21 +358,20 @@ def _pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     return headline, Number(label, format_selection(selection), clipboard_text=copied)
 
 
-def _number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -> tuple[str, Number]:
+def _write_number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -> tuple[str, Number]:
     """Return the headline and the number of a selected number."""
     label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
     unit = "rows per user"
-    if column := selection.column or (number is Wanted.SUM and forms.summed_column(data)):
-        unit, note = f"{column} per user", note if number is Wanted.SUM else ""
+    if column := selection.column or (number is BoundPurpose.SUM and forms.summed_column(data)):
+        unit, note = f"{column} per user", note if number is BoundPurpose.SUM else ""
         headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
-    elif number in (Wanted.SMOOTH, Wanted.QUANTILE):
+    elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):
         label, note = f"{wording.capital(NUMBER_NAMES[number])}, drawn privately", ""
         headline = f"Take {text} as the {NUMBER_NAMES[number]}."
     else:
-        text = wording.counted(selection.value, "row")
-        smooth = number is Bounded.QUANTILE_SMOOTH
-        headline = standard.instruct_to_weight(text) if smooth else standard.instruct_to_cap(text)
-    value = int(selection.value) if number in (Wanted.CAP, Wanted.SUM) else selection.value
+        text, is_smooth = wording.counted(selection.value, "row"), number is OtherBound.QUANTILE_SMOOTH
+        headline = (standard.instruct_to_weight if is_smooth else standard.instruct_to_cap)(text)
+    value = int(selection.value) if number in (BoundPurpose.CAP, BoundPurpose.SUM) else selection.value
     return headline, Number(label, text, note, value=value, unit=unit)
 
 
@@ -416,13 +411,13 @@ def build_code(
     """
     if isinstance(selection, PrivatePair):
         return write_private_forms(selection, dataset, epsilon)
-    unbounded = number is Wanted.QUANTILE or (number in OF_MEAN and None in ends)
+    unbounded = number is BoundPurpose.QUANTILE or (number in OF_MEAN and None in ends)
     if not isinstance(selection, PrivateChoice) or unbounded:
         return None
     facts, value = selection.facts, selection.value
-    smooth = number in (Wanted.SMOOTH, Bounded.QUANTILE_SMOOTH)
-    name = forms.smooth_form(value) if smooth else forms.cap_form(value)
-    bound: dict[str, Any] = {"threshold": value} if smooth else {"max_rows": int(value)}
+    name, bound = forms.cap_form(value), dict[str, Any](max_rows=int(value))
+    if number in (BoundPurpose.SMOOTH, OtherBound.QUANTILE_SMOOTH):
+        name, bound = forms.smooth_form(value), {"threshold": value}
     if number in OF_QUANTILE:
         if card_code is None:
             return None
@@ -430,44 +425,38 @@ def build_code(
         assert isinstance(program, Choice)
         return CodeChoice(((name, replace(program, disclosure=facts, **bound)),))
     base = forms.fields_of_data(dataset) | {"disclosure": facts, "neighbours": facts.neighbours}
+    quantity = Quantity.MODEL if number is OtherBound.MODEL else Quantity.COUNT
     if number in OF_MEAN:
-        of_range = {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
-        return forms.build_forms(epsilon, base, [(name, Quantity.MEAN, {**bound, **of_range})])
-    if number is Bounded.MODEL:
-        return forms.build_forms(epsilon, base, [(name, Quantity.MODEL, bound)])
-    if delta is not None:
-        base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
-    if column := selection.column or forms.summed_column(dataset):
-        total = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
-        return forms.build_forms(epsilon, base, [("Clamp", Quantity.SUM, total)])
-    return forms.build_forms(epsilon, base, [(name, Quantity.COUNT, bound)])
+        quantity = Quantity.MEAN
+        bound |= {"lower": ends[0], "upper": ends[1], "range_drawn": range_facts}
+    elif quantity is Quantity.COUNT:
+        if delta is not None:
+            base |= {"noise": NoiseKind.GAUSSIAN, "delta": delta}
+        if column := selection.column or forms.summed_column(dataset):
+            name, quantity = "Clamp", Quantity.SUM
+            bound = {"max_total": value, "value_column": column} | forms.ROWS_OF_THE_FILE
+    return forms.build_forms(epsilon, base, [(name, quantity, bound)])
 
 
 def write_json(selection: Selection, number: NumberKind) -> str:
     """Return the selection with its guarantee as JSON; nothing else in it depends on the data."""
-    facts, problem = selection.facts, selection.problem
+    question: dict[str, Any]
+    answer: dict[str, Any]
     if isinstance(selection, PrivateChoice):
-        column = selection.column
-        question = {
-            "condition": to_values(selection.problem.condition),
-            "largest": selection.problem.largest,
-            **({"unit": selection.problem.unit, "column": column} if column else {}),
-            "prior": to_values(selection.problem.prior) if selection.problem.prior is not None else None,
-        }
-        answer = {"value": selection.value, "unit": f"{column} per user" if column else "rows per user"}
+        problem, column = selection.problem, selection.column
+        question = {"condition": to_values(problem.condition), "largest": problem.largest}
+        if column:
+            question |= {"unit": problem.unit, "column": column}
+        question["prior"] = None if problem.prior is None else to_values(problem.prior)
+        answer = {"value": selection.value, "unit": f"{column or 'rows'} per user"}
     elif isinstance(selection, PrivatePair):
-        question = to_values(problem) | {"parameters": to_values(selection.problem.parameters)}
+        question = to_values(selection.problem) | {"parameters": to_values(selection.problem.parameters)}
         answer = {"max_groups": selection.max_groups, "max_amount": selection.max_amount}
     else:
-        question, answer = to_values(problem), {"lower": selection.lower, "upper": selection.upper}
-    guarantee = {
-        "epsilon": facts.epsilon,
-        "delta": facts.delta,
-        "neighbours": facts.neighbours.value,
-        "mechanism": facts.mechanism,
-    }
+        question = to_values(selection.problem)
+        answer = {"lower": selection.lower, "upper": selection.upper}
     return write_document(
         CHOICE_SCHEMA,
         question={"label": "public input", "number": NUMBER_NAMES[number], **question},
-        answer={"label": facts.label, **answer, **guarantee},
+        answer={"label": selection.facts.label, **answer, **to_values(selection.facts)},
     )

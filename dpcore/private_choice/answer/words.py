@@ -14,7 +14,7 @@ from dpcore.per_group.private_pair import expected_excess as expected_of_pair
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
-from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, PrivateParameters, Relation, Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.release_bounds import RangeCosts
 from dpcore.private_choice.table_scores import REACH
@@ -25,9 +25,9 @@ Selection = PrivateChoice | PrivatePair | PrivateRange
 
 def error_name(parameters: PrivateParameters) -> str:
     """Say what is counted, within a sentence; only for independent rows it is a standard error."""
-    if parameters.purpose is Wanted.SUM:
+    if parameters.purpose is BoundPurpose.SUM:
         return "bias plus mean noise of the sum"
-    if parameters.purpose is Wanted.QUANTILE:
+    if parameters.purpose is BoundPurpose.QUANTILE:
         return "rank error"
     return "error of this table's mean" if parameters.user_share else "standard error of the mean"
 
@@ -73,8 +73,8 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
             "know, or spend more on the choice."
         )
     return (
-        f"With {groups}, that sum is usually within about {wording.percent(share, 1)} of the best pair's. Where a few "
-        "users hold everything a draw can be as bad as releasing nothing."
+        f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair by the sum of "
+        "all groups' mean absolute errors. Where a few users hold everything it can be as bad as releasing nothing."
     )
 
 
@@ -284,7 +284,7 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     )
     if direct.median > 0.05 and not solution.is_rank_error:
         help_text = "a larger ε for the choice, or a public guess of the number (*More settings*)"
-        if p.purpose is Wanted.SUM:
+        if p.purpose is BoundPurpose.SUM:
             scale = "1/ε =" if p.release_delta is None else "about"
             facts["Why so much"] = (
                 f"the best bound has only {scale} {wording.counted(p.price, 'user')} above it, and the noise hides so "

@@ -22,10 +22,10 @@ from dpcore.data_owners.bounds import (
     bound_together,
     bound_trivially,
     bound_without_privacy,
+    compute_printed_bound_alone,
+    compute_printed_bound_of_users,
+    compute_printed_saving,
     compute_saving,
-    printed_bound_alone,
-    printed_bound_full_user,
-    printed_saving,
 )
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime, compute_regime_map, find_regime
@@ -127,7 +127,7 @@ def test_collapses_to_simpler_settings() -> None:
         bound_together(records, ProtectedPart.FULL) - none, of.joint_diameter * of.lipschitz * want, rtol=1e-7
     )
     many = np.asarray(of.records) >= 100.0
-    printed = printed_bound_full_user(records) - none
+    printed = compute_printed_bound_of_users(records) - none
     assert np.all(printed[many] > 99.0 * (bound_together(records, ProtectedPart.FULL) - none)[many])
     assert np.all(
         np.isinf(bounds.find_epsilon_star(of.replace(shared_diameter=0.0), ProtectedPart.JOINT))
@@ -137,14 +137,16 @@ def test_collapses_to_simpler_settings() -> None:
 
 def test_with_the_printed_sum_one_owner_would_gain_from_joining_itself() -> None:
     single = ISSUE.replace(owners=1.0, personal_diameter=1.0)
-    assert float(printed_bound_alone(single) / bound_without_privacy(single)) == pytest.approx(math.sqrt(2.0))
+    assert float(compute_printed_bound_alone(single) / bound_without_privacy(single)) == pytest.approx(
+        math.sqrt(2.0)
+    )
     assert float(bound_alone(single) / bound_without_privacy(single)) == pytest.approx(1.0)
 
 
 def test_what_joint_privacy_saves_is_less_than_printed() -> None:
     # √(1,280 + 7,850) − √7,850 = 6.95 where √1,280 = 35.8 is printed; s is dropped there as well.
     of = ISSUE.replace(owners=128.0, personal=10.0, delta=math.exp(-1.0))
-    assert float(compute_saving(of) / printed_saving(of)) == pytest.approx(6.95 / 35.78, rel=1e-3)
+    assert float(compute_saving(of) / compute_printed_saving(of)) == pytest.approx(6.95 / 35.78, rel=1e-3)
 
 
 def bisected(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:

@@ -17,8 +17,8 @@ from dpcore.data.totals_per_user import amounts_of
 from dpcore.dataset import Dataset
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.parameters import Bounded
-from dpcore.private_choice.release_bounds import in_units
+from dpcore.private_choice.parameters import OtherBound
+from dpcore.private_choice.release_bounds import count_units
 from dpcore.reply import Reply
 
 EVENTS = pd.read_csv(samples.FOLDER / "shop_events.csv")
@@ -87,8 +87,8 @@ def test_where_epsilon_is_plenty_the_draw_is_the_best_bound(replies) -> None:
         reply = replies[name]
         asked = selection.build_request(reply.answer, reply.data, selection.SelectionSettings(epsilon=1000.0))
         histogram = reply.data.histogram
-        if asked.number is Bounded.TOTAL:
-            histogram = in_units(amounts_of(reply.data).totals, asked.problem.unit, asked.problem.largest)
+        if asked.number is OtherBound.TOTAL:
+            histogram = count_units(amounts_of(reply.data).totals, asked.problem.unit, asked.problem.largest)
         best = asked.problem.condition.best_bound(histogram)
         drawn = selection.select(asked, reply.data)
         assert isinstance(drawn, PrivateChoice)

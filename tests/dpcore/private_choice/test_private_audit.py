@@ -81,7 +81,7 @@ def wrong_relation(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.
 def many(
     mechanism: Mechanism, histogram: ContributionHistogram, parameters: PrivateCopyParameters, releases: int
 ) -> np.ndarray:
-    counts = BINS.counts(histogram)
+    counts = BINS.count_users(histogram)
     return mechanism(np.tile(counts, releases), parameters).reshape(releases, counts.size)
 
 

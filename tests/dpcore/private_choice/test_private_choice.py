@@ -21,7 +21,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.scores import RESOLUTION, CapMean, RankedSum, SizeQuantile, SmoothMean
-from dpcore.private_choice.table_scores import Condition, TableCap, TableSmooth, best_error
+from dpcore.private_choice.table_scores import Condition, TableCap, TableSmooth, compute_least_error
 
 CONDITIONS: tuple[Condition, ...] = (
     SmoothMean(0.5),
@@ -50,7 +50,7 @@ def histogram_of(counts: list[int]) -> ContributionHistogram:
 def test_one_user_moves_no_distance_by_more_than_declared(
     condition: Condition, counts: list[int], newcomer: int
 ) -> None:
-    grid = choice.candidates(64, condition.is_integer)
+    grid = choice.build_grid(64, condition.is_integer)
     before = condition.distances(histogram_of(counts), grid)
     added = condition.distances(histogram_of([*counts, newcomer]), grid)
     replaced = condition.distances(histogram_of([*counts[1:], newcomer]), grid)
@@ -61,7 +61,7 @@ def test_one_user_moves_no_distance_by_more_than_declared(
 def test_the_declared_sensitivity_is_reached() -> None:
     # Else the test above could pass with distances that do not move at all.
     for condition in CONDITIONS:
-        grid = choice.candidates(64, condition.is_integer)
+        grid = choice.build_grid(64, condition.is_integer)
         most = 0
         for counts, newcomer in (([20] * 8, 1), ([20] * 8, 60), ([1] * 30, 64), ([1], 64), ([60] * 4, 64)):
             before = condition.distances(histogram_of(counts), grid)
@@ -97,16 +97,16 @@ def test_no_neighbour_of_400_small_tables_moves_a_log_chance_by_more_than_epsilo
     problem, kinds = ChoiceProblem(condition, 1.0, 40, neighbours, SmallFirst()), len(SIZES)
     grid = problem.candidates
     added = np.array([condition.statistics(histogram_of([size]), grid) for size in SIZES])
-    aim = condition.steadied(1.0) if isinstance(condition, RankedSum) else condition
+    aim = condition.with_draw_margin(1.0) if isinstance(condition, RankedSum) else condition
 
     def laws(tables: np.ndarray) -> np.ndarray:
-        far = aim.far(np.einsum("ts,sqc->tqc", tables, added), grid)
+        far = aim.distances_from_targets(np.einsum("ts,sqc->tqc", tables, added), grid)
         return choice.log_softmax(choice.logits(problem, far, np.array(1.0)))
 
     tables = small_tables(400)
     counts = np.repeat(SIZES, tables[9]).tolist()
     np.testing.assert_allclose(
-        np.exp(laws(tables)[9]), choice.probabilities(problem, histogram_of(counts)), rtol=1e-9
+        np.exp(laws(tables)[9]), choice.compute_probabilities(problem, histogram_of(counts)), rtol=1e-9
     )
     of = np.repeat(np.arange(len(tables)), kinds)
     other = tables[of] + np.tile(np.eye(kinds, dtype=np.int64), (len(tables), 1))
@@ -134,10 +134,10 @@ def test_exact_privacy_over_all_neighbours(
     epsilon: float,
 ) -> None:
     problem = ChoiceProblem(condition, epsilon, 40, neighbours, prior)
-    own = np.log(choice.probabilities(problem, histogram_of(counts)))
+    own = np.log(choice.compute_probabilities(problem, histogram_of(counts)))
     rest = counts if neighbours is Neighbours.ADD_OR_REMOVE_USER else counts[1:]
     for newcomer in (1, 2, 3, 5, 9, 20, 39, 40, 41, 1000):
-        other = np.log(choice.probabilities(problem, histogram_of([*rest, newcomer])))
+        other = np.log(choice.compute_probabilities(problem, histogram_of([*rest, newcomer])))
         assert np.abs(own - other).max() <= epsilon * (1 + 1e-9)
 
 
@@ -181,7 +181,10 @@ def test_law_is_the_normalised_exponential(condition: Condition) -> None:
     for prior in (None, Prior(12, 3.0), SmallFirst()):
         problem = ChoiceProblem(condition, 0.7, 200, prior=prior)
         np.testing.assert_allclose(
-            choice.probabilities(problem, histogram), decimal_law(problem, histogram), rtol=1e-9, atol=1e-300
+            choice.compute_probabilities(problem, histogram),
+            decimal_law(problem, histogram),
+            rtol=1e-9,
+            atol=1e-300,
         )
 
 
@@ -214,7 +217,7 @@ def test_draws_follow_the_law() -> None:
     draw = mechanisms.make_selection(problem.scores(histogram), 2.0 * problem.sensitivity / problem.epsilon)
     observed = np.bincount([draw() for _ in range(runs)], minlength=problem.candidates.size)
     # False alarm once in 10,000 runs.
-    assert chisquare(observed, runs * choice.probabilities(problem, histogram)).pvalue > 1e-4
+    assert chisquare(observed, runs * choice.compute_probabilities(problem, histogram)).pvalue > 1e-4
 
 
 def audited(runs: int, factor: float) -> float:
@@ -256,7 +259,7 @@ def test_the_best_number_is_at_no_distance(condition: Condition, counts: list[in
     # Truth: the optimisers of mean and sum, and a sorted list for the quantile. Real thresholds meet their target
     # to within the step of the query between two candidates.
     histogram = histogram_of(counts)
-    grid = choice.candidates(64, condition.is_integer)
+    grid = choice.build_grid(64, condition.is_integer)
     far = condition.distances(histogram, grid)[0] / RESOLUTION
     if isinstance(condition, RankedSum):
         ranked = sorted(counts, reverse=True)
@@ -328,7 +331,7 @@ def test_distance_of_a_cap_is_a_number_of_users(counts: list[int], cap: int) -> 
 def test_candidates_are_a_public_grid() -> None:
     for whole in (True, False):
         for largest in (1, 7, 50, 51, 1000, 10**12):
-            grid = choice.candidates(largest, whole)
+            grid = choice.build_grid(largest, whole)
             unit = 1 if whole else 8
             assert grid[0] == 1.0
             assert grid[-1] == largest
@@ -345,10 +348,10 @@ def test_the_target_of_a_sum_is_its_critical_rank() -> None:
         problem = total.TotalProblem(Amounts.from_histogram(histogram), epsilon, measure=Measure.BOUND)
         best = total.best_bound(problem)
         found = RankedSum(1 / epsilon)
-        grid = choice.candidates(64, True)
+        grid = choice.build_grid(64, True)
         far = found.distances(histogram, grid)[0]
         assert far[grid == best.max_total][0] == 0
-        assert best_error(found, histogram) == pytest.approx(best.bound, rel=1e-12)
+        assert compute_least_error(found, histogram) == pytest.approx(best.bound, rel=1e-12)
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

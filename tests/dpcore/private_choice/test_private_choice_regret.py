@@ -16,7 +16,7 @@ from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.scores import CapMean, RankedSum, SizeQuantile, SmoothMean
 
 HISTOGRAM = ContributionHistogram(sizes=[1, 3, 10, 70], users=[2000, 500, 130, 12])
@@ -43,9 +43,9 @@ def test_regret_by_enumeration() -> None:
         problem = ChoiceProblem(condition, 0.3, 200)
         pairs = sorted(
             (float(errors(t)) / best - 1.0, p)
-            for t, p in zip(problem.candidates, choice.probabilities(problem, HISTOGRAM), strict=True)
+            for t, p in zip(problem.candidates, choice.compute_probabilities(problem, HISTOGRAM), strict=True)
         )
-        found = choice.regret(problem, HISTOGRAM)
+        found = choice.summarise_regret(problem, HISTOGRAM)
         assert found.mean[0, 0] == pytest.approx(sum(r * p for r, p in pairs), rel=1e-9)
         for share, value in ((0.5, found.median[0, 0]), (0.95, found.percentile_95[0, 0])):
             reached = np.cumsum([p for _, p in pairs])
@@ -55,11 +55,11 @@ def test_regret_by_enumeration() -> None:
 
 def test_regret_by_real_draws() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.2, 200)
-    exact = choice.regret(problem, HISTOGRAM)
+    exact = choice.summarise_regret(problem, HISTOGRAM)
     costs = dict(
         zip(
             problem.candidates,
-            choice.bound_regrets(problem.condition, HISTOGRAM, problem.candidates),
+            choice.compute_regrets(problem.condition, HISTOGRAM, problem.candidates),
             strict=True,
         )
     )
@@ -83,19 +83,19 @@ def test_scaling_is_taking_every_user_so_many_times(condition: SmoothMean) -> No
     problem = ChoiceProblem(condition, 0.1, 200)
     for k in (2, 7):
         tripled = ContributionHistogram(HISTOGRAM.sizes, HISTOGRAM.users * k)
-        scaled = choice.regret(problem, HISTOGRAM, [0.01, 0.1], [k])
-        direct = choice.regret(problem, tripled, [0.01, 0.1])
+        scaled = choice.summarise_regret(problem, HISTOGRAM, [0.01, 0.1], [k])
+        direct = choice.summarise_regret(problem, tripled, [0.01, 0.1])
         for name in ("mean", "median", "percentile_95"):
             np.testing.assert_allclose(getattr(scaled, name), getattr(direct, name), rtol=1e-5, atol=1e-7)
 
 
 def test_all_pairs_of_budget_and_users_at_once() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.1, 200)
-    both = choice.regret(problem, HISTOGRAM, [0.01, 0.1, 1.0], [0.5, 2.0])
+    both = choice.summarise_regret(problem, HISTOGRAM, [0.01, 0.1, 1.0], [0.5, 2.0])
     assert both.median.shape == both.mean.shape == both.percentile_95.shape == (2, 3)
     for i, k in enumerate(both.scales):
         for j, epsilon in enumerate(both.epsilons):
-            one = choice.regret(problem, HISTOGRAM, epsilon, k)
+            one = choice.summarise_regret(problem, HISTOGRAM, epsilon, k)
             assert both.mean[i, j] == pytest.approx(one.mean[0, 0], rel=1e-9)
     # More budget and more users cost less, as long as the choice and not the grid is what costs.
     assert np.all(np.diff(both.mean, axis=1) < 0)
@@ -113,7 +113,7 @@ def test_a_tenth_is_nearly_free_for_a_mean(
 ) -> None:
     histogram = samples.load(key).histogram
     trade_off = mean.MeanParameters(epsilon=1.0).problem(histogram).trade_off
-    found = choice.regret(ChoiceProblem(condition(trade_off), 0.1, largest), histogram)
+    found = choice.summarise_regret(ChoiceProblem(condition(trade_off), 0.1, largest), histogram)
     assert found.median[0, 0] <= 0.01
     assert found.percentile_95[0, 0] <= 0.05
 
@@ -124,7 +124,7 @@ def test_a_sum_is_not_and_what_helps() -> None:
 
     def median(epsilon: float, prior: Prior | None = None) -> float:
         problem = ChoiceProblem(RankedSum(1.0), epsilon, 10_000, prior=prior)
-        return float(choice.regret(problem, histogram).median[0, 0])
+        return float(choice.summarise_regret(problem, histogram).median[0, 0])
 
     assert median(0.1) > 0.5
     assert median(1.0) < 0.2 * median(0.1)
@@ -136,7 +136,7 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
     """The expected error by the law as it is written, without the machinery of regrets."""
     histogram = samples.load(key).histogram
     rows = np.repeat(histogram.sizes, histogram.users).astype(float)
-    grid = choice.candidates(10_000, is_integer=True)
+    grid = choice.build_grid(10_000, is_integer=True)
     # Epsilon of the release: 1.
     errors = np.array([np.maximum(rows - bound, 0.0).sum() + bound for bound in grid])
     least = min(np.maximum(rows - bound, 0.0).sum() + bound for bound in np.unique(rows))
@@ -149,21 +149,21 @@ def test_small_bounds_first_keep_a_sum_from_costing_many_times_as_much(key: str)
         law = weights * np.exp(-epsilon / 2.0 * distances)
         return float((law / law.sum()) @ (errors / least - 1.0))
 
-    asked = PrivateParameters(1.0, Wanted.SUM, selection_epsilon=0.5)
+    asked = PrivateParameters(1.0, BoundPurpose.SUM, selection_epsilon=0.5)
     assert asked.choice.prior == SmallFirst()
-    found = float(choice.regret(asked.choice, histogram).mean[0, 0])
+    found = float(choice.summarise_regret(asked.choice, histogram).mean[0, 0])
     assert found == pytest.approx(extra(grid**-1.5, 0.5), rel=1e-5)
     assert found < 1.5
     alike = extra(np.ones(grid.size), 0.5)
     if alike > 1.0:
         assert found < 0.5 * alike
     assert dataclasses.replace(asked, guess=50.0, guess_factor=2.0).choice.prior == Prior(50.0, 2.0)
-    assert dataclasses.replace(asked, purpose=Wanted.QUANTILE).choice.prior is None
+    assert dataclasses.replace(asked, purpose=BoundPurpose.QUANTILE).choice.prior is None
 
 
 def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
     """A scale is a table in which every user is there so many times; the largest cost over the samples counts."""
-    asked = PrivateParameters(1.0, Wanted.CAP, selection_epsilon=0.5)
+    asked = PrivateParameters(1.0, BoundPurpose.CAP, selection_epsilon=0.5)
     users = [samples.load(key).histogram.num_users for key in choice.SAMPLES]
     costs = []
     for key, own in zip(choice.SAMPLES, users, strict=True):
@@ -171,7 +171,7 @@ def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
         times = 20 * users[0] / own
         if times == int(times):
             histogram = ContributionHistogram(sizes=histogram.sizes, users=histogram.users * int(times))
-            costs.append(float(choice.regret(asked.choice, histogram).mean[0, 0]))
+            costs.append(float(choice.summarise_regret(asked.choice, histogram).mean[0, 0]))
     assert costs
     (found,) = choice.forecast(asked.choice, users=[20 * users[0]])
     assert found.users == 20 * users[0]
@@ -183,28 +183,29 @@ def test_what_a_draw_costs_is_said_from_public_samples_alone() -> None:
 def test_a_margin_trades_a_little_bias_for_not_overshooting() -> None:
     histogram = samples.load("online-retail-invoices").histogram
     without, with_margin = (
-        choice.regret(ChoiceProblem(RankedSum(1.0, margin), 1.0, 10_000), histogram) for margin in (0.0, 10.0)
+        choice.summarise_regret(ChoiceProblem(RankedSum(1.0, margin), 1.0, 10_000), histogram)
+        for margin in (0.0, 10.0)
     )
     assert with_margin.percentile_95[0, 0] < 0.2 * without.percentile_95[0, 0]
 
 
 def test_a_draw_of_a_sum_aims_a_little_lower_by_its_own_epsilon() -> None:
     of = RankedSum(3.0, margin=1.0)
-    assert [of.steadied(epsilon).margin for epsilon in (0.1, 0.5, 1.0, 4.0)] == [5.0, 5.0, 3.0, 1.5]
+    assert [of.with_draw_margin(epsilon).margin for epsilon in (0.1, 0.5, 1.0, 4.0)] == [5.0, 5.0, 3.0, 1.5]
     # Over several budgets at once each has its own aim.
     problem = ChoiceProblem(of, 0.1, 100, prior=SmallFirst())
-    both = choice.probabilities(problem, HISTOGRAM, [[0.1, 2.0]])
+    both = choice.compute_probabilities(problem, HISTOGRAM, [[0.1, 2.0]])
     assert both.shape == (1, 2, problem.candidates.size)
     for law, epsilon in zip(both[0], (0.1, 2.0), strict=True):
-        alone = choice.probabilities(dataclasses.replace(problem, epsilon=epsilon), HISTOGRAM)
+        alone = choice.compute_probabilities(dataclasses.replace(problem, epsilon=epsilon), HISTOGRAM)
         np.testing.assert_allclose(law, alone, rtol=1e-9)
-        found = choice.regret(problem, HISTOGRAM, [epsilon, 1.0]).mean[0, 0]
-        costs = choice.bound_regrets(problem.condition, HISTOGRAM, problem.candidates)
+        found = choice.summarise_regret(problem, HISTOGRAM, [epsilon, 1.0]).mean[0, 0]
+        costs = choice.compute_regrets(problem.condition, HISTOGRAM, problem.candidates)
         assert found == pytest.approx(float(alone @ costs), rel=1e-9)
 
 
 def test_figures_out_of_range_are_refused() -> None:
     problem = ChoiceProblem(SmoothMean(0.4), 0.1, 200)
     with pytest.raises(InvalidInput) as refused:
-        choice.regret(problem, HISTOGRAM, [0.0, np.nan], [0.0])
+        choice.summarise_regret(problem, HISTOGRAM, [0.0, np.nan], [0.0])
     assert len(refused.value.problems) == 3

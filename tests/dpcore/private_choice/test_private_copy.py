@@ -24,13 +24,13 @@ from dpcore.private_choice.private_histogram import (
     NoiseShape,
     PrivateCopyParameters,
     PublicBins,
-    believable,
-    consistent_users,
-    falling,
-    fitted,
+    build_histogram,
+    compute_phantom_limits,
+    fit_falling_tails,
+    fit_users,
     noise_shape,
     release_histogram,
-    tail_sums,
+    sum_tails,
 )
 
 FACTS = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
@@ -61,7 +61,7 @@ def test_bins_by_hand():
     assert bins.lower.tolist() == [1, 2, 3, 4, 8, 16]
     assert bins.upper.tolist() == [1, 2, 3, 7, 15, 20]
     histogram = ContributionHistogram([1, 5, 7, 8, 20, 900], [10, 1, 2, 3, 4, 5])
-    assert bins.counts(histogram).tolist() == [10, 0, 0, 3, 3, 9]  # 900 counts as 20.
+    assert bins.count_users(histogram).tolist() == [10, 0, 0, 3, 3, 9]  # 900 counts as 20.
     # Geometric middles: sqrt(28) = 5.29, sqrt(120) = 10.95, sqrt(320) = 17.9.
     assert bins.representative.tolist() == [1, 2, 3, 5, 11, 18]
 
@@ -84,11 +84,11 @@ def test_bins_that_cannot_be(fields, word):
 @settings(max_examples=200)
 @given(bins=bins_strategy, counts=counts_strategy, new=st.integers(1, 10**6), which=st.integers(0, 39))
 def test_one_user_moves_the_counts_by_no_more_than_declared(bins, counts, new, which):
-    before = bins.counts(ContributionHistogram.from_counts(counts))
-    added = bins.counts(ContributionHistogram.from_counts([*counts, new]))
+    before = bins.count_users(ContributionHistogram.from_counts(counts))
+    added = bins.count_users(ContributionHistogram.from_counts([*counts, new]))
     replaced_counts = list(counts)
     replaced_counts[which % len(counts)] = new
-    replaced = bins.counts(ContributionHistogram.from_counts(replaced_counts))
+    replaced = bins.count_users(ContributionHistogram.from_counts(replaced_counts))
     for after, relation in (
         (added, Neighbours.ADD_OR_REMOVE_USER),
         (replaced, Neighbours.REPLACE_USER),
@@ -100,7 +100,7 @@ def test_one_user_moves_the_counts_by_no_more_than_declared(bins, counts, new, w
 
 def test_the_declared_sensitivity_is_reached():
     bins = PublicBins()
-    one, other = (bins.counts(ContributionHistogram.from_counts([c])) for c in (1, 500))
+    one, other = (bins.count_users(ContributionHistogram.from_counts([c])) for c in (1, 500))
     assert np.abs(one - other).sum() == 2 == ((one - other) ** 2).sum()
 
 
@@ -111,7 +111,7 @@ def test_the_declared_sensitivity_is_reached():
 )
 def test_users_are_whole_and_not_negative(noisy, scale):
     lower = PublicBins(exact_up_to=len(noisy), largest=len(noisy)).lower
-    users = consistent_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower)
+    users = fit_users(noisy, noise_shape(CopyNoise.LAPLACE, scale), lower)
     assert users.dtype == np.int64
     assert users.shape == (len(noisy),)
     assert np.all(users >= 0)
@@ -120,8 +120,8 @@ def test_users_are_whole_and_not_negative(noisy, scale):
 def test_without_noise_nothing_changes():
     histogram = samples.load("online-retail-lines").histogram
     bins = PublicBins()
-    counts = bins.counts(histogram)
-    assert np.array_equal(consistent_users(counts, NoiseShape(1e-12, 1e-6), bins.lower), counts)
+    counts = bins.count_users(histogram)
+    assert np.array_equal(fit_users(counts, NoiseShape(1e-12, 1e-6), bins.lower), counts)
 
 
 def test_falling_is_the_weighted_projection():
@@ -136,7 +136,7 @@ def test_falling_is_the_weighted_projection():
     found = minimize(
         loss, np.append(tails.mean(), np.zeros(7)), bounds=[(None, None)] + [(0, None)] * 7, tol=1e-14
     )
-    ours = falling(tails)
+    ours = fit_falling_tails(tails)
     assert np.all(np.diff(ours) <= 1e-9)
     assert np.sum(weights * (ours - tails) ** 2) == pytest.approx(found.fun, rel=1e-6)
 
@@ -148,7 +148,7 @@ def test_believable_covers_the_noise_of_a_tail():
         CopyNoise.LAPLACE, parameters.scale, (20_000, 40), np.random.default_rng(5)
     )
     tails = np.cumsum(noise[:, ::-1], axis=1)[:, ::-1]
-    share = np.mean(tails > believable(40, parameters.noise_shape), axis=0)
+    share = np.mean(tails > compute_phantom_limits(40, parameters.noise_shape), axis=0)
     assert share.max() < 0.05 - 4 * math.sqrt(0.05 * 0.95 / 20_000)
 
 
@@ -161,7 +161,7 @@ def test_no_phantom_users_where_there_are_none():
     noise = comparison.simulate_noise(CopyNoise.LAPLACE, parameters.scale, (300, counts.size), rng)
     shape, sizes = parameters.noise_shape, bins.representative
     assert np.median([np.maximum(counts + z, 0) @ sizes for z in noise]) > 50 * 2000
-    assert np.median([consistent_users(counts + z, shape, bins.lower) @ sizes for z in noise]) < 3 * 2000
+    assert np.median([fit_users(counts + z, shape, bins.lower) @ sizes for z in noise]) < 3 * 2000
 
 
 def test_power_law_beyond_what_is_believed():
@@ -172,8 +172,8 @@ def test_power_law_beyond_what_is_believed():
     counts = tails - np.append(tails[1:], 0.0)
     shape = NoiseShape(40.0, 0.0)
     # sqrt(2 j 40 ln 20) is between 15 and 49: tails of 390 and 97.7 at sizes 16 and 32 are believed, later ones not.
-    users = consistent_users(np.rint(counts), shape, bins.lower)
-    back = tail_sums(users.astype(float))
+    users = fit_users(np.rint(counts), shape, bins.lower)
+    back = sum_tails(users.astype(float))
     assert back == pytest.approx(tails, abs=1.0)
 
 
@@ -356,7 +356,7 @@ def test_empty_copies_have_no_bound_and_infinite_costs():
     histogram = ContributionHistogram([1, 2], [2, 1])
     parameters = PrivateParameters(1.0, selection_epsilon=0.001)
     bounds = comparison.simulate_bounds(histogram, parameters.condition.best_bound, parameters.copy, 40)
-    found = comparison.copy_cost(parameters, histogram, runs=40)
+    found = comparison.simulate_cost(parameters, histogram, runs=40)
     assert found.empty_share == np.mean(np.isnan(bounds)) > 0.5
     assert math.isinf(found.percentile_95)
 
@@ -367,7 +367,7 @@ def test_fitted_keeps_users(counts):
     bins = PublicBins()
     histogram = ContributionHistogram.from_counts(counts)
     assume(histogram.num_users > 0)
-    found = fitted(bins.counts(histogram), bins)
+    found = build_histogram(bins.count_users(histogram), bins)
     assert found.num_users == histogram.num_users
 
 

@@ -7,6 +7,7 @@ import opendp.prelude as opendp
 import pytest
 
 from dpcore import mean, total
+from dpcore.answer.section import list_plots
 from dpcore.common import mechanisms
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
@@ -18,7 +19,7 @@ from dpcore.dataset import Dataset
 from dpcore.mean import private_counts
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.private_choice.scores import MAX_TOTAL_USERS
 
@@ -32,7 +33,7 @@ def test_the_trade_off_is_that_of_the_mean_with_private_counts():
         found = PrivateParameters(epsilon, variance_share=share)
         assert found.trade_off == pytest.approx(problem.trade_off, rel=1e-12)
         assert found.condition.best_bound(HISTOGRAM) == pytest.approx(mean.best_smooth(problem).threshold)
-        cap = PrivateParameters(epsilon, Wanted.CAP, variance_share=share).condition
+        cap = PrivateParameters(epsilon, BoundPurpose.CAP, variance_share=share).condition
         assert cap.best_bound(HISTOGRAM) == mean.best_cap(problem).max_contributions
 
 
@@ -40,29 +41,29 @@ def test_bounds_in_the_clear_are_those_of_the_other_pages():
     amounts = Amounts.from_histogram(HISTOGRAM)
     for epsilon in (0.02, 0.1, 1.0):
         best = total.best_bound(total.TotalProblem(amounts, epsilon, measure=Measure.BOUND))
-        assert PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(HISTOGRAM) == best.max_total
+        assert PrivateParameters(epsilon, BoundPurpose.SUM).condition.best_bound(HISTOGRAM) == best.max_total
     counts = np.repeat(HISTOGRAM.sizes, HISTOGRAM.users)
     for share in (0.1, 0.5, 0.9, 0.99):
         expected = np.quantile(counts, share, method="inverted_cdf")
         assert (
-            PrivateParameters(1.0, Wanted.QUANTILE, quantile=share).condition.best_bound(HISTOGRAM)
+            PrivateParameters(1.0, BoundPurpose.QUANTILE, quantile=share).condition.best_bound(HISTOGRAM)
             == expected
         )
 
 
 def test_scaled_users_keep_their_tails():
     for scale in (0.1, 0.5, 3.0):
-        found = comparison.scaled(HISTOGRAM, scale)
+        found = comparison.scale_users(HISTOGRAM, scale)
         for t in (0, 1, 5, 50, 1000):
             assert abs(found.pieces(t).users_above - scale * HISTOGRAM.pieces(t).users_above) <= 0.5
-    assert comparison.scaled(ContributionHistogram(sizes=[2, 9], users=[1, 1]), 0.01).num_users == 1
-    assert comparison.scaled(HISTOGRAM, 1.0) == HISTOGRAM
+    assert comparison.scale_users(ContributionHistogram(sizes=[2, 9], users=[1, 1]), 0.01).num_users == 1
+    assert comparison.scale_users(HISTOGRAM, 1.0) == HISTOGRAM
 
 
 def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
     parameters = PrivateParameters(1.0, selection_epsilon=0.1)
     asked = parameters.choice
-    found = comparison.direct_cost(asked, HISTOGRAM)
+    found = comparison.compute_direct_cost(asked, HISTOGRAM)
     draw = mechanisms.make_selection(asked.scores(HISTOGRAM), 2.0 * asked.sensitivity / asked.epsilon)
     drawn = asked.candidates[[draw() for _ in range(300)]]
     inside = np.mean((drawn >= found.low) & (drawn <= found.high))
@@ -70,8 +71,8 @@ def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
 
 
 def test_rank_errors_of_copies_are_counted_as_they_are():
-    parameters = PrivateParameters(1.0, Wanted.QUANTILE, selection_epsilon=1.0, quantile=0.5)
-    found = comparison.copy_cost(parameters, HISTOGRAM, runs=40)
+    parameters = PrivateParameters(1.0, BoundPurpose.QUANTILE, selection_epsilon=1.0, quantile=0.5)
+    found = comparison.simulate_cost(parameters, HISTOGRAM, runs=40)
     assert 0.0 <= found.median <= found.percentile_95 < 0.5
     assert found.empty_share == 0.0
     assert found.low <= found.high
@@ -79,28 +80,30 @@ def test_rank_errors_of_copies_are_counted_as_they_are():
 
 def test_the_simulation_stops_with_what_there_is():
     asked = iter([False, False, True])
-    found = comparison.copy_curves(PrivateParameters(1.0), HISTOGRAM, should_stop=lambda: next(asked), runs=5)
+    found = comparison.simulate_curves(
+        PrivateParameters(1.0), HISTOGRAM, should_stop=lambda: next(asked), runs=5
+    )
     assert found.cancelled
     assert len(found.over_epsilon) == len(found.over_users) == 2
 
 
 def test_one_curve_alone_can_be_simulated():
     shares: list[float] = []
-    found = comparison.copy_curves(PrivateParameters(1.0), HISTOGRAM, shares.append, runs=2, scales=())
+    found = comparison.simulate_curves(PrivateParameters(1.0), HISTOGRAM, shares.append, runs=2, scales=())
     assert [epsilon for epsilon, _ in found.over_epsilon] == list(comparison.EPSILONS)
     assert found.over_users == ()
     assert shares[-1] == 1.0
-    found = comparison.copy_curves(PrivateParameters(1.0), HISTOGRAM, shares.append, runs=2, epsilons=())
-    assert [k for k, _ in found.over_users] == list(comparison.scales_for(HISTOGRAM))
+    found = comparison.simulate_curves(PrivateParameters(1.0), HISTOGRAM, shares.append, runs=2, epsilons=())
+    assert [k for k, _ in found.over_users] == list(comparison.list_scales(HISTOGRAM))
     assert found.over_epsilon == ()
     assert shares[-1] == 1.0
 
 
 def test_very_many_users_are_not_multiplied_beyond_what_adds_up():
     crowd = ContributionHistogram(sizes=[1, 5], users=[MAX_TOTAL_USERS // 20, 5])
-    assert max(comparison.scales_for(crowd)) == 10.0
-    over_epsilon = comparison.direct_over_epsilon(PrivateParameters(1.0), crowd)
-    over_users = comparison.direct_over_users(PrivateParameters(1.0), crowd)
+    assert max(comparison.list_scales(crowd)) == 10.0
+    over_epsilon = comparison.compute_direct_over_epsilon(PrivateParameters(1.0), crowd)
+    over_users = comparison.compute_direct_over_users(PrivateParameters(1.0), crowd)
     assert np.all(np.isfinite(over_users.median))
     assert np.all(np.isfinite(over_epsilon.mean))
 
@@ -111,8 +114,8 @@ def test_an_answer_draws_nothing(monkeypatch):
 
     monkeypatch.setattr(opendp.Measurement, "__call__", drawn)
     data = Dataset("secret", "", Disclosure.PRIVATE, HISTOGRAM)
-    answer = build_answer(data, PrivateParameters(1.0, Wanted.QUANTILE))
-    assert [plot().disclosure for plot in answer.plots.values()] == [Disclosure.PRIVATE] * 3
+    answer = build_answer(data, PrivateParameters(1.0, BoundPurpose.QUANTILE))
+    assert [plot.disclosure for plot in list_plots(answer, data)] == [Disclosure.PRIVATE] * 3
     assert (answer.code, answer.methods) == (None, None)
     with pytest.raises(AssertionError, match="charged"):  # Else this test shows nothing.
         choice.choose(PrivateParameters(1.0).choice, HISTOGRAM)
@@ -122,7 +125,7 @@ def test_all_problems_at_once():
     with pytest.raises(InvalidInput) as refused:
         PrivateParameters(
             0.0,
-            Wanted.SUM,
+            BoundPurpose.SUM,
             selection_epsilon=-1.0,
             mechanism=CopyNoise.GAUSSIAN,
             largest=0,

@@ -109,7 +109,7 @@ def laws_of_pool(asked: RangeProblem) -> Callable[[np.ndarray], list[np.ndarray]
     assert anchor is not None
     sides = [lambda v: (private_range.mirror(v), asked.ends(-anchor)), lambda v: (v, asked.ends(anchor))]
     added = [
-        np.array([private_range.tails(*side(values_of([user])), cap) for user in POOL])
+        np.array([private_range.sum_tails(*side(values_of([user])), cap) for user in POOL])
         for side in sides[-asked.num_ends :]
     ]
 
@@ -205,10 +205,12 @@ def test_shares_of_both_sides_never_exceed_a_user() -> None:
             user = tuple(generator.normal(0.0, 10.0, generator.integers(1, 40)).tolist())
             for values in (values_of([user]), values_of([user, user])):
                 count = 1 if values is not None and values.user_codes.max() == 0 else 2
-                above = private_range.tails(values, np.array([0.0, 1e-9]), cap)[1][0]
-                below = private_range.tails(private_range.mirror(values), np.array([0.0, 1e-9]), cap)[1][0]
+                above = private_range.sum_tails(values, np.array([0.0, 1e-9]), cap)[1][0]
+                below = private_range.sum_tails(private_range.mirror(values), np.array([0.0, 1e-9]), cap)[1][
+                    0
+                ]
                 assert 0 <= above + below <= count * RESOLUTION
-    (share,), _ = private_range.tails(values_of([(5.0, 1.0, 7.0)]), np.array([3.0]), 6)
+    (share,), _ = private_range.sum_tails(values_of([(5.0, 1.0, 7.0)]), np.array([3.0]), 6)
     assert share == 2 * RESOLUTION // 6  # Two of three rows above, of a user with half of the cap.
 
 

@@ -14,7 +14,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import ChoiceProblem
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.scores import CapMean
 from dpcore.private_choice.table_scores import TableCap, TableSmooth
 
@@ -53,13 +53,15 @@ def test_a_draw_comes_near_the_best_bound_where_one_for_independent_rows_does_no
         histogram = samples.load(key).histogram
         times = round(10_000 / histogram.num_users)
         many = ContributionHistogram(histogram.sizes, histogram.users * times)
-        asked = PrivateParameters(1.0, Wanted.CAP, 0.5, user_share=0.2)
+        asked = PrivateParameters(1.0, BoundPurpose.CAP, 0.5, user_share=0.2)
         costs = asked.condition.errors(many, asked.choice.candidates)
         costs = costs / asked.condition.errors(many, np.array([asked.condition.best_bound(many)]))[0]
-        found.append(float(choice.probabilities(asked.choice, many) @ costs))
-        assert choice.regret(asked.choice, many).mean[0, 0] == pytest.approx(found[-1] - 1.0, abs=1e-9)
+        found.append(float(choice.compute_probabilities(asked.choice, many) @ costs))
+        assert choice.summarise_regret(asked.choice, many).mean[0, 0] == pytest.approx(
+            found[-1] - 1.0, abs=1e-9
+        )
         other = dataclasses.replace(asked, user_share=0.0)
-        independent.append(float(choice.probabilities(other.choice, many) @ costs))
+        independent.append(float(choice.compute_probabilities(other.choice, many) @ costs))
     assert max(found) < 1.2
     assert max(independent) > 1.5
 
@@ -77,7 +79,7 @@ def test_a_user_without_a_limit_would_move_the_score_without_a_limit() -> None:
 
 
 def test_independent_rows_are_drawn_for_as_before() -> None:
-    asked = PrivateParameters(2.0, Wanted.CAP)
+    asked = PrivateParameters(2.0, BoundPurpose.CAP)
     assert asked.condition == CapMean(asked.trade_off)
     assert asked.setting is not None
     assert not asked.setting.is_table_mean

@@ -22,8 +22,13 @@ from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap
 from dpcore.private_choice import choice, release_bounds
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import log_softmax, logits
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
-from dpcore.private_choice.release_bounds import SelectionRequest, of_learner, of_quantile, of_total
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
+from dpcore.private_choice.release_bounds import (
+    SelectionRequest,
+    request_learner_bound,
+    request_quantile_bound,
+    request_total_bound,
+)
 from dpcore.private_choice.scores import CapMean
 from dpcore.quantile.parameters import PUBLIC_ROWS, QuantileParameters, Weighting
 
@@ -35,13 +40,15 @@ EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 
 def quantile_draw(epsilon: float = 1.0, **asked: object) -> SelectionRequest:
-    found = of_quantile(QuantileParameters(epsilon, neighbours=USERS, **asked), SETTING, 1.0, 40)
+    found = request_quantile_bound(QuantileParameters(epsilon, neighbours=USERS, **asked), SETTING, 1.0, 40)
     assert found is not None
     return found
 
 
 def learner_draw(rows: int = 30, **asked: object) -> SelectionRequest:
-    return of_learner(LearningParameters(1.0, **{"privacy_constant": 1.0, **asked}), SETTING, rows, 1.0, 40)
+    return request_learner_bound(
+        LearningParameters(1.0, **{"privacy_constant": 1.0, **asked}), SETTING, rows, 1.0, 40
+    )
 
 
 DRAWS = {
@@ -54,7 +61,7 @@ DRAWS = {
     "learner": learner_draw(),
     "learner, linear": learner_draw(privacy_form=PrivacyForm.LINEAR),
     "learner, power of 1/2": learner_draw(privacy_form=PrivacyForm.OWN, privacy_power=0.5),
-    "total": of_total(GAUSSIAN, 4.0, 1.0),
+    "total": request_total_bound(GAUSSIAN, 4.0, 1.0),
 }
 
 
@@ -123,12 +130,12 @@ def test_wrong_variants_are_caught() -> None:
         few, many = [1] * 8, [*[1] * 8, 10**6]
         assert log_ratio((variant(few), few), (variant(many), many), USERS) > 1.05
     # Means of totals in bins: one user in 1,000 moves them all across a candidate.
-    draw = of_total(dataclasses.replace(GAUSSIAN, noise=NoiseKind.LAPLACE, delta=None), 4.0, 1.0)
+    draw = request_total_bound(dataclasses.replace(GAUSSIAN, noise=NoiseKind.LAPLACE, delta=None), 4.0, 1.0)
     here, there = (np.full(30, np.mean(held)) for held in ([1.0] * 30, [1.0] * 30 + [4.0]))
     laws = [
         np.log(
-            choice.probabilities(
-                draw.problem, release_bounds.in_units(held, draw.problem.unit, draw.problem.largest)
+            choice.compute_probabilities(
+                draw.problem, release_bounds.count_units(held, draw.problem.unit, draw.problem.largest)
             )
         )
         for held in (here, there)
@@ -159,7 +166,7 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
 ) -> None:
     histogram = samples.load("shop-events").histogram
     asked = QuantileParameters(1.0, quantiles, weighting=weighting, population=population, neighbours=USERS)
-    draw = of_quantile(asked, SETTING, 0.1)
+    draw = request_quantile_bound(asked, SETTING, 0.1)
     assert draw is not None
     # W^2 + A sum c_i^2 at every candidate, from scratch; A with a million rows, and epsilon by max(q, 1 - q).
     reach = max(asked.levels[0], 1.0 - asked.levels[0])
@@ -186,7 +193,7 @@ def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() ->
         histogram = samples.load(key).histogram
         asked = LearningParameters(1.0)
         problem = asked.problem(histogram)
-        draw = of_learner(asked, SETTING, histogram.num_rows, 0.1)
+        draw = request_learner_bound(asked, SETTING, histogram.num_rows, 0.1)
         cap = draw.problem.condition.best_bound(histogram)
         far = draw.problem.distances(histogram)
         assert draw.problem.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
@@ -199,7 +206,7 @@ def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() ->
 def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noise() -> None:
     shop = samples.load("shop-events")
     for delta in (1e-9, 1e-3):
-        asked = PrivateParameters(0.7, Wanted.SUM, release_delta=delta)
+        asked = PrivateParameters(0.7, BoundPurpose.SUM, release_delta=delta)
         problem = total.TotalProblem(
             Amounts.from_histogram(shop.histogram),
             0.7,
@@ -211,7 +218,7 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
         assert asked.condition.best_bound(shop.histogram) == total.best_bound(problem).max_total
     # A sum of amounts, brought row by row: by brute force over the grid, in the column's unit.
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
-    draw = of_total(setting, 20_000.0, 0.1)
+    draw = request_total_bound(setting, 20_000.0, 0.1)
     totals = amounts_of(shop).totals
     assert totals is not None
     scale = compute_unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
@@ -219,19 +226,19 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
     # Without the further margin that a draw of a sum takes.
     far = draw.problem.condition.distances(
-        release_bounds.in_units(totals, draw.problem.unit, draw.problem.largest), draw.problem.candidates
+        release_bounds.count_units(totals, draw.problem.unit, draw.problem.largest), draw.problem.candidates
     )[0]
     assert error[np.argmin(far)] <= 1.005 * error.min()  # Neighbours on the grid are 2 % apart.
 
 
 def test_a_total_becomes_whole_units_by_itself() -> None:
-    found = release_bounds.in_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
+    found = release_bounds.count_units(np.array([0.3, 0.1, 0.0, -5.0, 1e300, 0.31]), 0.1, 1000)
     assert dict(zip(found.sizes.tolist(), found.users.tolist(), strict=True)) == {1: 3, 3: 1, 4: 1, 1001: 1}
-    draw = of_total(GAUSSIAN, 7.5, 0.1)
+    draw = request_total_bound(GAUSSIAN, 7.5, 0.1)
     assert (draw.problem.unit, draw.problem.largest) == (1e-4, 75_000)
     assert (draw.problem.bounds[2], draw.problem.bounds[-1]) == (0.0003, 7.5)
     with pytest.raises(InvalidInput, match="highest total"):
-        of_total(GAUSSIAN, 0.0, 0.1)
+        request_total_bound(GAUSSIAN, 0.0, 0.1)
     histogram = ContributionHistogram([1], [2])
     data = Dataset("two", "two", Disclosure.PRIVATE, histogram, values=Values([0, 1], [0.3, -5.0], "amount"))
     drawn = selection.select(draw, data)

@@ -17,7 +17,7 @@ from dpcore.per_group.answer import answer
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.private_choice.answer import words
-from dpcore.private_choice.parameters import Several
+from dpcore.private_choice.parameters import NumberPair
 from pages.private_choice import saved
 from tests.pages.driving import chart, fine, go, open_app, shown_texts, trace, with_data, words_of_numbers
 from tests.pages.per_group.conftest import SHOP
@@ -48,7 +48,7 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
     fine(at.button(key="per_group_card_draw").click().run())
     ((_, held),) = at.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held
-    assert kind is Several.PAIR
+    assert kind is NumberPair.PAIR
     assert drawn.column == SHOP.pairs.label
     shown = shown_texts(at)
     assert "Pair, drawn privately" in words_of_numbers(at)
@@ -117,7 +117,7 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
         drawn_pair(),
         drawn_pair(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
     ):
-        held = {"digest": ((Several.PAIR, drawn),)}
+        held = {"digest": ((NumberPair.PAIR, drawn),)}
         written = json.loads(json.dumps(saved.to_json(held)))
 
         def read(content: object, account: Ledger) -> tuple[object, list[str]]:

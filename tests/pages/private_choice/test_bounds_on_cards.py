@@ -18,7 +18,7 @@ from dpcore.common.strict_json import JsonValue
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Totals, Values
-from dpcore.private_choice.parameters import Bounded
+from dpcore.private_choice.parameters import OtherBound
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.parameters import Summed
 from pages.private_choice import saved
@@ -65,7 +65,7 @@ def buttons(at: Any, name: str) -> list[str]:
             "quantile",
             RANGE,
             None,
-            Bounded.QUANTILE_CAP,
+            OtherBound.QUANTILE_CAP,
             "Keep at most {} row",
         ),
         (
@@ -73,7 +73,7 @@ def buttons(at: Any, name: str) -> list[str]:
             "learning",
             {},
             ("learning.public_rows", 3000.0, "a number of rows that may be public"),
-            Bounded.MODEL,
+            OtherBound.MODEL,
             "Keep at most {} row",
         ),
         (
@@ -81,14 +81,14 @@ def buttons(at: Any, name: str) -> list[str]:
             "total",
             VALUES,
             ("total.highest_total", 10_000.0, "a highest total of one user is needed"),
-            Bounded.TOTAL,
+            OtherBound.TOTAL,
             "total of amount at {}.",
         ),
     ],
     ids=["quantile", "learner", "sum row by row, Gaussian"],
 )
 def test_from_the_button_to_number_code_and_session_file(
-    title: str, name: str, state: dict[str, Any], number: Any, wanted: Bounded, says: str
+    title: str, name: str, state: dict[str, Any], number: Any, wanted: OtherBound, says: str
 ) -> None:
     at = with_data(open_app(title), SMALL if title == "Quantile" else SECRET)
     for key, value in state.items():

@@ -21,7 +21,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.answer import PrivateSolution, build_answer, selection, words
-from dpcore.private_choice.parameters import NUMBER_NAMES, PrivateParameters, Relation, Wanted
+from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.scores import MAX_TOTAL_USERS, SmoothMean
 from dpcore.private_choice.table_scores import TableSmooth
 from pages.private_choice import actions
@@ -82,7 +82,9 @@ def copies(at: AppTest, name: str = "private_choice.curves_job"):
 def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateSolution:
     parameters = PrivateParameters(**{"epsilon": 1.0, **given})
     data = dataclasses.replace(SAMPLE, histogram=histogram)
-    return comparison.compute(data, parameters, comparison.direct_over_epsilon(parameters, histogram))
+    return comparison.solve_exactly(
+        data, parameters, comparison.compute_direct_over_epsilon(parameters, histogram)
+    )
 
 
 def said(found: PrivateSolution, copy: comparison.ChoiceCost | None) -> Answer:
@@ -109,7 +111,7 @@ def test_the_exact_curve_is_that_of_the_law():
         mean.smooth_variance(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25), problem.candidates)
     )
     costs = costs / mean.best_smooth(mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)).standard_error - 1.0
-    chances = choice.probabilities(problem, SAMPLE.histogram, budget)
+    chances = choice.compute_probabilities(problem, SAMPLE.histogram, budget)
     order = np.argsort(costs)
     median = costs[order][np.argmax(np.cumsum(chances[order]) >= 0.5)]
     assert y[x == budget][0] == pytest.approx(median, rel=1e-6)
@@ -117,20 +119,20 @@ def test_the_exact_curve_is_that_of_the_law():
 
 def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
     parameters = PrivateParameters(1.0, selection_epsilon=0.03)
-    alike = comparison.without_budget(parameters)
+    alike = comparison.with_usual_budget(parameters)
     assert alike == PrivateParameters(1.0)
-    one, other = (comparison.direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
+    one, other = (comparison.compute_direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
     assert one.median == pytest.approx(other.median, rel=1e-12)
     # At a budget of the curve it is the cost that the card states.
     at = int(np.argmin(np.abs(one.epsilons - 0.03)))
-    stated = comparison.direct_cost(
+    stated = comparison.compute_direct_cost(
         PrivateParameters(1.0, selection_epsilon=float(one.epsilons[at])).choice, SAMPLE.histogram
     )
     assert stated.median == pytest.approx(one.median[0, at], rel=1e-12)
 
 
 def test_card_says_what_it_costs_and_in_all():
-    view, copy = view_of(), comparison.copy_cost(PrivateParameters(1.0), SAMPLE.histogram)
+    view, copy = view_of(), comparison.simulate_cost(PrivateParameters(1.0), SAMPLE.histogram)
     found = said(view, copy)
     text = words_of(found)
     assert found.headline == "Choose the number directly."
@@ -140,7 +142,7 @@ def test_card_says_what_it_costs_and_in_all():
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip
     assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in text
-    exact = choice.regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
+    exact = choice.summarise_regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
     assert f"Direct choice, 1 in 20 {words.format_briefly(float(exact.percentile_95[0, 0]))}" in text
     assert f"Private copy, median cost {words.format_briefly(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
@@ -168,7 +170,7 @@ def test_copies_are_simulated_beside_it(all_copies):
     bounds = comparison.simulate_bounds(
         SAMPLE.histogram,
         lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
-        PrivateParameters(1.0).copy_at(0.1),
+        PrivateParameters(1.0).build_copy(0.1),
     )
     errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
@@ -199,7 +201,7 @@ def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
         assert len([t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]) == 2
         assert "settings before" in at.get("progress")[0].proto.text
         # The direct choice is that of the new settings at once.
-        direct = comparison.direct_over_epsilon(PrivateParameters(0.5), SAMPLE.histogram)
+        direct = comparison.compute_direct_over_epsilon(PrivateParameters(0.5), SAMPLE.histogram)
         assert trace(figure, "Direct choice, median")[1] == pytest.approx(
             np.clip(direct.median[0], 1e-5, None)
         )
@@ -217,7 +219,7 @@ def test_costs_over_the_number_of_users_stand_in_a_tab():
     x, y = trace(figure, "Direct choice, median")
     k = 10.0 * SAMPLE.histogram.num_users
     more = ContributionHistogram(SAMPLE.histogram.sizes, SAMPLE.histogram.users * 10)
-    exact = choice.regret(PrivateParameters(1.0).choice, more)
+    exact = choice.summarise_regret(PrivateParameters(1.0).choice, more)
     nearest = int(np.argmin(np.abs(np.log(x / k))))
     if abs(x[nearest] / k - 1.0) < 1e-9:
         assert y[nearest] == pytest.approx(max(float(exact.median[0, 0]), 1e-5), rel=1e-6)
@@ -271,7 +273,7 @@ def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
 
 
 def test_code_applies_the_chosen_number_under_its_label():
-    for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
+    for wanted in (BoundPurpose.SMOOTH, BoundPurpose.CAP, BoundPurpose.SUM):
         drawn = choice.choose(PrivateParameters(1.0, wanted).choice, SECRET)
         found = selection.build_code(drawn, wanted, secret_data(), 1.0, ends=(0.0, 1.0))
         ((_, carried),) = found.forms
@@ -280,8 +282,8 @@ def test_code_applies_the_chosen_number_under_its_label():
         assert "DP release (epsilon = 0.1, add or remove one user, exponential mechanism)" in one_line(text)
         assert "private data (do not publish)" not in text.lower()
     # A quantile of sizes bounds no release of its own.
-    drawn = choice.choose(PrivateParameters(1.0, Wanted.QUANTILE).choice, SECRET)
-    assert selection.build_code(drawn, Wanted.QUANTILE, secret_data(), 1.0, ends=(0.0, 1.0)) is None
+    drawn = choice.choose(PrivateParameters(1.0, BoundPurpose.QUANTILE).choice, SECRET)
+    assert selection.build_code(drawn, BoundPurpose.QUANTILE, secret_data(), 1.0, ends=(0.0, 1.0)) is None
 
 
 def one_line(code: str) -> str:
@@ -361,7 +363,7 @@ def test_a_copy_without_users_says_so_and_is_spent():
 
 def test_every_question_under_either_relation():
     at = opened(link="1", data="requests-commits", epsilon="1")
-    for wanted in Wanted:
+    for wanted in BoundPurpose:
         for relation in Relation:
             at.session_state["private_choice.purpose"] = wanted
             at.session_state["private_choice.relation"] = relation
@@ -383,7 +385,7 @@ def test_a_sum_says_why_it_is_dear_and_what_helps():
     assert (
         view_of(
             samples.load("online-retail-invoices").histogram,
-            purpose=Wanted.SUM,
+            purpose=BoundPurpose.SUM,
             guess=250.0,
             guess_factor=1.1,
         ).direct.median
@@ -456,15 +458,15 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch, button):
 
 
 def test_the_file_of_a_choice_holds_nothing_private():
-    parameters = PrivateParameters(1.0, Wanted.CAP, selection_epsilon=0.3)
+    parameters = PrivateParameters(1.0, BoundPurpose.CAP, selection_epsilon=0.3)
     drawn = choice.choose(parameters.choice, SAMPLE.histogram)
-    document = json.loads(selection.write_json(drawn, Wanted.CAP))
+    document = json.loads(selection.write_json(drawn, BoundPurpose.CAP))
     assert document["answer"]["value"] == drawn.value
     assert document["answer"]["label"] == drawn.facts.label
     assert document["question"]["label"] == "public input"
     # Two draws of one question differ in the number alone, whatever the data.
     other = choice.choose(parameters.choice, ContributionHistogram(sizes=[1, 9], users=[5, 6]))
-    second = json.loads(selection.write_json(other, Wanted.CAP))
+    second = json.loads(selection.write_json(other, BoundPurpose.CAP))
     second["answer"]["value"] = document["answer"]["value"]
     assert second == document
 
@@ -477,7 +479,9 @@ def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     # A release for users added or removed takes two steps to replace one: 2 + 0.1.
     assert "counts up to twice: ε = 2.1." in shown_texts(at)
     drawn = choice.choose(PrivateParameters(1.0, relation=Relation.REPLACE).choice, SECRET)
-    ((_, carried),) = selection.build_code(drawn, Wanted.SMOOTH, secret_data(), 1.0, ends=(0.0, 1.0)).forms
+    ((_, carried),) = selection.build_code(
+        drawn, BoundPurpose.SMOOTH, secret_data(), 1.0, ends=(0.0, 1.0)
+    ).forms
     text = one_line(write(carried, Library.PYTHON).text)
     assert "Together they protect against replacing one user only" in text
     assert "up to twice its epsilon" in text
@@ -536,8 +540,8 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 
 
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
-    view = view_of(purpose=Wanted.SUM, largest=3)  # Everybody's T is far above what a user may have.
-    text = words.describe_leak(view, comparison.leak(SAMPLE.histogram, view.parameters)).lower()
+    view = view_of(purpose=BoundPurpose.SUM, largest=3)  # Everybody's T is far above what a user may have.
+    text = words.describe_leak(view, comparison.compute_leak(SAMPLE.histogram, view.parameters)).lower()
     assert "one more user with at most 3 rows, the public maximum, does not move" in text
     assert "can move" not in text
 

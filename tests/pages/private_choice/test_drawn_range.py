@@ -14,7 +14,7 @@ from dpcore.common.strict_json import JsonValue
 from dpcore.data import samples
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import words
-from dpcore.private_choice.parameters import Several, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, NumberPair
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from pages.private_choice import saved
 from pages.private_choice.question import KnownValue
@@ -53,7 +53,7 @@ def test_from_the_missing_range_of_a_mean_to_range_and_bound_both_drawn() -> Non
     fine(opened.button(key="private_range_draw").click().run())
     ((_, held),) = at.session_state["private_choice.choices"].items()
     ((kind, drawn),) = held
-    assert kind is Several.RANGE
+    assert kind is NumberPair.RANGE
     assert drawn.lower < 20.0 < drawn.upper
     fine(at.run())
     assert at.number_input(key="mean.lower").value == drawn.lower
@@ -127,7 +127,7 @@ def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> Non
 
 def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     at = with_data(new_app("Choose privately"), SECRET)
-    at.session_state["private_choice.purpose"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     at.session_state["private_choice.tabs"] = "A value range"
     filled(at)
     fine(at.run())
@@ -246,7 +246,7 @@ def test_a_session_file_carries_it_beside_what_it_cost() -> None:
         return found, [one.message for one in problems.entries]
 
     for one in (drawn, *others):
-        held = {"digest": ((Several.RANGE, one),)}
+        held = {"digest": ((NumberPair.RANGE, one),)}
         written = json.loads(json.dumps(saved.to_json(held)))
         assert read(written, Ledger().add(FACTS)) == (held, [])
         assert read(written, Ledger())[1]

@@ -22,7 +22,7 @@ from dpcore.mean.answer import build_answer
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import compute_exact_budget
 from dpcore.private_choice import choice
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
 from dpcore.training import excess
@@ -47,7 +47,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "start": {"bound": 3},
     "data_owners": {"source": OwnersSource.DATA, "unit": Unit.OWNER, "shared": 20},
     "factorisation": {"num_users": 300, "num_items": 200, "ratings_per_user": 20.0},
-    "private_choice": {"purpose": Wanted.CAP},
+    "private_choice": {"purpose": BoundPurpose.CAP},
 }
 
 
@@ -121,7 +121,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
     for name, changes, words in (
         ("quantile", {"weighting": Weighting.NONE}, "there is no bound"),
-        ("private_choice", {"purpose": Wanted.QUANTILE}, "the same at every ε"),
+        ("private_choice", {"purpose": BoundPurpose.QUANTILE}, "the same at every ε"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
         ("per_group", {}, "needs a group"),
     ):
@@ -173,13 +173,13 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
 
 
 def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
-    for wanted in (Wanted.SMOOTH, Wanted.CAP, Wanted.SUM):
+    for wanted in (BoundPurpose.SMOOTH, BoundPurpose.CAP, BoundPurpose.SUM):
         comparison = compare_bounds("private_choice", purpose=wanted)
         for epsilon in (0.05, 2.0):
             parameters = PrivateParameters(epsilon, wanted)
             bound, error = comparison.compute_best(epsilon)
-            chances = choice.probabilities(parameters.choice, DATA.histogram)
-            costs = choice.bound_regrets(parameters.condition, DATA.histogram, parameters.choice.candidates)
+            chances = choice.compute_probabilities(parameters.choice, DATA.histogram)
+            costs = choice.compute_regrets(parameters.condition, DATA.histogram, parameters.choice.candidates)
             assert error == pytest.approx(float(chances @ costs), rel=1e-9)
             assert comparison.compute_errors is not None
             assert comparison.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)

@@ -71,8 +71,8 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
 
 def write_choice_methods(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     parameters = PrivateParameters(1.0)
-    solution = comparison.compute(
-        data, parameters, comparison.direct_over_epsilon(parameters, data.histogram)
+    solution = comparison.solve_exactly(
+        data, parameters, comparison.compute_direct_over_epsilon(parameters, data.histogram)
     )
     ledger = Ledger()
     for one in drawn:

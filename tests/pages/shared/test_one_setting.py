@@ -32,7 +32,7 @@ from dpcore.plan.answer import build_answer as plan_answered
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import forecast
-from dpcore.private_choice.parameters import PrivateParameters, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.quantile.answer import against_epsilon as quantile_against
 from dpcore.quantile.parameters import Weighting
 from dpcore.total.answer import against_epsilon as total_against
@@ -78,7 +78,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             assert on_gap.solution.comparison.smooth.threshold == pytest.approx(
                 on_mean.solution.smooth.threshold
             )
-            drawn = PrivateParameters.of_release(on_mean.setting)
+            drawn = PrivateParameters.from_release(on_mean.setting)
             # Where everybody may know the counts, no draw is needed.
             assert (drawn is None) is (counts is mean.Counts.PUBLIC)
             if drawn is not None:
@@ -121,7 +121,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         assert not on_page.setting.list_differences(drawn.setting)
         histogram_drawn_on = data_set.histogram
         if summed is Summed.VALUES:
-            histogram_drawn_on = release_bounds.in_units(
+            histogram_drawn_on = release_bounds.count_units(
                 amounts_of(data_set).totals, drawn.problem.unit, drawn.problem.largest
             )
         bounds["the draw"] = drawn.problem.condition.best_bound(histogram_drawn_on) * drawn.problem.unit
@@ -196,7 +196,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
             user_share=alike,
         )
         on_mean = mean_answered(data_set, parameters)
-        drawn = PrivateParameters.of_release(on_mean.setting)
+        drawn = PrivateParameters.from_release(on_mean.setting)
         assert not on_mean.setting.list_differences(drawn.setting)
         best = on_mean.numbers[0].value
         assert drawn.condition.best_bound(histogram) == best
@@ -207,7 +207,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
         # Of a population users who differ are not taken into account, and that is told.
         population = dataclasses.replace(parameters, target=mean.Target.POPULATION)
         other = mean_answered(data_set, population).setting
-        assert other.list_differences(PrivateParameters.of_release(other).setting) == ("user_share",)
+        assert other.list_differences(PrivateParameters.from_release(other).setting) == ("user_share",)
 
 
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
@@ -221,8 +221,8 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
             value_variance=share * 100.0**2,
             counts=mean.Counts.PRIVATE,
         )
-        chosen = PrivateParameters(epsilon, Wanted.CAP, variance_share=share)
-        smooth = dataclasses.replace(chosen, purpose=Wanted.SMOOTH)
+        chosen = PrivateParameters(epsilon, BoundPurpose.CAP, variance_share=share)
+        smooth = dataclasses.replace(chosen, purpose=BoundPurpose.SMOOTH)
         for counts in mean.Counts:
             problem = dataclasses.replace(parameters, counts=counts).problem(histogram)
             cap = mean.best_cap(problem).max_contributions
@@ -237,7 +237,7 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
     for epsilon in (0.05, 0.3, 1.0, 3.0):
         amounts = Amounts.from_histogram(histogram)
         bound = total.TotalProblem(amounts, epsilon, measure=Measure.BOUND, is_integer=True)
-        there = PrivateParameters(epsilon, Wanted.SUM).condition.best_bound(histogram)
+        there = PrivateParameters(epsilon, BoundPurpose.SUM).condition.best_bound(histogram)
         best = total.best_bound(bound)
         at_both = total.errors(bound, [there, best.max_total])
         assert at_both.bias[0] + at_both.noise[0] == pytest.approx(at_both.bias[1] + at_both.noise[1])
@@ -254,7 +254,7 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     )
     differ = mean.best_cap(parameters.problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(at)
-    at.session_state["private_choice.purpose"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     go(at, "Choose privately")
     assert f"would be {differ}" in shown_texts(at)
     assert "*Mean* finds" not in shown_texts(at)
@@ -300,7 +300,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     fine(at.run())
     assert "*Mean* finds" not in shown_texts(at)
 
-    at.session_state["private_choice.purpose"] = Wanted.SUM
+    at.session_state["private_choice.purpose"] = BoundPurpose.SUM
     amounts = Amounts.from_histogram(SHOP.histogram)
     by = {
         measure: total.best_bound(
@@ -308,7 +308,7 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
         ).max_total
         for measure in Measure
     }
-    here = PrivateParameters(1.0, Wanted.SUM).condition.best_bound(SHOP.histogram)
+    here = PrivateParameters(1.0, BoundPurpose.SUM).condition.best_bound(SHOP.histogram)
     for measure, there in by.items():
         at.session_state["total.objective"] = measure
         text = shown_texts(go(at, "Choose privately"))
@@ -382,7 +382,7 @@ def test_a_range_of_private_values_is_forgotten_with_them():
 
 def test_a_variance_of_public_data_is_followed():
     at = with_data(open_app("Mean"), SHOP)
-    at.session_state["private_choice.purpose"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     fine(at.run())
     go(at, "Choose privately")
     assert "the error on the values of this very table, here σ² and ρ are all that is known" in shown_texts(
@@ -393,7 +393,8 @@ def test_a_variance_of_public_data_is_followed():
 
 
 @pytest.mark.parametrize(
-    ("title", "name", "wanted"), [("Mean", "mean", Wanted.CAP), ("Sum and count", "total", Wanted.SUM)]
+    ("title", "name", "wanted"),
+    [("Mean", "mean", BoundPurpose.CAP), ("Sum and count", "total", BoundPurpose.SUM)],
 )
 def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     at = with_data(open_app(title), SECRET)
@@ -482,7 +483,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
     (cost,) = cost_texts
     assert "The draw aims at the least bias plus mean noise." in cost
     # A cost of several hundred per cent is said as a multiple of the least error, with what does better.
-    extra = [one.extra for one in forecast(PrivateParameters(1.0, purpose=Wanted.SUM).choice)]
+    extra = [one.extra for one in forecast(PrivateParameters(1.0, purpose=BoundPurpose.SUM).choice)]
     assert max(extra) > 1.0
     assert all(f"{wording.number(1.0 + more, 2)} times" in cost for more in extra)
     fine(at.button(key="total_card_draw").click().run())
@@ -491,7 +492,7 @@ def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data
 
 def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     at = with_data(open_app("Choose privately"), SECRET)
-    at.session_state["private_choice.purpose"] = Wanted.CAP
+    at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     fine(at.run())
     steps = strip(at)
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("mean", "missing!", "not drawn")
@@ -509,7 +510,7 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
     # What it costs to draw is computed from the private data: never under the label of the release.
     assert "against choosing in the clear" not in shown_texts(at).split(choices[-1][1].facts.label)[0]
     # For a count nothing is asked of values.
-    at.session_state["private_choice.purpose"] = Wanted.SUM
+    at.session_state["private_choice.purpose"] = BoundPurpose.SUM
     steps = strip(fine(at.run()))
     assert (steps["Release"], steps["Range"], steps["Bound"]) == ("count of rows", "not needed", "not drawn")
 

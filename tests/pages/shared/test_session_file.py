@@ -24,7 +24,7 @@ from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.design_matrix import Design, Feature
 from dpcore.dataset import Contribution, Dataset, LabelledRows
 from dpcore.private_choice.choice import MECHANISM, PrivateChoice
-from dpcore.private_choice.parameters import PrivateParameters, Relation, Wanted
+from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation
 from dpcore.training.parameters import DataSource
 from dpcore.training.training_data import TrainingData
 from pages.regression.upload import RegressionData
@@ -69,10 +69,10 @@ TABLE = Dataset(
 DESIGN = Design("rating", "who", (Feature("age"),), positive='a "good" one')
 ACCOUNT = "ab" * 32
 NUMBER = PrivateParameters(
-    1.0, Wanted.SUM, selection_epsilon=0.25, relation=Relation.REPLACE, guess=20.0, guess_factor=3.0
+    1.0, BoundPurpose.SUM, selection_epsilon=0.25, relation=Relation.REPLACE, guess=20.0, guess_factor=3.0
 )
 CHOSEN = PrivateChoice(17.0, ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, MECHANISM), NUMBER.choice)
-DRAWN = {SECRET.histogram.digest: ((Wanted.SUM, CHOSEN),)}
+DRAWN = {SECRET.histogram.digest: ((BoundPurpose.SUM, CHOSEN),)}
 EVENTS = Roles(
     TableKind.EVENTS, user="shop", value="price", task="day", missing_users=MissingUsers.ONE_USER,
     further_user=("client",), contribution=Contribution.DISTINCT_TASKS,
@@ -404,12 +404,16 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
     key = catalogue.find_question("private_choice").key("choices")  # type: ignore[union-attr]
     other = replace(CHOSEN, value=18.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamlit, "session_state", state := {key: {"x": ((Wanted.SUM, other),)}})
+        patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
         for _ in range(2):  # The same file twice.
             session_file.apply(reopen(replace(build_content(), data=None)).content)
-        assert state[key] == {"x": ((Wanted.SUM, other),), **DRAWN}
+        assert state[key] == {"x": ((BoundPurpose.SUM, other),), **DRAWN}
         state[key] = {
-            SECRET.histogram.digest: ((Wanted.SUM, other), (Wanted.SUM, CHOSEN), (Wanted.SUM, CHOSEN))
+            SECRET.histogram.digest: (
+                (BoundPurpose.SUM, other),
+                (BoundPurpose.SUM, CHOSEN),
+                (BoundPurpose.SUM, CHOSEN),
+            )
         }
         own_tables.apply_releases({"private_choice": DRAWN})
         assert len(state[key][SECRET.histogram.digest]) == 3
@@ -417,7 +421,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
 
 conditions = st.one_of(
     st.builds(
-        PrivateParameters, st.floats(0.01, 10.0), st.sampled_from(Wanted), st.floats(0.01, 5.0),
+        PrivateParameters, st.floats(0.01, 10.0), st.sampled_from(BoundPurpose), st.floats(0.01, 5.0),
         relation=st.sampled_from(Relation), largest=st.integers(1, 10**12), variance_share=st.floats(1e-3, 0.25),
         quantile=st.floats(0.01, 0.99), margin=st.floats(0.0, 1e6), user_share=st.sampled_from([0.0, 0.2, 1.0]),
     ),
