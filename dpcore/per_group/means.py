@@ -24,14 +24,13 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
-from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.contributions import FloatArray
 from dpcore.per_group.noisy_ratio import laplace_squares, normal_squares
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.pair_search import search_pairs
-from dpcore.per_group.parameters import PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupProblem
 
 GRID_POINTS = 6, 6
 """Groups and rows of the first grid of a search."""
@@ -76,14 +75,7 @@ def compute_mean_moments(problem: PerGroupProblem, max_groups: int, max_rows: in
         problem: The question; its statistic is a mean.
         max_groups: L0, whole, at least 1.
         max_rows: L-infinity, rows per user and group, whole, at least 1.
-
-    Raises:
-        InvalidInput: A bound is out of its range, or the statistic is not a mean.
     """
-    with Problems() as problems:
-        problems.whole(1, MAX_SIZE, max_groups=max_groups, max_rows=max_rows)
-        if problem.parameters.statistic is not Statistic.MEAN:
-            problems.add("the statistic must be a mean")
     pairs, sizes = problem.pairs, problem.pairs.groups_per_user
     assert pairs.sums is not None
     assert pairs.sums_of_squares is not None
@@ -199,12 +191,7 @@ def best_mean_pair(problem: PerGroupProblem, *, should_stop: ShouldStop = never)
     Args:
         problem: The question; its statistic is a mean.
         should_stop: Called after every evaluation; True ends the search with the best so far.
-
-    Raises:
-        InvalidInput: The statistic is not a mean.
     """
-    if problem.parameters.statistic is not Statistic.MEAN:
-        raise refuse("the statistic must be a mean")
     largest = int(problem.pairs.groups_per_user.max()), int(problem.pairs.rows.max())
     errors, settled = search_pairs(
         lambda groups, rows: mean_error(problem, groups, rows), largest, GRID_POINTS, 2.0, should_stop

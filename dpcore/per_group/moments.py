@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common.checks import Problems
-from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.contributions import FloatArray
 from dpcore.per_group.parameters import PerGroupProblem
 
 
@@ -57,13 +56,7 @@ def compute_moments(problem: PerGroupProblem, max_groups: int, max_amount: float
         problem: The question.
         max_groups: L0, groups per user, whole, at least 1.
         max_amount: L-infinity per user and group, in the statistic's unit, at least 0.
-
-    Raises:
-        InvalidInput: A bound is out of its range.
     """
-    with Problems() as problems:
-        problems.whole(1, MAX_SIZE, max_groups=max_groups)
-        problems.non_negative(max_amount=max_amount)
     amounts, sizes = problem.amounts, problem.pairs.groups_per_user
     keep_probability = np.repeat(np.minimum(1.0, max_groups / sizes), sizes)
     drop_probability = np.repeat(np.maximum(sizes - max_groups, 0) / sizes, sizes)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems
+from dpcore.common.checks import refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.per_group.moments import pair_error
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
@@ -80,13 +80,10 @@ def best_pair(
         `PairChoice`; its certificate covers the objective at every L0 >= 1 and every L-infinity > 0 (integer or real).
 
     Raises:
-        InvalidInput: An option is out of its range, or the statistic is a mean.
+        InvalidInput: The statistic is a mean.
     """
-    with Problems() as problems:
-        problems.between(1e-12, 1.0, tolerance=tolerance)
-        problems.whole(1, 10**9, max_passes=max_passes)
-        if problem.parameters.statistic is Statistic.MEAN:
-            problems.add("means have a search of their own", remedy="Use best_mean_pair")
+    if problem.parameters.statistic is Statistic.MEAN:
+        raise refuse("means have a search of their own", "", "Use best_mean_pair")
     facet = SortedPairs.from_problem(problem) if facet is None else facet
     passes = Passes(problem.parameters, problem.weights, facet)
     is_integer, error_of_nothing = problem.parameters.statistic.is_integer, problem.error_of_nothing

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs, Values
 
 MAX_GROUPS = 100_000_000
 """Largest number of groups on a public list. Groups without rows cost nothing: one entry represents them all."""
-EXACT_WHOLE = 2**53
-"""Whole numbers up to here are exact in float64, in which all sums are taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +31,7 @@ class UserGroupPairs:
         value_range: Smallest and largest value of the column's rows; only with ``sums``, and None if unknown.
 
     Raises:
-        InvalidInput: Shapes differ, an entry is out of its range, or the pairs are not sorted or not distinct; all
-            problems at once.
+        InvalidInput: As `Pairs`.
     """
 
     user_codes: IntArray
@@ -45,54 +43,10 @@ class UserGroupPairs:
     value_range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        with Problems() as problems:
-            for name in ("user_codes", "group_codes", "rows"):
-                object.__setattr__(self, name, _check_integers(problems, name, getattr(self, name)))
-            for name in ("sums", "sums_of_squares"):
-                if getattr(self, name) is not None:
-                    object.__setattr__(self, name, _check_floats(problems, name, getattr(self, name)))
-            problems.whole(1, MAX_GROUPS, num_groups=self.num_groups)
-            if not problems.entries:
-                self._check_shapes(problems)
-            if not problems.entries:
-                self._check_entries(problems)
-        for array in (self.user_codes, self.group_codes, self.rows, self.sums, self.sums_of_squares):
-            if array is not None:
-                array.flags.writeable = False
-
-    def _check_shapes(self, problems: Problems) -> None:
-        if self.user_codes.ndim != 1 or self.user_codes.size == 0:
-            problems.add("user_codes must be one-dimensional and not empty")
-        for name in ("group_codes", "rows", "sums", "sums_of_squares"):
-            array = getattr(self, name)
-            if array is not None and array.shape != self.user_codes.shape:
-                problems.add(f"{name} must have one entry per pair, as user_codes has")
-        if self.sums_of_squares is not None and self.sums is None:
-            problems.add("sums_of_squares go only with sums")
-
-    def _check_entries(self, problems: Problems) -> None:
-        if self.user_codes[0] < 0:
-            problems.add("user_codes must be at least 0")
-        if self.group_codes.min() < 0 or self.group_codes.max() >= self.num_groups:
-            problems.add(
-                f"group_codes must lie between 0 and num_groups - 1, which is {self.num_groups - 1:,}"
-            )
-        if self.rows.min() < 1:
-            problems.add("a pair must have at least one row")
-        elif float(self.rows.sum(dtype=np.float64)) > EXACT_WHOLE:
-            problems.add("there are more rows than can be counted exactly")
-        step = np.diff(self.user_codes)
-        if np.any(step < 0) or np.any(np.diff(self.group_codes)[step == 0] <= 0):
-            problems.add(
-                "pairs must be distinct and sorted by user, then by group",
-                remedy="UserGroupPairs.from_arrays sorts them and adds up what belongs together",
-            )
-        if self.sums is not None and self.sums_of_squares is not None:
-            with np.errstate(over="ignore"):
-                # By Cauchy and Schwarz (sum y)^2 is at most n times the sum of y^2; a little is left to rounding.
-                short = self.sums_of_squares * self.rows < self.sums**2 * (1.0 - 1e-9)
-            if np.any(self.sums_of_squares < 0.0) or np.any(short):
-                problems.add("a sum of squares must be at least the square of the sum divided by the rows")
+        # The facet has the same columns and checks them.
+        facet = Pairs(self.user_codes, self.group_codes, self.num_groups, rows=self.rows, sums=self.sums)
+        columns = {"user_codes": facet.user_codes, "group_codes": facet.task_codes}
+        vars(self).update(columns, rows=facet.rows, sums=facet.sums)
 
     @classmethod
     def from_arrays(
@@ -118,30 +72,22 @@ class UserGroupPairs:
         Raises:
             InvalidInput: As the class.
         """
-        with Problems() as problems:
-            users = _check_integers(problems, "user_codes", user_codes)
-            groups = _check_integers(problems, "group_codes", group_codes)
-            ones = np.ones(users.shape, dtype=np.int64)
-            count = _check_integers(problems, "rows", ones if rows is None else rows)
-            added = None if sums is None else _check_floats(problems, "sums", sums)
-            squares = added**2 if added is not None and rows is None else None
-            if sums_of_squares is not None:
-                squares = _check_floats(problems, "sums_of_squares", sums_of_squares)
-            shapes = {array.shape for array in (users, groups, count, added, squares) if array is not None}
-            if len(shapes) > 1 or users.ndim != 1 or users.size == 0:
-                problems.add("all arrays must be one-dimensional, not empty and of the same length")
+        users, groups = np.asarray(user_codes), np.asarray(group_codes)
         order = np.lexsort((groups, users))
         users, groups = users[order], groups[order]
         starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
-        return cls(
-            users[starts],
-            groups[starts],
-            np.add.reduceat(count[order], starts),
-            num_groups,
-            None if added is None else np.add.reduceat(added[order], starts),
-            None if squares is None else np.add.reduceat(squares[order], starts),
-            (float(added.min()), float(added.max())) if added is not None and rows is None else None,
-        )
+
+        def add_up(values: npt.ArrayLike) -> npt.NDArray[Any]:
+            return np.add.reduceat(np.asarray(values)[order], starts)
+
+        count = add_up(np.ones(users.size, dtype=np.int64) if rows is None else rows)
+        if sums is None:
+            return cls(users[starts], groups[starts], count, num_groups)
+        amounts, value_range = np.asarray(sums, dtype=np.float64), None
+        if rows is None:
+            sums_of_squares, value_range = amounts**2, (float(amounts.min()), float(amounts.max()))
+        squares = None if sums_of_squares is None else add_up(sums_of_squares)
+        return cls(users[starts], groups[starts], count, num_groups, add_up(amounts), squares, value_range)
 
     @classmethod
     def from_facet(cls, pairs: Pairs, num_groups: int | None = None) -> UserGroupPairs:
@@ -237,24 +183,3 @@ class UserGroupPairs:
     def groups_per_user(self) -> IntArray:
         """Return the number of groups in which each user has rows, shape (num_users,)."""
         return np.asarray(np.diff(np.r_[self.user_starts, self.num_pairs]))
-
-
-def _check_integers(problems: Problems, name: str, values: npt.ArrayLike) -> IntArray:
-    array = np.asarray(values)
-    if array.dtype.kind in "iu" and (array.size == 0 or int(array.max()) < 2**63):
-        return array.astype(np.int64)
-    is_exact = array.dtype.kind == "f" and bool(np.all(np.abs(array) <= EXACT_WHOLE))  # NaN is not.
-    if is_exact and np.all(array == np.rint(array)):
-        return array.astype(np.int64)
-    problems.add(f"{name} must be whole numbers")
-    return np.zeros(array.shape, dtype=np.int64)
-
-
-def _check_floats(problems: Problems, name: str, values: npt.ArrayLike) -> FloatArray:
-    array = np.asarray(values)
-    if array.dtype.kind not in "iuf" or not np.all(np.isfinite(array)):
-        problems.add(f"{name} must be finite numbers")
-        return np.zeros(array.shape)
-    if array.size and float(np.abs(array).sum(dtype=np.float64)) > 1e100:
-        problems.add(f"{name} add up to more than can be squared in float64")
-    return array.astype(np.float64)

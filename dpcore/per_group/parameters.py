@@ -352,34 +352,30 @@ class PerGroupProblem:
     parameters: PerGroupParameters
 
     def __post_init__(self) -> None:
-        with Problems() as problems:
-            fine = problems.of_kind(UserGroupPairs, pairs=self.pairs)
-            if problems.of_kind(PerGroupParameters, parameters=self.parameters) and fine:
-                self._check_sums(problems)
-        self.parameters.check_sizes(self.totals)
-
-    def _check_sums(self, problems: Problems) -> None:
         p, pairs = self.parameters, self.pairs
-        if p.statistic in (Statistic.ROWS, Statistic.USERS):
-            return
-        if pairs.sums is None:
-            problems.add("the pairs hold no sums", remedy="Choose rows or distinct users, or add a column up")
-        elif p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
-            negative = int(np.sum(pairs.sums < 0.0))
-            problems.add(
-                f"{negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative",
-                remedy="Choose the sum of any sign",
-            )
-        elif p.statistic is Statistic.MEAN:
-            if pairs.sums_of_squares is None or pairs.value_range is None:
-                problems.add("a mean needs sums of squares and the range of the values")
-                return
-            (smallest, greatest), (low, high) = pairs.value_range, p.mean_range
-            if smallest < low or greatest > high:
-                problems.add(
-                    f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
-                    remedy="Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+        if p.statistic not in (Statistic.ROWS, Statistic.USERS):
+            if pairs.sums is None:
+                raise refuse(
+                    "the pairs hold no sums", "", "Choose rows or distinct users, or add a column up"
                 )
+            if p.statistic is Statistic.SUM and float(pairs.sums.min()) < 0.0:
+                negative = int(np.sum(pairs.sums < 0.0))
+                message = f"{negative:,} of {pairs.num_pairs:,} sums of a user in a group are negative"
+                raise refuse(message, "", "Choose the sum of any sign")
+            if p.statistic is Statistic.MEAN:
+                self._check_range()
+        p.check_sizes(self.totals)
+
+    def _check_range(self) -> None:
+        if self.pairs.sums_of_squares is None or self.pairs.value_range is None:
+            raise refuse("a mean needs sums of squares and the range of the values")
+        (smallest, greatest), (low, high) = self.pairs.value_range, self.parameters.mean_range
+        if smallest < low or greatest > high:
+            raise refuse(
+                f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
+                "",
+                "Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+            )
 
     @cached_property
     def amounts(self) -> FloatArray:

@@ -33,7 +33,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpcore.common.checks import require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from dpcore.per_group.sorted_pairs import SortedPairs
@@ -420,9 +419,6 @@ def errors_by_groups(
         problem: The problem; not a mean.
         max_amount: L-infinity, above 0.
         facet: As in `best_pair`.
-
-    Raises:
-        InvalidInput: L-infinity is out of its range.
     """
     return np.asarray(parts_by_groups(problem, max_amount, facet)[0])
 
@@ -435,7 +431,6 @@ def parts_by_groups(
     Returns:
         Errors, and the parts as in `moments.ErrorParts`, shape (3, largest L0). The rest of the error is bias.
     """
-    require.positive(max_amount=max_amount)
     passes = Passes(problem.parameters, problem.weights, facet or SortedPairs.from_problem(problem))
     passes.error_parts = parts = np.zeros((2, passes.most_groups))
     errors, _ = passes.bounds(float(max_amount), float(max_amount), 1, passes.most_groups)

@@ -375,14 +375,7 @@ MAX_PAIRS = 1_000_000
 
 
 def spread_numbers(largest: int, max_count: int) -> list[int]:
-    """Return at most ``max_count`` numbers of three leading digits, evenly spread up to the largest, which is included.
-
-    Raises:
-        InvalidInput: ``largest`` or ``max_count`` is no whole number of at least 1.
-    """
-    with Problems() as problems:
-        problems.whole(1, 10**15, largest=largest)
-        problems.whole(1, 10**6, most=max_count)
+    """Return at most ``max_count`` numbers of three leading digits, evenly spread up to and including the largest."""
     numbers, step = [1], 1
     while numbers[-1] + step <= largest:
         numbers.append(numbers[-1] + step)

@@ -32,10 +32,10 @@ import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
-from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice
 from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
@@ -130,13 +130,7 @@ class Selection:
         Args:
             max_groups: L0, whole, at least 1.
             max_amount: L-infinity, above 0, in the statistic's unit.
-
-        Raises:
-            InvalidInput: A bound is out of its range.
         """
-        with Problems() as problems:
-            problems.whole(1, MAX_SIZE, max_groups=max_groups)
-            problems.positive(max_amount=max_amount)
         moments = self._moments(max_groups, max_groups, max_amount)
         noise = float(self.parameters.pair_noise(max_groups, max_amount)) ** 2
         return self._split_errors(moments, noise)
@@ -234,13 +228,7 @@ def best_selected_pair(
 
     Returns:
         `PairChoice`; in its error dropped groups count as 0, and ``passes`` is the number of evaluations.
-
-    Raises:
-        InvalidInput: An option is out of its range.
     """
-    with Problems() as problems:
-        problems.between(0.0, 1.0, tolerance=tolerance)
-        problems.whole(1, 10**9, max_evaluations=max_evaluations)
     first_evaluation = selection.evaluations
     search = _Search(selection)
 

@@ -22,10 +22,9 @@ import math
 import numpy as np
 
 from dpcore.common import noise_error
-from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import Option
-from dpcore.contributions import MAX_SIZE, FloatArray
+from dpcore.contributions import FloatArray
 
 
 class SelectionRule(Option):
@@ -56,17 +55,7 @@ def compute_keep_probabilities(
 
     Returns:
         Shape (max_users + 1,), ascending; 0 for no users, as the mechanism does not know such a group.
-
-    Raises:
-        InvalidInput: An argument is out of its range.
     """
-    with Problems() as problems:
-        if not isinstance(rule, SelectionRule) or not rule.is_private:
-            problems.add("rule must be one that selects groups privately")
-        problems.positive(epsilon=epsilon)
-        problems.inside(0.0, 1.0, delta=delta)
-        problems.whole(1, MAX_SIZE, max_groups=max_groups)
-        problems.whole(0, 10**9, most=max_users)
     users = np.arange(max_users + 1, dtype=np.float64)
     probabilities = _PROBABILITIES[rule](users, epsilon, delta, max_groups)
     probabilities[0] = 0.0

@@ -33,7 +33,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import Problems, refuse, require
+from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
@@ -103,9 +103,8 @@ def keep_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) ->
         max_norm: T >= 0, in the statistic's unit.
 
     Raises:
-        InvalidInput: T is out of its range, or the statistic allows negative amounts.
+        InvalidInput: The statistic allows negative amounts.
     """
-    require.non_negative(max_norm=max_norm)
     return (_Cap if rule is VectorRule.CAP else _Radial)(problem).keep(max_norm)
 
 
@@ -317,13 +316,7 @@ def best_cap(
         tolerance: Relative gap at which it stops.
         max_evaluations: Evaluations after which it stops with its present gap.
         should_stop: Called after every evaluation; True ends the search.
-
-    Raises:
-        InvalidInput: An option is out of its range.
     """
-    with Problems() as problems:
-        problems.between(1e-9, 1.0, tolerance=tolerance)
-        problems.whole(1, 10**9, max_evaluations=max_evaluations)
     cap = _Cap(problem)
     largest = float(cap.norms.max())
     biases: dict[float, FloatArray] = {}

@@ -33,14 +33,8 @@ from dpcore.plan.table import PlannedLine, build_mean_problem, split_mean_error
 
 MAX_BOUNDS = 2**13
 """Common bounds that are looked at: all where no user has more rows, else so many, log-spaced."""
-SUPPORTED_STATISTICS = (
-    LineStatistic.USERS,
-    LineStatistic.ROWS,
-    LineStatistic.SUM,
-    LineStatistic.MEAN,
-    LineStatistic.GROUP_ROWS,
-)
-"""Lines of which the error under a common truncation is known."""
+UNSUPPORTED_STATISTICS = (LineStatistic.QUANTILE, LineStatistic.GROUP_USERS, LineStatistic.GROUP_SUMS)
+"""Lines of which the error under a common truncation is not known."""
 _NUM_HALVINGS = 50
 """Of a ratio that equal shares bound within the root of the number of lines, or that number."""
 
@@ -69,32 +63,29 @@ class OneTruncation:
     has_all_bounds: bool
     objective: Objective
 
-    def compute_cost(self, plan_value: float) -> float:
-        """Compute the error, or epsilon, as a multiple of that of a plan with a bound per line.
+    def compute_costs(self, plan_value: float) -> tuple[float, float, float]:
+        """Compute the error, or epsilon, as a multiple of that of a plan with a bound per line, and its two factors.
 
-        For sums of squares the root is compared. It may be less than 1 with groups: a bound on all rows of a
-        user, whatever group they are in, is no pair of a bound on groups and one on rows in each.
+        The first factor is due to one bound on rows for all lines, instead of one for each; the second to bounding
+        rows, instead of totals and of groups. For sums of squares the root is compared. With groups the multiple may
+        be less than 1: a bound on all rows of a user, whatever group they are in, is no pair of a bound on groups and
+        one on rows in each.
 
         Args:
             plan_value: The objective of that plan, as ``value`` has it.
         """
-        return self._compare(self.value, plan_value)
 
-    @property
-    def sharing_cost(self) -> float:
-        """Return the part of `compute_cost` that is due to one bound on rows for all lines, instead of one for each."""
-        return self._compare(self.value, self.own_caps_value)
+        def divide(value: float, reference: float) -> float:
+            if value == reference:
+                return 1.0
+            ratio = value / reference if reference > 0.0 else math.inf
+            return math.sqrt(ratio) if self.objective is Objective.SUM else ratio
 
-    def compute_rows_cost(self, plan_value: float) -> float:
-        """Compute the part of `compute_cost` that is due to bounding rows, instead of totals and of groups."""
-        return self._compare(self.own_caps_value, plan_value)
-
-    def _compare(self, value: float, reference: float) -> float:
-        """Return the ratio of two values of the objective, as a ratio of errors or of epsilons."""
-        if value == reference:
-            return 1.0
-        ratio = value / reference if reference > 0.0 else math.inf
-        return math.sqrt(ratio) if self.objective is Objective.SUM else ratio
+        return (
+            divide(self.value, plan_value),
+            divide(self.value, self.own_caps_value),
+            divide(self.own_caps_value, plan_value),
+        )
 
 
 def find_common_bound(
@@ -200,7 +191,7 @@ def _find_least_levels(
 def _check_line(problems: Problems, dataset: Dataset, parameters: PlanParameters, line: PlannedLine) -> None:
     """Add the problems of a line under one truncation."""
     statistic, label = line.line.statistic, line.line.label
-    if statistic not in SUPPORTED_STATISTICS:
+    if statistic in UNSUPPORTED_STATISTICS:
         problems.add(f"of {label} the error under one truncation of all rows is not known")
     if statistic is LineStatistic.SUM and (parameters.lower is None or dataset.values is None):
         problems.add(

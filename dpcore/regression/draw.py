@@ -22,6 +22,7 @@ from dpcore.data.column_names import escape_formula
 from dpcore.regression.estimate import (
     FEASIBILITY,
     LinearEstimate,
+    compute_sampling_variances,
     compute_user_weights,
     compute_variances,
     convert_labels,
@@ -174,8 +175,7 @@ def compute_half_widths(
         InvalidInput: ``confidence`` is not strictly between 0 and 1.
     """
     require.inside(0.0, 1.0, confidence=confidence)
-    squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
-    deviations = np.sqrt(problem.residual_variance * squares)
+    deviations = np.sqrt(compute_sampling_variances(problem, estimate))
     return np.array([_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
 
 

@@ -174,14 +174,18 @@ def evaluate_repaired(problem: RegressionProblem, w: FloatArray) -> LinearEstima
     return evaluate(problem, problem.whitened.original(problem.whitened.repaired(w)))
 
 
+def compute_sampling_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
+    """Return the part of `compute_variances` before noise, sigma^2 sum_i c_ji^2."""
+    return np.asarray(problem.residual_variance * np.einsum("ji,ji->j", estimate.matrix, estimate.matrix))
+
+
 def compute_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
     """Return the variance of each released coefficient, sigma^2 sum_i c_ji^2 + 2 b^2, shape (num_features,).
 
     Returns:
         In (label unit / unit of that feature)^2; they add up to `LinearEstimate.variance`.
     """
-    squares = np.einsum("ji,ji->j", estimate.matrix, estimate.matrix)
-    return np.asarray(problem.residual_variance * squares + estimate.noise.variance)
+    return np.asarray(compute_sampling_variances(problem, estimate) + estimate.noise.variance)
 
 
 def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:

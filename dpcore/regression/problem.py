@@ -14,12 +14,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, LaplaceNoise
@@ -167,8 +165,6 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
     return sorted(int(j) for j in pivots[small])
 
 
-MAX_ENTRIES = 30_000_000
-"""Rows times features: 8 bytes each, and the solver holds up to 17 copies (measured; 4 GB)."""
 MAX_FEATURES = 50
 """The dual has d^2 unknowns, its Hessian d^4 entries: 50 MB at 50 features."""
 
@@ -201,22 +197,21 @@ class RegressionProblem(ByDigest):
     feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        names = self.feature_names or tuple(f"x{j + 1}" for j in range(np.shape(self.features)[-1]))
+        # The facet has the same columns, makes them read-only, and checks them. Of its largest size the solver holds up
+        # to 17 copies (measured; 4 GB).
+        table = LabelledRows(self.features, np.zeros(len(self.features)), self.user_codes, names)
+        vars(self).update(features=table.features, user_codes=table.user_codes, feature_names=names)
+        n, d = self.features.shape
         with Problems() as problems:
-            features = _check_features(self.features, problems)
-            num_rows, num_features = (None, None) if features is None else features.shape
-            codes = _check_codes(self.user_codes, num_rows, problems)
-            names = _check_names(self.feature_names, num_features, problems)
+            if d > MAX_FEATURES:
+                problems.add(f"there are {d:,} features; at most {MAX_FEATURES} are handled")
+            if n < d:
+                problems.add(f"{d:,} coefficients need at least as many rows; got {n:,}")
             self._check_settings(problems)
-        assert features is not None
-        assert codes is not None
-        for array in (features, codes):
-            # Digest and factors are computed once: nobody may change the arrays behind them.
-            array.flags.writeable = False
-        vars(self).update(features=features, user_codes=codes, feature_names=names)
         with problems:
-            self._check_ratio(problems)
             if self.whitened.condition > 1.0 / RANK_TOLERANCE:
-                columns = ", ".join(names[j] for j in find_dependent_columns(features))
+                columns = ", ".join(names[j] for j in find_dependent_columns(self.features))
                 problems.add(
                     f"the features are linearly dependent: {columns} can be written through the others",
                     remedy="Leave these out, or one level of each one-hot group, or the intercept",
@@ -225,8 +220,8 @@ class RegressionProblem(ByDigest):
     def _check_settings(self, problems: Problems) -> None:
         problems.positive(epsilon=self.epsilon, value_bound=self.value_bound)
         problems.non_negative(residual_variance=self.residual_variance)
-
-    def _check_ratio(self, problems: Problems) -> None:
+        if problems.entries:
+            return
         if not (0.0 < self.unit_noise < math.inf and math.isfinite(self.trade_off)):
             problems.add(
                 "epsilon, value_bound and residual_variance are so far apart that their ratio leaves float64",
@@ -246,15 +241,12 @@ class RegressionProblem(ByDigest):
         Raises:
             InvalidInput: As for a new problem.
         """
-        new = copy.copy(
-            self
-        )  # What is cached goes along: all but the digest depends on features and owners alone.
+        # What is cached goes along: all but the digest depends on features and owners alone.
+        new = copy.copy(self)
         vars(new).update(epsilon=epsilon, value_bound=value_bound, residual_variance=residual_variance)
         vars(new).pop("digest", None)
         with Problems() as problems:
             new._check_settings(problems)
-        with problems:
-            new._check_ratio(problems)
         return new
 
     @property
@@ -309,56 +301,6 @@ class RegressionProblem(ByDigest):
         return content.hexdigest()
 
 
-def _check_features(values: npt.ArrayLike, problems: Problems) -> FloatArray | None:
-    try:
-        features = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        problems.add("features must be numbers")
-        return None
-    if features.ndim != 2 or features.size == 0:
-        problems.add(f"features must have rows and columns; got shape {features.shape}")
-        return None
-    n, d = features.shape
-    bad = ~np.isfinite(features)
-    if bad.any():
-        row, column = np.unravel_index(int(np.argmax(bad)), features.shape)
-        problems.add(
-            f"features must be finite numbers; {int(bad.sum()):,} of {bad.size:,} entries fail",
-            location=f"row {row + 1}, column {column + 1}",
-            remedy="Leave out rows with missing values",
-        )
-        return None
-    if d > MAX_FEATURES:
-        problems.add(f"there are {d:,} features; at most {MAX_FEATURES} are handled")
-    if n * d > MAX_ENTRIES:
-        problems.add(f"{n:,} rows with {d:,} features are {n * d:,} entries; at most {MAX_ENTRIES:,} fit")
-    if n < d:
-        problems.add(f"{d:,} coefficients need at least as many rows; got {n:,}")
-    return features if d <= MAX_FEATURES and n * d <= MAX_ENTRIES and n >= d else None
-
-
-def _check_codes(values: npt.ArrayLike, num_rows: int | None, problems: Problems) -> IntArray | None:
-    codes = np.asarray(values)
-    if codes.dtype.kind == "f" and np.all(np.isfinite(codes)) and np.all(codes == np.floor(codes)):
-        codes = codes.astype(np.int64)
-    if codes.dtype.kind not in "iu":
-        problems.add("user_codes must be whole numbers, one per row")
-        return None
-    if codes.ndim != 1 or (num_rows is not None and codes.size != num_rows):
-        expected = "" if num_rows is None else f"; expected {num_rows:,} entries"
-        problems.add(f"user_codes must name one owner per row; got shape {codes.shape}{expected}")
-        return None
-    return codes.astype(np.int64)
-
-
-def _check_names(names: Sequence[str], num_features: int | None, problems: Problems) -> tuple[str, ...]:
-    if num_features is None:
-        return tuple(names)
-    if names and (len(names) != num_features or len(set(names)) != len(names)):
-        problems.add(f"feature_names must be {num_features} different names; got {len(names)}")
-    return tuple(map(str, names)) or tuple(f"x{j + 1}" for j in range(num_features))
-
-
 def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     """Build the dataset as `dpcore.data.design_matrix.build_dataset`; features and users are public here.
 
@@ -381,14 +323,14 @@ def build_rows(table: LabelledRows) -> RegressionProblem:
     return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
 
 
-def check(data: Dataset) -> None:
-    """Check that a regression can take a data set with the facet `table`.
+def check(data: Dataset) -> RegressionProblem:
+    """Check and sort features and owners of a data set with the facet `table`, once for all parameters.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
     """
     assert data.table is not None
-    build_rows(data.table)
+    return build_rows(data.table)
 
 
 def _check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:

@@ -127,9 +127,8 @@ def draw_ranks(whitened: Whitened, seed: int) -> IntArray:
     """Return 0, 1, 2 ... for each user's rows in a random order, shape (n,)."""
     keys = np.random.default_rng(seed).random(whitened.users.size)
     ranks = np.empty(whitened.users.size, dtype=np.int64)
-    ranks[np.lexsort((keys, whitened.users))] = (
-        np.arange(whitened.users.size) - whitened.starts[whitened.users]
-    )
+    order = np.lexsort((keys, whitened.users))
+    ranks[order] = np.arange(order.size) - whitened.starts[whitened.users]
     return ranks
 
 
@@ -149,9 +148,9 @@ def draw_estimate(problem: RegressionProblem, max_contributions: int, seed: int 
     rows = np.flatnonzero(draw_ranks(whitened, seed) < max_contributions)
     weights = solve_least_squares(whitened.rows[rows], whitened.target)
     if weights is None:
-        rows_kept = wording.counted(max_contributions, "row")
-        message = f"with at most {rows_kept} per user, this draw's rows are linearly dependent"
-        raise refuse(message, remedy="Raise the bound, or draw again")
+        bound = wording.counted(max_contributions, "row")
+        message = f"with at most {bound} per user, this draw's rows are linearly dependent"
+        raise refuse(message, "", "Raise the bound, or draw again")
     w = np.zeros(whitened.rows.shape)
     w[rows] = weights
     return evaluate_repaired(problem, w)
@@ -191,22 +190,15 @@ def try_caps(
     y = None if labels is None else check_labels(problem, labels)[problem.whitened.order]
     tried_caps = _list_caps(problem, caps)
     costs = np.full((draws, tried_caps.size, 3), np.nan)
-    done, whitened = 0, problem.whitened
-    all_rows_costs = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
+    costs[:, -1] = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
     for number in range(draws):
-        ranks = draw_ranks(whitened, number)
+        ranks = draw_ranks(problem.whitened, number)
         for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
-                break
+                return CapDraws(tried_caps, *np.moveaxis(costs[:number], 2, 0))
             costs[number, k] = _costs(problem, np.flatnonzero(ranks < cap), y)
-        else:
-            costs[number, -1] = all_rows_costs
-            done = number + 1
-            progress(done / draws)
-            continue
-        break
-    squares, largest, fit = np.moveaxis(costs[:done], 2, 0)
-    return CapDraws(tried_caps, squares, largest, fit)
+        progress((number + 1) / draws)
+    return CapDraws(tried_caps, *np.moveaxis(costs, 2, 0))
 
 
 def average_draws(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
@@ -268,9 +260,7 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
     averages = whitened.per_user(whitened.rows) / whitened.sizes[:, None]
     weights = solve_least_squares(averages, whitened.target)
     if weights is None:
-        message = (
-            f"the averaged features of {wording.counted(problem.num_users, 'user')} are linearly dependent"
-        )
-        raise refuse(message, remedy="Use rows instead of averages")
+        users = wording.counted(problem.num_users, "user")
+        raise refuse(f"the averaged features of {users} are linearly dependent", "", "Use rows instead")
     shared: FloatArray = np.repeat(weights / whitened.sizes[:, None], whitened.sizes, axis=0)
     return evaluate_repaired(problem, shared)

@@ -40,7 +40,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     limits = (min(EPSILONS[0], plan_epsilon / 2.0), max(EPSILONS[1], plan_epsilon * 2.0))
     epsilons, v = _sample_epsilons(solution, limits)
     plan_curves, equal_curves = (
-        solution.compute_error_ratios(split, v) for split in (lines, solution.equal_split)
+        [solution.compute_error_ratios(line, v) for line in split] for split in (lines, solution.equal_split)
     )
     columns: dict[str, FloatArray] = {"epsilon": epsilons}
     for line, plan_ratios, equal_ratios in zip(lines, plan_curves, equal_curves, strict=True):

@@ -33,10 +33,10 @@ def describe_basis(answer: Answer, data: Dataset) -> Parts:
     """Say what the answer is computed with, and show all methods beside each other."""
     yield section.Note(words.describe_basis(answer.solution))
     yield "**All methods beside each other**"
-    columns, alt = words.tabulate_methods(answer.solution), "Errors of all methods"
     formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
     formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
-    yield section.Table(columns, alt, formats, key="regression_methods")
+    columns = words.tabulate_methods(answer.solution)
+    yield section.Table(columns, "Errors of all methods", formats, key="regression_methods")
     yield section.Note(words.describe_methods(answer.solution))
 
 
@@ -51,8 +51,8 @@ def show_bounds(answer: Answer, data: Dataset) -> Parts:
 def show_weights(answer: Answer, data: Dataset) -> Parts:
     """Show the weights of users' rows, by size and by direction."""
     yield (
-        "**Look at** the heavy users on the right: with no bound one of them weighs far more than all others and sets "
-        "the noise. The best weights hold everybody at one level and let light users count for more."
+        "**Look at** the heavy users on the right: with no bound one of them sets the noise. The best weights hold "
+        "everybody at one level and let light users count for more."
     )
     by_size = section.Figures((answer.plots["regression-weights"](),), titled=True)
     yield section.Columns(([by_size], _show_directions(answer.solution)))
@@ -68,10 +68,7 @@ def _show_directions(solution: RegressionSolution) -> Parts:
 def show_over_epsilon(answer: Answer, data: Dataset) -> Parts:
     """Show the error against epsilon, on the data of the answer."""
     solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
-    yield (
-        "**Look at** the distance between the orange line and the blue one: so much do the best weights gain over the "
-        "best bound at each ε. The dotted line is your ε."
-    )
+    yield "**Look at** the distance between orange and blue: the best weights gain it over the best bound at each ε."
     if not solution.draws.num_draws:
         yield section.Note("This needs the trial of bounds, which was stopped.", "info")
         return
@@ -96,7 +93,7 @@ def _show_sweep(sweep: study.Sweep | None, name: str, solution: RegressionSoluti
         return
     yield plots.plot_sweep(sweep, name, solution)
     yield section.Note(
-        f"Every point of the best weights is proved best to within a relative gap of {sweep.columns['gap'].max():.0e}."
+        f"Every point of the best weights is proved to a gap of {sweep.columns['gap'].max():.0e}."
     )
 
 
@@ -104,10 +101,10 @@ def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
     """Show figures 1 and 2 with the parameters of the answer, and below them the paper's own."""
     generator, epsilon = answer.parameters.generator, answer.parameters.epsilon
     yield (
-        f"**With your settings**: figures 1 and 2 on generated data "
-        f"({wording.counted(generator.num_features, 'feature')}, label noise {wording.entered(generator.label_noise)}; "
-        f"the mean over {REPEATS} data sets), at ε = {wording.entered(epsilon)}. σ² is the generator's, B the range of "
-        "its labels. The paper shows squared prediction errors at ε = 1; its squares are in the figures' data."
+        f"**With your settings** at ε = {wording.entered(epsilon)}: the mean over {REPEATS} generated data sets of "
+        f"{wording.counted(generator.num_features, 'feature')} and noise {wording.entered(generator.label_noise)}. "
+        "σ² is the generator's, B the range of its labels. The paper shows squared prediction errors at ε = 1; the "
+        "squares are in the figures' data."
     )
 
     def show_generated(name: str, heading: str, generators: Mapping[float, RegressionGenerator]) -> Parts:
@@ -144,10 +141,7 @@ def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
 def show_search(answer: Answer, data: Dataset) -> Parts:
     """Show the gap by iteration, live while the search goes on, and what a general solver finds."""
     problem, estimate = answer.solution.problem, answer.solution.best_estimate
-    yield (
-        "After each iteration the best weights so far, and a bound that no weights go below, are computed from the "
-        "data. The figure shows the gap between them."
-    )
+    yield "The figure shows the gap between the best weights so far and a bound that no weights go below."
     if answer.solution.stage is Stage.FIRST:
         yield section.Live(lambda: plots.plot_gap(tuple(estimate.steps), answer.disclosure))
         return
@@ -169,14 +163,13 @@ EXAMPLE_TEXTS = {
     1: (
         "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
         "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A bound "
-        "must be large for the one and small for the other; weights need not choose. The paper shows a C of variance "
-        "1/g⁴; the optimum is exactly 1/(g² + 1)². (The paper's weight 1/g² per row does not satisfy CX = I; 1/g³ "
-        "does, and its variance stands.)"
+        "must be large for the first and small for the second; weights need not choose. The optimum is 1/(g² + 1)²; "
+        "the paper's C has 1/g⁴. (Its weight 1/g² per row does not satisfy CX = I; 1/g³ does.)"
     ),
     3: (
         "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
         "direction; each of g others holds one of it and g − 1 of the second. The paper shows at most 6/g for weights, "
-        "and for any bound at least g/9 in half of the draws. The curve shows the optimum itself."
+        "and for any bound at least g/9 in half of the draws."
     ),
 }
 

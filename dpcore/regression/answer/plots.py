@@ -58,16 +58,16 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     errors = np.array([method.error(target) for method in methods])
     ratios = np.array([method.divide_by(ours, target) for method in methods])
     labels = np.array([_in_two_lines(method) for method in methods])
-    points: list[Points] = []
+    points, heights = list[Points](), None
     if is_coefficients:
         noise_share = np.array([method.noise_share for method in methods])
-        sampling = Column("sampling_error", errors * np.sqrt(1.0 - noise_share))
-        noise = Column("privacy_noise", errors * np.sqrt(noise_share))
+        heights = errors * np.sqrt((1.0 - noise_share, noise_share))
+        sampling, noise = Column("sampling_error", heights[0]), Column("privacy_noise", heights[1])
         points = [
             Points("Sampling error", labels, sampling, Style.SAMPLING, symbol="circle", size=9),
             Points("Privacy noise", labels, noise, Style.PRIVACY, symbol="diamond", size=9),
         ]
-    limits = fit_limits(errors, np.concatenate([np.asarray(part.y) for part in points]) if points else None)
+    limits = fit_limits(errors, heights)
     is_ours = np.array([method is ours for method in methods])
     bar_look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
     bars = [
@@ -115,13 +115,10 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     total = caps.errors(target)
     name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
-    x, error = caps.caps.astype(np.float64), np.sqrt(total)
-    error_before_noise, noise_error = (np.sqrt(np.maximum(total - noise, 0.0)), np.sqrt(noise))
+    parts = np.sqrt([total, np.maximum(total - noise, 0.0), noise])
+    (error, error_before_noise, noise_error), x = parts, caps.caps.astype(np.float64)
     best_error, last_error = float(error[best]), float(error[-1])
-    limits = 1.0, max(float(x[-1]), 2.0)
-    error_limits = fit_limits(
-        np.append(error, ours), np.concatenate([error, error_before_noise, noise_error])
-    )
+    limits, error_limits = (1.0, max(float(x[-1]), 2.0)), fit_limits(np.append(error, ours), parts)
     return Plot(
         CAP_KEYS[target],
         "Error against the bound" if is_coefficients else "Error of predictions against the bound",
@@ -162,8 +159,7 @@ def plot_sweep(sweep: Sweep, name: str, solution: RegressionSolution) -> Plot:
     for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
         column = f"{method}_{target.value}"
         columns |= {column: np.sqrt(sweep.columns[column]), f"{column}_squared": sweep.columns[column]}
-    columns["best_cap"] = sweep.columns["best_cap"]
-    target_name = solution.target.value
+    columns["best_cap"], target_name = sweep.columns["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
         Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
@@ -191,19 +187,14 @@ def plot_gap(steps: Sequence[Step], disclosure: Provenance) -> Plot:
     names = ("seconds", "variance", "lower_bound", "relative_gap", "entries")
     columns = {name: np.array([getattr(step, name) for step in steps], dtype=np.float64) for name in names}
     seconds, gaps = columns["seconds"], columns["relative_gap"]
-    iterations = np.arange(1, gaps.size + 1, dtype=np.float64)
-    iterations_text, hover = wording.counted(gaps.size, "iteration"), ("seconds", seconds)
+    iterations, hover = np.arange(1.0, gaps.size + 1.0), ("seconds", seconds)
     curve = Curve("Gap", iterations, np.maximum(gaps, 1e-12), Style.SMOOTH, symbol="circle", hover=hover)
+    iterations_text = wording.counted(gaps.size, "iteration")
+    alt = f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}."
+    x = linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=",")
+    y = Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS)
     return Plot(
-        "regression-gap",
-        "The gap closes",
-        f"After {iterations_text} and {seconds[-1]:.2f} seconds the gap is {gaps[-1]:.1e}.",
-        linear_axis("iteration", (0.0, max(float(gaps.size), 9.0) + 1.0), number_format=","),
-        Axis("proved gap to the best", "relative", (1e-12, 1.0), number_format=".1e", named_ticks=GAP_TICKS),
-        [curve],
-        disclosure,
-        columns,
-        height=GAP_HEIGHT,
+        "regression-gap", "The gap closes", alt, x, y, [curve], disclosure, columns, height=GAP_HEIGHT
     )
 
 
@@ -242,21 +233,16 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     columns = tabulate_weights(weights_by_method)
     rows, _, *weights = columns.values()
     low, high = fit_limits(np.concatenate(weights))
+    looks = [METHODS[method] for method in weights_by_method]
     points = [
-        Points(METHODS[method][0], rows, values, METHODS[method][1], symbol=METHODS[method][2])
-        for method, values in zip(weights_by_method, weights, strict=True)
+        Points(name, rows, values, style, symbol=symbol)
+        for (name, style, symbol), values in zip(looks, weights, strict=True)
     ]
-    return Plot(
-        "regression-weights",
-        "Weight of a user, by their rows",
-        "With no bound the weight of a user grows with their rows; the best weights hold it at one level.",
-        Axis("rows of the user", "rows per user", (1.0, max(float(rows.max()), 2.0)), number_format=",.3~g"),
-        Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high)),
-        points,
-        solution.data.provenance,
-        columns,
-        height=HEIGHT,
-    )
+    alt = "With no bound the weight of a user grows with their rows; the best weights hold it at one level."
+    x = Axis("rows of the user", "rows per user", (1.0, max(float(rows.max()), 2.0)), number_format=",.3~g")
+    y = Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high))
+    title, disclosure = "Weight of a user, by their rows", solution.data.provenance
+    return Plot("regression-weights", title, alt, x, y, points, disclosure, columns, height=HEIGHT)
 
 
 def tabulate_directions(weights: UserWeights, names: Sequence[str]) -> dict[str, Any]:
@@ -283,18 +269,14 @@ def plot_directions(solution: RegressionSolution, method: str) -> Plot:
     names = make_distinct(solution.problem.feature_names, ("rows_of_user", "users"))
     short_names = [name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…" for name in names]
     columns, ticks = tabulate_directions(weights, names), tuple(enumerate(short_names))
-    shares = tuple(columns[name] for name in names)
-    return Plot(
-        "regression-directions",
-        "Whose labels each coefficient rests on",
-        "Which users' rows each coefficient rests on, by how many rows they have.",
-        names_axis("rows of the user", unit="rows per user"),
-        linear_axis("feature", (len(names) - 0.5, -0.5), named_ticks=ticks, number_format=""),
-        (Shares("of this coefficient's weight", columns["rows_of_user"], shares, Style.CAP),),
-        solution.data.provenance,
-        columns,
-        height=max(240, 110 + 24 * len(names)),
-    )
+    values = tuple(columns[name] for name in names)
+    shares = Shares("of this coefficient's weight", columns["rows_of_user"], values, Style.CAP)
+    title = "Whose labels each coefficient rests on"
+    alt = "Which users' rows each coefficient rests on, by how many rows they have."
+    x = names_axis("rows of the user", unit="rows per user")
+    y = linear_axis("feature", (len(names) - 0.5, -0.5), named_ticks=ticks, number_format="")
+    height, disclosure = max(240, 110 + 24 * len(names)), solution.data.provenance
+    return Plot("regression-directions", title, alt, x, y, [shares], disclosure, columns, height=height)
 
 
 EXAMPLES = {

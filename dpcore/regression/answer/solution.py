@@ -26,7 +26,7 @@ from dpcore.regression.estimate import (
     estimate_residual_variance,
 )
 from dpcore.regression.parameters import DataSource, RegressionParameters, ResidualVarianceSource
-from dpcore.regression.problem import RegressionProblem, build_rows
+from dpcore.regression.problem import RegressionProblem, check
 from dpcore.regression.sample_limiting import CapCurve, CapDraws
 
 PROVED = 1e-6
@@ -143,9 +143,8 @@ class RegressionSolution:
             return compute_user_weights(self.problem, estimates[method])
         if self.caps is None:
             return None
-        return compute_user_weights(
-            self.problem, sample_limiting.draw_estimate(self.problem, self.caps.max_contributions)
-        )
+        drawn_estimate = sample_limiting.draw_estimate(self.problem, self.caps.max_contributions)
+        return compute_user_weights(self.problem, drawn_estimate)
 
 
 def get_table(data: Dataset) -> LabelledRows:
@@ -155,16 +154,17 @@ def get_table(data: Dataset) -> LabelledRows:
         InvalidInput: The data have none.
     """
     if data.table is None:
-        remedy = "Pass the table itself, and name its columns"
-        raise refuse("the data have no labels and features", remedy=remedy)
+        raise refuse(
+            "the data have no labels and features", "", "Pass the table itself, and name its columns"
+        )
     return data.table
 
 
 def count_clipped(data: Dataset, parameters: RegressionParameters) -> OutsideCounts:
     """Count the labels outside [L, U]."""
     labels = get_table(data).labels
-    num_below, num_above = (int(np.sum(labels < parameters.lower)), int(np.sum(labels > parameters.upper)))
-    return OutsideCounts(num_below, num_above, labels.size, "label")
+    is_below, is_above = labels < parameters.lower, labels > parameters.upper
+    return OutsideCounts(int(is_below.sum()), int(is_above.sum()), labels.size, "label")
 
 
 def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
@@ -182,11 +182,6 @@ def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
     return estimate_residual_variance(table.features, np.clip(table.labels, lower, upper))
 
 
-def check_features(data: Dataset) -> RegressionProblem:
-    """Check and sort features and owners, once for all parameters."""
-    return build_rows(get_table(data))
-
-
 def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
     """Search for the best weights, and for the error of every cap.
 
@@ -197,17 +192,16 @@ def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionS
     Raises:
         InvalidInput: The data have no labels and features, or do not fit the parameters.
     """
-    if data is None:
-        if parameters.source is not DataSource.GENERATED:
-            raise refuse("no data were given, and the settings name a table of one's own")
+    if data is not None:
+        parameters = replace(parameters, source=DataSource.UPLOAD)
+    elif parameters.source is DataSource.GENERATED:
         data, _ = parameters.generator.dataset()
     else:
-        parameters = replace(parameters, source=DataSource.UPLOAD)
-    variance = parameters.residual_variance
+        raise refuse("no data were given, and the settings name a table of one's own")
+    table, variance = get_table(data), parameters.residual_variance
     if variance is None:
         variance = estimate_variance(data, parameters.lower, parameters.upper)
-    problem = parameters.problem(get_table(data), variance)
-    labels = parameters.clipped(get_table(data))
+    problem, labels = parameters.problem(table, variance), parameters.clipped(table)
     draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
     return compute(data, parameters, problem, working_set.solve(problem), draws)
 
@@ -221,7 +215,7 @@ DOING_AT = {
 
 def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver:
     """Search for the best weights and try bounds, side by side; until both end, a first or earlier answer stands."""
-    rows = yield Cached(check_features, (data,), kept=2)
+    rows = yield Cached(check, (data,), kept=2)
     variance = parameters.residual_variance
     if variance is None:
         variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))

@@ -25,41 +25,35 @@ from dpcore.regression.parameters import DataSource
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the answer warns."""
 TOTAL_HELP = (
-    "Root of the total variance of the released coefficients: sampling error and privacy noise of all coefficients "
-    "together, each in units of the label per unit of its feature."
+    "Root of the total variance of the released coefficients, each in units of the label per unit of its feature: "
+    "sampling error and privacy noise."
 )
 
 
 def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
     """List the error of the best weights and their noise, and the error of the best cap and of none."""
     methods, scale = solution.methods, solution.best_estimate.noise.scale
-
-    def build_error(label: str, method: Method, note: str = "") -> Number:
-        return Number(label, wording.number(method.error()), note, TOTAL_HELP, method.error())
-
-    prediction = methods["ours"].error(ErrorTarget.PREDICTIONS)
-    numbers = [
-        build_error("Standard error, total", methods["ours"]),
-        Number(
-            "Laplace noise, scale b",
-            wording.number(scale),
-            f"({_write_noise_share(methods['ours'])})",
-            "b = B × (largest weight of a user) / ε: what the release adds to each coefficient.",
-            scale,
-        ),
-        build_error("No bound, standard error", methods["no bound"], _write_noise_share(methods["no bound"])),
-        Number(
-            f"Error in predicting {wording.plain(solution.unit, 20)}",
-            wording.number(prediction),
-            f"labels spread by {wording.number(float(np.std(solution.labels)))}",
-            "Root of the expected squared error of the released model's predictions on these rows.",
-            prediction,
-            key="error_in_predicting",
-        ),
+    ours, no_bound, best_bound = methods["ours"], methods["no bound"], methods.get("best bound")
+    spread, prediction = float(np.std(solution.labels)), ours.error(ErrorTarget.PREDICTIONS)
+    noise_help = "b = B × (largest weight of a user) / ε: what the release adds to each coefficient."
+    prediction_help = "Root of the expected squared error of the released model's predictions on these rows."
+    entries = [
+        ("Standard error, total", ours.error(), "", TOTAL_HELP),
+        ("Laplace noise, scale b", scale, f"({_write_noise_share(ours)})", noise_help),
+        ("No bound, standard error", no_bound.error(), _write_noise_share(no_bound), TOTAL_HELP),
     ]
-    if best_bound := methods.get("best bound"):
-        numbers.insert(2, build_error("Best bound, standard error", best_bound, best_bound.note))
-    return tuple(numbers)
+    if best_bound is not None:
+        entries.insert(2, ("Best bound, standard error", best_bound.error(), best_bound.note, TOTAL_HELP))
+    label, note = (
+        f"Error in predicting {wording.plain(solution.unit, 20)}",
+        f"labels spread by {wording.number(spread)}",
+    )
+    return (
+        *(Number(name, wording.number(value), note, help_, value) for name, value, note, help_ in entries),
+        Number(
+            label, wording.number(prediction), note, prediction_help, prediction, key="error_in_predicting"
+        ),
+    )
 
 
 def _write_noise_share(method: Method) -> str:
@@ -89,8 +83,8 @@ def describe_near_optimal(solution: RegressionSolution) -> str:
 
 
 FIT = (
-    "These weights are the best for the coefficients, under the model. Predictions also contain what the model misses; "
-    "where it misses much (no intercept, say), a bound may predict better."
+    "These weights are the best for the coefficients. Where the model misses much (no intercept, say), a bound may "
+    "predict better."
 )
 
 
@@ -111,10 +105,8 @@ def write_detail(solution: RegressionSolution) -> str:
             "bring more users, or drop features."
         )
     # The best weights are the best for coefficients only.
-    if (
-        caps is not None
-        and math.sqrt(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]) < prediction
-    ):
+    predictions = ErrorTarget.PREDICTIONS
+    if caps is not None and math.sqrt(caps.errors(predictions)[caps.find_best(predictions)]) < prediction:
         sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
@@ -129,28 +121,26 @@ def _count_share(num_users: int, everybody: int) -> str:
 
 def list_facts(solution: RegressionSolution) -> dict[str, str]:
     """Explain the noise, who sets it and the bounds in sentences, each under its heading."""
-    estimate, caps = solution.best_estimate, solution.caps
-    largest_plain = solution.no_cap.largest_user_weight / estimate.largest_user_weight
+    estimate, caps, no_cap = solution.best_estimate, solution.caps, solution.no_cap
     effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
-    at_limit = solution.at_limit
+    at_limit, times = solution.at_limit, no_cap.largest_user_weight / estimate.largest_user_weight
+    nonzero = wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)
     facts = {
-        "Noise": f"with no bound its scale would be {wording.number(solution.no_cap.noise.scale)}, since one user "
-        f"there weighs {wording.number(largest_plain, 2)} times as much as anybody here.",
+        "Noise": f"with no bound its scale would be {wording.number(no_cap.noise.scale)}: one user would weigh "
+        f"{wording.number(times, 2)} times as much as anybody here.",
         "Who sets the noise": f"{_count_share(at_limit, solution.problem.num_users)} "
-        f"{wording.agreeing(at_limit, 'has', 'share')} the largest weight; "
-        f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
-        noise_error.NAME: "errors of the model are taken as independent, those of one user, too. If a share "
-        f"ρ = {noise_error.ASSUMED_SHARE} of σ² lies between users, the sampling variance is "
-        f"{wording.number(effect)} times as large and the standard error {wording.number(error)} instead of "
-        f"{wording.number(math.sqrt(estimate.variance))}.",
+        f"{wording.agreeing(at_limit, 'has', 'share')} the largest weight; {nonzero} of the weights are not 0.",
+        noise_error.NAME: "errors of the model are taken as independent, also within a user. With a share "
+        f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the sampling variance is {wording.number(effect)} times "
+        f"as large and the standard error {wording.number(error)}.",
     }
     if caps is not None:
         deficient = caps.caps[caps.rank_deficient > 0]
         if deficient.size:
             facts["Bounds without an estimate"] = (
-                f"up to {wording.counted(int(deficient.max()), 'row')} per user, some draws kept linearly dependent "
-                "rows; these bounds are not offered."
+                f"up to {wording.counted(int(deficient.max()), 'row')} per user; there some draws kept linearly "
+                "dependent rows."
             )
     elif solution.stage is Stage.FINAL:
         facts["Bounds"] = "the trial of bounds was stopped."
@@ -161,13 +151,12 @@ def describe_basis(solution: RegressionSolution) -> str:
     """Describe the quantities that the answer is computed with, and where they come from."""
     data, problem = solution.data, solution.problem
     warning = " (read from private labels: do not publish)" if solution.variance_is_private else ""
+    clipped = count_clipped(data, solution.parameters)
     return (
         f"{wording.plain(data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
-        + count_clipped(data, solution.parameters).write_sentence(
-            "[L, U]", " and is clipped", " and are clipped"
-        )
+        f"{clipped.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
     )
 
 
@@ -176,8 +165,8 @@ def warn_of_clipping(outside: OutsideCounts) -> str:
     if outside.num_outside <= WARN_CLIPPED * outside.num_values:
         return ""
     return (
-        f"{outside.percent} of the labels are clipped: the coefficients will be off by more than any number below "
-        "says. Set L and U from what you know of the quantity."
+        f"{outside.percent} of the labels are clipped: the coefficients are off by more than the numbers below say. "
+        "Set L and U from what you know of the quantity."
     )
 
 
@@ -198,8 +187,8 @@ def describe_methods(solution: RegressionSolution) -> str:
     """Explain the columns of the table of methods."""
     unit, draws = wording.plain(solution.unit, 20), wording.counted(solution.draws.num_draws, "draw")
     return (
-        f"Errors of coefficients are in {unit} per unit of feature, of predictions in {unit}. Bounds are averaged "
-        f"over {draws}. Both errors of *Best bound* are at the bound that is best for the coefficients."
+        f"Errors of coefficients are in {unit} per unit of feature, of predictions in {unit}. Bounds are averaged over "
+        f"{draws}. *Best bound* is best for the coefficients."
     )
 
 
@@ -223,9 +212,9 @@ def describe_release(solution: RegressionSolution) -> str:
     """Describe the units of released coefficients, and what their errors and intervals hold."""
     unit = wording.plain(solution.unit, 30)
     return (
-        f"A coefficient is in {unit} per unit of its feature; that of a one-hot feature is in {unit}, compared with "
-        "the reference level. Standard error and interval contain sampling error and noise, take σ² as given and hold "
-        "for each coefficient alone, where the labels follow the model and few are clipped."
+        f"A coefficient is in {unit} per unit of its feature; of a one-hot feature in {unit}, compared with the "
+        "reference level. Standard errors and intervals contain sampling error and noise. They take σ² as given, and "
+        "hold for each coefficient alone, if the labels follow the model and few are clipped."
     )
 
 
@@ -233,7 +222,7 @@ def describe_end(solution: RegressionSolution) -> str:
     """Describe how the searches ended, with an icon."""
     certificate = solution.best_estimate.certificate
     if not certificate.proves(PROVED):
-        gap = wording.percent(certificate.relative_gap, 2)
+        gap = wording.percent(certificate.relative_gap)
         return (
             f":material/pan_tool: The search was stopped: another C could save at most {gap} of its variance."
         )
@@ -244,11 +233,9 @@ def describe_end(solution: RegressionSolution) -> str:
 
 def describe_files(solution: RegressionSolution) -> str:
     """Describe the content of the files, in Markdown."""
-    problem = solution.problem
     return (
-        f"**C** holds one line per complete row of the table ({wording.number(problem.num_rows)}) and one column per "
-        f"coefficient ({problem.num_features}): the sums over rows of entry × clipped label are the coefficients "
-        "before noise. **Choice** holds the question and the answer. Label in both: "
+        "**C** holds one line per complete row of the table and one column per coefficient: the sums over rows of "
+        "entry × clipped label are the coefficients before noise. **Choice** holds question and answer. Label in both: "
         f"*{solution.data.provenance.label}*. Released coefficients are under *Release*."
     )
 

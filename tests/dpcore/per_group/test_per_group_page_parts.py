@@ -61,8 +61,6 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
             assert of_noise == pytest.approx([part.noise for part in exact])
             bias = [part.clipped + part.left_out for part in exact]
             assert errors - sampling - of_noise == pytest.approx(bias, abs=1e-7)
-    with pytest.raises(InvalidInput, match="Max_amount"):
-        errors_by_groups(problem, 0.0)
 
 
 def test_candidates_are_numbers_of_three_leading_digits() -> None:
@@ -71,8 +69,6 @@ def test_candidates_are_numbers_of_three_leading_digits() -> None:
     every = [*range(1, 1001), *range(1010, 1235, 10)]
     assert spread_numbers(1234, 7) == [every[int(i * len(every) / 6)] for i in range(6)] + [1234]
     assert spread_numbers(9, 1) == [9]
-    with pytest.raises(InvalidInput, match="whole number"):
-        spread_numbers(0, 7)
     few = PerGroupProblem(UserGroupPairs.from_arrays(np.zeros(300, int), np.arange(300) % 90, 90), asked())
     found = list_tuner_candidates(few)
     assert len(found) <= CANDIDATES

@@ -413,7 +413,3 @@ def test_what_does_not_go_with_private_groups_is_said_at_once() -> None:
         PerGroupParameters(1.0, selection_delta=1e-6)
     with pytest.raises(InvalidInput, match="public list"):
         Selection(PerGroupProblem(many_users(), PerGroupParameters(1.0)))
-    with pytest.raises(InvalidInput, match="Delta must"):
-        compute_keep_probabilities(LAPLACE, 1.0, 0.0, 1, 3)
-    with pytest.raises(InvalidInput, match="privately"):
-        compute_keep_probabilities(SelectionRule.PUBLIC_LIST, 1.0, 0.1, 1, 3)

@@ -21,26 +21,22 @@ def refusal(**changes):
 
 
 def test_everything_that_is_wrong_is_said_at_once():
-    features = np.ones((6, 2))
-    features[3, 1] = np.nan
     said = refusal(
-        features=features, user_codes=[0.5] * 6, epsilon=0.0, value_bound=-1.0, residual_variance=np.inf
+        features=np.ones((1, 2)), user_codes=[0], epsilon=0.0, value_bound=-1.0, residual_variance=np.inf
     )
-    assert "Row 4, column 2" in said
-    assert "1 of 12 entries fail" in said
-    for name in ("user_codes", "epsilon", "value_bound", "residual_variance"):
+    for name in ("at least as many rows", "epsilon", "value_bound", "residual_variance"):
         assert name in said.lower()
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"features": np.ones(3)}, "rows and columns"),
-        ({"features": "abc"}, "must be numbers"),
+        ({"features": np.ones(3)}, "at least one column"),
+        ({"features": np.full((6, 2), np.nan)}, "finite"),
         ({"features": np.eye(2)[:1], "user_codes": [0]}, "at least as many rows"),
         ({"features": np.ones((60, 51)), "user_codes": np.zeros(60, int)}, "at most 50"),
         ({"user_codes": [0, 1]}, "one owner per row"),
-        ({"feature_names": ("a", "a")}, "2 different names"),
+        ({"feature_names": ("a", "a")}, "one different name"),
         ({"epsilon": 1e-200, "value_bound": 1e200}, "leaves float64"),
     ],
 )

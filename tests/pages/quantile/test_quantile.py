@@ -145,7 +145,7 @@ def test_the_answer_is_that_of_the_core():
     assert float(answer.numbers[0].text_to_copy) == pytest.approx(best.bound, rel=1e-14)
     assert answer.headline == f"Cap each user's total weight at {wording.counted(best.bound, 'row')}."
     words = words_of(answer)
-    assert all(assumption in words for assumption in quantile.ASSUMPTIONS)
+    assert all(assumption in words for assumption in quantile.assumptions(Neighbours.REPLACE_VALUES))
     assert (
         f"All 140 bounds were tried. Each bound was tried on the same {quantile_rows.SEARCH_SUBSAMPLES} subsamples. "
         "The error stated is the average" in words
@@ -331,9 +331,7 @@ def test_degenerate_data_are_answered():
     for rows in cases:
         dataset = values_of(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
-        few = answer_answer.with_few_subsamples(
-            QuantileProblem(dataset.values, 0.5, 1.0, parameters.base_distribution())
-        )
+        _, few = answer_answer.sort_rows(dataset, parameters)
         first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.levels))
         for answer in (build_answer(dataset, parameters), build_answer(dataset, parameters, first)):
             window, widest = core.window(answer.solution)
@@ -370,7 +368,8 @@ def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_v
 
 
 def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows(monkeypatch):
-    few = answer_answer.with_few_subsamples(problem())
+    parameters = QuantileParameters(1.0, **ENDS)
+    _, few = answer_answer.sort_rows(SHOP, parameters)
     first, exact = answer_answer.first_choices(few, (0.5,)), core.search(problem(), (0.5,))
     # Smooth weights draw no subsample, and on so few rows all bounds are tried at once.
     assert first.smooth.bound == exact.smooth.bound
@@ -385,7 +384,7 @@ def test_a_first_answer_is_near_the_exact_one_and_there_is_none_of_too_many_rows
     tried = sum(int(np.sum(~np.isnan(one.search_errors.rank_error))) for one in (first.smooth, first.cap))
     assert tried < 100
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", SHOP.values.values.size - 1)
-    assert answer_answer.with_few_subsamples(problem()) is None
+    assert answer_answer.sort_rows(SHOP, parameters)[1] is None
 
 
 def test_few_subsamples_share_the_sorted_rows():
