@@ -591,7 +591,7 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     known = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    solution = TrainingSolution(loaded, PARAMETERS, Runs(table, known, look.mechanism.user_share))
+    solution = TrainingSolution(loaded, PARAMETERS, Runs(table, known))
     assert "A first look at" in answer_for(solution).detail
     assert solution.best is not None
     # Its program has the noise of everybody, as that of the whole runs.
@@ -600,7 +600,6 @@ def test_a_large_table_has_a_first_look(monkeypatch):
         runs = Runs(
             experiment.fill_table(first_look.make_empty_table()),
             experiment.compute_references(first_look),
-            first_look.mechanism.user_share,
         )
         written = answer_for(TrainingSolution(loaded, parameters, runs)).code
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
