@@ -331,7 +331,7 @@ def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
             )
             models = (rating_study.add_own_offsets(item_means), fitted)
             buckets = assign_buckets(train.item_counts)
-            means_rmse, factors_rmse = (measure(m, train, test, buckets, False).rmse[0] for m in models)
+            means_rmse, factors_rmse = (measure(m, train, test, buckets, False)[0][0] for m in models)
             gains[row, seed] = means_rmse - factors_rmse
     return gains
 

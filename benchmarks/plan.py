@@ -169,12 +169,12 @@ def splits(
     needed = find_needed_budgets(curves, 0.05 * values, budget)
     wanted = budget.convert_to_epsilon(needed.sum()), budget.convert_to_epsilon(needed.max() * needed.size)
     assert best.certificate is not None
+    cost, sharing_cost, rows_cost = one.compute_costs(best.certificate.value)
     most = planned[int(np.argmax(needed))].line.label
     print(
         f"{found.name:<16} {noise.value[:8]:<9} {epsilon:>4g} {equal:>8.4f} {weights:>8.4f} {ours:>8.4f} "
         f"{100 * (equal / ours - 1):>7.1f}% {best.certificate.relative_gap:>9.1e} {1e3 * took:>6.0f} ms "
-        f"{one.compute_cost(best.certificate.value):>7.2f} {one.sharing_cost:>7.3f} "
-        f"{one.compute_rows_cost(best.certificate.value):>7.2f} "
+        f"{cost:>7.2f} {sharing_cost:>7.3f} {rows_cost:>7.2f} "
         f"{wanted[0]:>9.4g} {wanted[1]:>9.4g}  {most}"
     )
     return data, parameters, lines

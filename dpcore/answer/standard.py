@@ -9,7 +9,7 @@ from dpcore.common import wording
 from dpcore.common.certificate import Solved, compare_results
 from dpcore.common.progress import ShouldStop
 
-SIMULATION = "Simulated with NumPy's noise: this is no release."
+SIMULATION = "A simulation with NumPy's noise, not a release."
 """Stands at every result whose noise NumPy draws."""
 CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 """What to do instead of publishing a bound that was computed from private data."""

@@ -68,16 +68,10 @@ class Spending:
 
     @classmethod
     def from_target(
-        cls,
-        target: PrivacyTarget,
-        count_share: float,
-        sweeps: int,
-        max_items: int,
-        releases: int = 2,
-        unit_releases: int = 0,
+        cls, target: PrivacyTarget, count_share: float, *numbers: int, **releases: int
     ) -> Spending:
-        """Create the division from the guarantee that every user gets."""
-        return cls(_exact_budget(target), count_share, sweeps, max_items, releases, unit_releases)
+        """Create the division from the guarantee that every user gets, and the further attributes."""
+        return cls(_exact_budget(target), count_share, *numbers, **releases)
 
     @property
     def count_noise(self) -> float:
@@ -146,8 +140,6 @@ def draw_exactly(graph: TaskGraph, max_items: int, rng: np.random.Generator) -> 
 
 def keep_rarest(graph: TaskGraph, max_items: int, counts: FloatArray) -> npt.NDArray[np.bool_]:
     """Keep each user's ``max_items`` rarest items by the given counts; return a mask.
-
-    Source: tail sampling of Chien et al. 2021, as in Krichene et al. 2023, section 5.
 
     Source: tail sampling of Chien et al. 2021, as in Krichene et al. 2023, section 5.
     """

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
+from dpcore.contributions import FloatArray
 from dpcore.factorisation import implicit
+from dpcore.factorisation.fit import OnSweep
 from dpcore.factorisation.implicit import ImplicitSettings, PopularityModel
-from dpcore.factorisation.measures import BUCKETS, Measurements, compute_recall
+from dpcore.factorisation.measures import BUCKETS, Buckets, compute_recall
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import SCHEMES, FitContext, ModelKind, Split, Study
+from dpcore.factorisation.study import SCHEMES, Fitted, ModelKind, Split, Study
 
 CHOICE_KINDS = (ModelKind.POPULAR, ModelKind.NO_PRIVACY, ModelKind.PRIVATE_POPULAR, *SCHEMES)
 TEST_SHARE = 0.2
@@ -52,51 +53,40 @@ class ChoiceStudy(Study):
         return 2, 1
 
     def split(self, table: Ratings, rng: np.random.Generator) -> Split:
-        """Hold out users, and of each of them a fifth of what they chose."""
-        return split_users(table, self.test_users, rng)
+        """Hold out users, and of each of them a fifth of what they chose.
+
+        Raises:
+            InvalidInput: Nothing is left on one side.
+
+        Source: Liang et al. 2018, which Krichene et al. 2023 follow for recall (section 5).
+        """
+        is_test_user = rng.random(table.num_users, dtype=np.float32) < self.test_users
+        is_test_choice = np.repeat(is_test_user, np.diff(table.starts))
+        is_to_recall = rng.random(table.num_ratings, dtype=np.float32) < TEST_SHARE
+        masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
+        if not all(mask.any() for mask in masks):
+            remedy = "Bring more users, or hold out more of them"
+            raise refuse("nothing is left to train on or to test", remedy=remedy)
+        return Split(*(table.select(mask) for mask in masks))
 
     def fit(
-        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model; None if it was stopped."""
-        match model_kind:
+        """Fit one model."""
+        match model:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
-                return implicit.fit(train, self.reference, context.on_sweep)
+                return implicit.fit(train, self.reference, on_sweep)
             case ModelKind.PRIVATE_POPULAR:
                 return PopularityModel(implicit.release_popularity(train, self.spending(epsilon), seed))
+        spending = self.spending(epsilon)
         return implicit.fit_private(
-            train, self.settings, SCHEMES[model_kind], self.spending(epsilon), self.exponent, self.ridge_to_noise, seed,
-            context.on_sweep, context.should_stop,
-        )  # fmt: skip
+            train, self.settings, SCHEMES[model], spending, self.exponent, self.ridge_to_noise, seed, on_sweep
+        )
 
-    def measure(self, model: Any, split: Split, buckets: npt.NDArray[np.int8]) -> Measurements:
+    def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
         """Measure recall."""
         users = model.solve_user_vectors(split.history)
         recalls = compute_recall(users, model.item_vectors, split.history, split.test, buckets)
-        return Measurements(np.full(1 + BUCKETS, np.nan), recalls)
-
-
-def split_users(choices: Ratings, test_users: float, rng: np.random.Generator) -> Split:
-    """Hold out users, and of each of them a fifth of what they chose.
-
-    Args:
-        choices: The table.
-        test_users: Probability with which a user is held out.
-        rng: Source of the draw.
-
-    Raises:
-        InvalidInput: Nothing is left on one side.
-
-    Source: Liang et al. 2018, which Krichene et al. 2023 follow for recall (section 5).
-    """
-    is_test_user = rng.random(choices.num_users, dtype=np.float32) < test_users
-    is_test_choice = np.repeat(is_test_user, np.diff(choices.starts))
-    is_to_recall = rng.random(choices.num_ratings, dtype=np.float32) < TEST_SHARE
-    masks = (~is_test_choice, is_test_choice & ~is_to_recall, is_test_choice & is_to_recall)
-    if not all(mask.any() for mask in masks):
-        raise refuse(
-            "nothing is left to train on or to test", remedy="Bring more users, or hold out more of them"
-        )
-    return Split(*(choices.select(mask) for mask in masks))
+        return np.full(1 + BUCKETS, np.nan), recalls

@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems, refuse
-from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
@@ -150,7 +149,7 @@ RIDGE_TO_NOISE = 10.0
 """What the ridge of the items grows by with the noise. Found on generated ratings of 6,000 users, between 3 and 30 for
 every epsilon from 1 to 20: on ratings of one's own such a search would cost budget."""
 OnSweep = Callable[[], None]
-"""A callback that is called after each sweep."""
+"""A callback after each sweep; what it raises ends the work."""
 
 
 def matrix_sensitivity(offset: float) -> float:
@@ -167,17 +166,12 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, bound:
     """Clip user vectors to length ``bound``, and keep their offset coordinate.
 
     Source: Krichene et al. 2023, algorithm 1, line 2.
-
-    Source: Krichene et al. 2023, algorithm 1, line 2.
     """
     num_fixed = int(settings.offset > 0.0)
     # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
     remaining_length = math.sqrt(max(bound**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
-    learned = (
-        clip_rows(user_vectors[:, num_fixed:], remaining_length)
-        if remaining_length
-        else 0.0 * user_vectors[:, num_fixed:]
-    )
+    learned = user_vectors[:, num_fixed:]
+    learned = clip_rows(learned, remaining_length) if remaining_length else 0.0 * learned
     return np.hstack([user_vectors[:, :num_fixed], learned])
 
 
@@ -213,8 +207,7 @@ def sum_over_users(
     # than is declared, in float64 by 1e-12.
     dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
     sums = Sums.zeros(train.num_items, settings.dimension, dtype)
-    if weighted is None:
-        weighted = WeightedRatings(train, np.ones(train.num_ratings, dtype))
+    weighted = weighted or WeightedRatings(train, np.ones(train.num_ratings, dtype))
     for user_block, vectors in solve_users(train, item_vectors, settings, limits):
         own_offsets, vectors = split_own_offsets(vectors, settings)
         # A user solves from all of their ratings; only the clipped vector enters the release.
@@ -255,9 +248,8 @@ def fit_private(
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
     on_sweep: OnSweep = lambda: None,
-    should_stop: ShouldStop = never,
     steps: GradientSteps | None = None,
-) -> FactorModel | None:
+) -> FactorModel:
     """Fit by DPALS, or by AdaDPSGD where steps are given: item vectors under user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
@@ -272,13 +264,12 @@ def fit_private(
         exponent: mu of the adaptive scheme.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise on sums of the same seed.
-        on_sweep: Called after each sweep.
-        should_stop: Asked before each sweep.
+        on_sweep: Called after each sweep; it may raise an exception to end the work.
         steps: Of gradient descent (algorithm 2), which must be the releases of ``spending``; None for sums and their
             solution (algorithm 1), with two releases. Steps need noisy counts under every scheme.
 
     Returns:
-        The model, with the ridge that was used; None where it was stopped. With mu^2 as in
+        The model, with the ridge that was used. With mu^2 as in
         `dpcore.factorisation.allocation`, it is a Gaussian mechanism under adding or removing one user.
 
     Raises:
@@ -301,15 +292,16 @@ def fit_private(
     vectors = settings.first_item_vectors(train.num_items)
     levels = np.zeros(settings.dimension)
     for _ in range(spending.sweeps):
-        if should_stop():
-            return None
         if steps is not None:
             weight_sums = expect_weights(counts, exponent if scheme is Scheme.ADAPTIVE else 0.0)
             own_offsets, user_vectors = split_own_offsets(
                 FactorModel(vectors, settings, limits).solve_user_vectors(train), settings
             )
+            ratings = weighted.ratings
+            known_offsets = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
             vectors, levels = descend(
-                vectors[:, : settings.dimension], levels, _subtract_own_offsets(weighted, own_offsets, settings),
+                vectors[:, : settings.dimension], levels,
+                WeightedRatings(replace(ratings, values=ratings.values - known_offsets), weighted.weights),
                 clip_user_vectors(user_vectors, settings, 1.0), settings, limits, steps, spending.noise,
                 weight_sums, noise_rng,
             )  # fmt: skip
@@ -320,19 +312,6 @@ def fit_private(
         vectors = settings.append_own_coordinate(vectors)
         on_sweep()
     return FactorModel(vectors, settings, limits)
-
-
-def _subtract_own_offsets(
-    weighted: WeightedRatings, own_offsets: FloatArray, settings: FactorSettings
-) -> WeightedRatings:
-    """Subtract from each rating that counts its user's own offset."""
-    if not settings.own_coordinate:
-        return weighted
-    ratings = weighted.ratings
-    values = ratings.values - np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
-    return WeightedRatings(
-        Ratings(ratings.starts, ratings.items, values, ratings.num_items), weighted.weights
-    )
 
 
 def add_noise(

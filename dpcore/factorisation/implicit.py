@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.common.checks import Problems, refuse
-from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.allocation import (
     Scheme,
@@ -186,8 +185,7 @@ def sum_over_users(
     dtype = train.values.dtype if weighted is None else np.dtype(np.float64)
     item_sums = Sums.zeros(train.num_items, settings.dimension, dtype)
     gram = np.zeros(item_sums.matrices.shape[1])
-    if weighted is None:
-        weighted = WeightedRatings(train, np.ones(train.num_ratings, dtype))
+    weighted = weighted or WeightedRatings(train, np.ones(train.num_ratings, dtype))
     for user_block, vectors in solve_users(train, item_vectors, settings):
         gram += multiply_coordinates(vectors).sum(axis=0)
         block = RatingBlock(weighted.ratings, user_block.users)
@@ -241,8 +239,7 @@ def fit_private(
     ridge_to_noise: float = RIDGE_TO_NOISE,
     seed: int = 0,
     on_sweep: OnSweep = lambda: None,
-    should_stop: ShouldStop = never,
-) -> ImplicitModel | None:
+) -> ImplicitModel:
     """Fit by DPALS on implicit feedback: item vectors under user-level differential privacy.
 
     A simulation: floating-point noise, not hardened against attacks on the low bits.
@@ -256,11 +253,10 @@ def fit_private(
         exponent: mu of the adaptive scheme.
         ridge_to_noise: What the items' ridge grows by per unit of noise.
         seed: Of noise and draws; schemes share the noise of the same seed.
-        on_sweep: Called after each sweep.
-        should_stop: Asked before each sweep.
+        on_sweep: Called after each sweep; it may raise an exception to end the work.
 
     Returns:
-        The model; None where it was stopped. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
+        The model. With mu^2 as in `dpcore.factorisation.allocation`, it is a Gaussian
         mechanism under adding or removing one user.
 
     Raises:
@@ -276,8 +272,6 @@ def fit_private(
     )
     vectors = settings.first_item_vectors(counts)
     for _ in range(spending.sweeps):
-        if should_stop():
-            return None
         noisy_sums = sum_over_users(train, weighted, vectors, settings).add_noise(spending.noise, noise_rng)
         vectors = _solve_items(noisy_sums, settings)
         on_sweep()

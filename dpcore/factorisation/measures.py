@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,6 +10,7 @@ from dpcore.factorisation.model import FactorModel
 from dpcore.factorisation.ratings import Ratings
 
 BUCKETS = 5
+Buckets = npt.NDArray[np.int8]
 RECALL_SIZE = 20
 """k of Recall@k over all items, and in the bucket of the most popular; each rarer bucket has as many more."""
 RECALL_USERS = 2_000
@@ -19,7 +18,7 @@ RECALL_USERS = 2_000
 _CELLS = 4_000_000
 
 
-def assign_buckets(item_counts: IntArray) -> npt.NDArray[np.int8]:
+def assign_buckets(item_counts: IntArray) -> Buckets:
     """Assign each item to a bucket, 0 for the rarest to `BUCKETS` - 1, with equally many items in each (up to one).
 
     Args:
@@ -33,24 +32,15 @@ def assign_buckets(item_counts: IntArray) -> npt.NDArray[np.int8]:
     return buckets
 
 
-@dataclass(frozen=True, eq=False)
-class Measurements:
-    """Errors and recall of a model on test ratings, over all items and in each bucket.
-
-    Attributes:
-        rmse: Root mean squared error over all ratings, then over those of each bucket, shape (1 + BUCKETS,); NaN
-            where a bucket has no test rating.
-        recall: Recall likewise; NaN where it was not asked for, or there is nothing to recall.
-    """
-
-    rmse: FloatArray
-    recall: FloatArray
-
-
 def measure(
-    model: FactorModel, train: Ratings, test: Ratings, buckets: npt.NDArray[np.int8], with_recall: bool = True
-) -> Measurements:
-    """Measure errors and recall of a model whose users have solved for their vectors from their training ratings."""
+    model: FactorModel, train: Ratings, test: Ratings, buckets: Buckets, with_recall: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Measure errors and recall of a model whose users have solved for their vectors from their training ratings.
+
+    Returns:
+        Root mean squared errors and recalls, over all test ratings and then over those of each bucket, each of shape
+        (1 + BUCKETS,); NaN where there is nothing to measure, and for a recall that was not asked for.
+    """
     vectors = model.solve_user_vectors(train)
     squared_errors = (model.predict(vectors, test) - test.values) ** 2
     item_buckets = buckets[test.items]
@@ -61,12 +51,7 @@ def measure(
     recall = np.full(1 + BUCKETS, np.nan)
     if with_recall:
         recall = compute_recall(vectors, model.item_vectors, train, test, buckets)
-    return Measurements(rmse, recall)
-
-
-def list_recall_sizes() -> IntArray:
-    """Return k over all items, then in each bucket: 20, 100, 80, 60, 40, 20. Source: footnote 1."""
-    return np.asarray(RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1))))
+    return rmse, recall
 
 
 def compute_recall(
@@ -74,7 +59,7 @@ def compute_recall(
     item_vectors: FloatArray,
     history: Ratings,
     test: Ratings,
-    buckets: npt.NDArray[np.int8],
+    buckets: Buckets,
 ) -> FloatArray:
     """Average |test items in a user's top k| / min(k, test items) over users; items of their history are left out.
 
@@ -91,7 +76,8 @@ def compute_recall(
     In a bucket only its test items count, with the bucket's k; the top k is always among all items. Source: Krichene
     et al. 2023, appendix D.1, with min(k, test items) as the denominator.
     """
-    sizes = list_recall_sizes()
+    # k over all items, then in each bucket: 20, 100, 80, 60, 40, 20 (footnote 1).
+    sizes = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
     max_rank = min(int(sizes.max()), item_vectors.shape[0])
     test_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
     sums, users = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)

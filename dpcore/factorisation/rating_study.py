@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import Problems
+from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, Spending
-from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps, fit, fit_private
-from dpcore.factorisation.measures import Measurements, measure
+from dpcore.factorisation.fit import RIDGE_TO_NOISE, GradientSteps, OnSweep, fit, fit_private
+from dpcore.factorisation.measures import Buckets, measure
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
 from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import SCHEMES, FitContext, ModelKind, Split, Study
+from dpcore.factorisation.study import SCHEMES, Fitted, ModelKind, Split, Study
 
 LEVEL_ONLY = FactorSettings(dimension=1, sweeps=1, offset=1.0)
 """Item vectors of one coordinate, the item's level; user vectors are all 1."""
@@ -65,11 +65,9 @@ def fit_private_item_means(
     # With mu = 0 no count is read, and none is paid for.
     count_share = spending.count_share if exponent else 0.0
     single_sweep = Spending(spending.budget, count_share, 1, spending.max_items)
-    model = fit_private(
+    return fit_private(
         train, LEVEL_ONLY, limits, Scheme.ADAPTIVE, single_sweep, exponent, ridge_to_noise, seed
     )
-    assert model is not None  # It was not asked to stop.
-    return model
 
 
 OWN_RIDGE = 5.0
@@ -136,18 +134,18 @@ class RatingStudy(Study):
         return Split(train, train, test)
 
     def fit(
-        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model; None if it was stopped."""
-        match model_kind:
+        """Fit one model."""
+        match model:
             case ModelKind.GLOBAL_MEAN:
                 return fit_item_means(train, self.limits, ridge=math.inf)
             case ModelKind.ITEM_MEAN:
                 return fit_item_means(train, self.limits)
             case ModelKind.NO_PRIVACY:
-                return fit(train, self.reference, self.limits, context.on_sweep)
+                return fit(train, self.reference, self.limits, on_sweep)
             case ModelKind.PRIVATE_OFFSETS:
-                return add_own_offsets(context.fitted[ModelKind.PRIVATE_MEAN, epsilon])
+                return add_own_offsets(fitted[ModelKind.PRIVATE_MEAN, epsilon])
             case ModelKind.PRIVATE_MEAN:
                 exponent = choose_exponent(epsilon, self.exponent)
                 spending = self.spending(epsilon)
@@ -155,10 +153,10 @@ class RatingStudy(Study):
                     train, self.limits, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.limits, SCHEMES[model_kind], self.spending(epsilon), self.exponent,
-            self.ridge_to_noise, seed, context.on_sweep, context.should_stop, self.steps,
+            train, self.settings, self.limits, SCHEMES[model], self.spending(epsilon), self.exponent,
+            self.ridge_to_noise, seed, on_sweep, self.steps,
         )  # fmt: skip
 
-    def measure(self, model: Any, split: Split, buckets: npt.NDArray[np.int8]) -> Measurements:
+    def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
         """Measure the errors of predictions, and recall of what was rated."""
         return measure(model, split.train, split.test, buckets, self.with_recall)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.allocation import Scheme, Spending
-from dpcore.factorisation.measures import BUCKETS, Measurements, assign_buckets
+from dpcore.factorisation.fit import OnSweep
+from dpcore.factorisation.measures import BUCKETS, Buckets, assign_buckets
 from dpcore.factorisation.ratings import Ratings
 from dpcore.multitask.problem import PrivacyTarget
 
@@ -43,6 +43,8 @@ class ModelKind(enum.Enum):
 
 SCHEMES: Mapping[ModelKind, Scheme] = {ModelKind[scheme.name]: scheme for scheme in Scheme}
 """The private factorisations."""
+Fitted = Mapping[tuple[ModelKind, float], Any]
+"""Models by kind and epsilon, which is 0 for those without privacy."""
 FACTORISATION = ModelKind.ADAPTIVE
 """The one that is compared with the baseline of a study, and is fitted last."""
 
@@ -119,9 +121,7 @@ class Study(abc.ABC):
 
     def count_sweeps(self) -> int:
         """Count the sweeps of all factorisations of one seed."""
-        num_private = len([model_kind for model_kind in self.models if model_kind in SCHEMES]) * len(
-            self.epsilons
-        )
+        num_private = len(self.epsilons) * len(SCHEMES.keys() & set(self.models))
         reference_sweeps = self.reference.sweeps if ModelKind.NO_PRIVACY in self.models else 0
         return int(reference_sweeps + num_private * self.settings.sweeps)
 
@@ -139,28 +139,13 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def fit(
-        self, model_kind: ModelKind, train: Ratings, epsilon: float, seed: int, context: FitContext
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model; None if it was stopped."""
+        """Fit one model; ``fitted`` are those of this seed so far, and ``on_sweep`` is called after each sweep."""
 
     @abc.abstractmethod
-    def measure(self, model: Any, split: Split, buckets: npt.NDArray[np.int8]) -> Measurements:
-        """Measure a model."""
-
-
-@dataclass(frozen=True)
-class FitContext:
-    """What a fit is told besides its data.
-
-    Attributes:
-        fitted: The models of this seed so far, by kind and epsilon.
-        on_sweep: Called after each sweep.
-        should_stop: Asked before each sweep.
-    """
-
-    fitted: Mapping[tuple[ModelKind, float], Any]
-    on_sweep: Callable[[], None]
-    should_stop: ShouldStop
+    def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
+        """Measure errors and recalls of a model, over all items and in each bucket."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +159,7 @@ class StudyResult:
             same numbers at each epsilon.
         recall: Likewise.
         train_counts: Training ratings of each item in the first split, shape (num_items,).
-        models: Of the first seed, by kind and epsilon (0 for those without privacy).
+        models: Of the first seed.
         finished: True if all runs were reached.
     """
 
@@ -182,7 +167,7 @@ class StudyResult:
     rmse: FloatArray
     recall: FloatArray
     train_counts: IntArray
-    models: Mapping[tuple[ModelKind, float], Any] = field(default_factory=dict)
+    models: Fitted = field(default_factory=dict)
     finished: bool = False
 
     def list_runs(self, model_kind: ModelKind, measure: str = "") -> FloatArray:
@@ -208,12 +193,15 @@ class ProgressReport(Protocol):
         """Receive the share done after each sweep and, after all models of one epsilon, the results so far."""
 
 
-def _ignore(share: float, so_far: StudyResult | None = None) -> None:
-    """Ignore the progress."""
+class _StopError(Exception):
+    """The study is to stop."""
 
 
 def run(
-    table: Ratings, study: Study, report: ProgressReport = _ignore, should_stop: ShouldStop = never
+    table: Ratings,
+    study: Study,
+    report: ProgressReport = lambda share, so_far=None: None,
+    should_stop: ShouldStop = never,
 ) -> StudyResult:
     """Fit and measure every model.
 
@@ -221,7 +209,7 @@ def run(
         table: Ratings, or what users chose; each seed splits it anew.
         study: What to run.
         report: Told after each sweep, and after all models of one epsilon.
-        should_stop: Asked before each sweep; where it says yes, what is finished is returned.
+        should_stop: Asked before each model and after each sweep; where it says yes, what is finished is returned.
 
     Returns:
         Errors and recall of every model that was reached, by epsilon, seed and bucket.
@@ -243,38 +231,40 @@ def run(
     fits += [(model_kind, index) for index in range(len(study.epsilons)) for model_kind in private_kinds]
     num_sweeps, sweeps_done = max(study.count_sweeps() * study.repeats, 1), 0
 
+    def stop_if_asked() -> None:
+        if should_stop():
+            raise _StopError
+
     def count_sweep() -> None:
         nonlocal sweeps_done
         sweeps_done += 1
         report(sweeps_done / num_sweeps)
+        stop_if_asked()
 
-    for seed_index in range(study.repeats):
-        split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
-        noise_seed = int(noise_sequence.generate_state(1)[0])
-        if should_stop():
-            return result
-        split = study.split(table, np.random.default_rng(split_seed))
-        buckets = assign_buckets(split.train.item_counts)
-        if seed_index == 0:
-            result = replace(result, train_counts=split.train.item_counts)
-        fitted: dict[tuple[ModelKind, float], Any] = {}
-        for model_kind, index in fits:
-            epsilon = 0.0 if index is None else study.epsilons[index]
-            context = FitContext(fitted, count_sweep, should_stop)
-            model = (
-                None if should_stop() else study.fit(model_kind, split.train, epsilon, noise_seed, context)
-            )
-            if model is None:
-                return result
-            fitted[model_kind, epsilon] = model
+    try:
+        for seed_index in range(study.repeats):
+            split_seed, noise_sequence = np.random.SeedSequence([study.seed, seed_index]).spawn(2)
+            noise_seed = int(noise_sequence.generate_state(1)[0])
+            stop_if_asked()
+            split = study.split(table, np.random.default_rng(split_seed))
+            buckets = assign_buckets(split.train.item_counts)
             if seed_index == 0:
-                models[model_kind, epsilon] = model
-            measurements = study.measure(model, split, buckets)
-            cells = study.models.index(model_kind), slice(None) if index is None else index, seed_index
-            result.rmse[cells], result.recall[cells] = measurements.rmse, measurements.recall
-            if index is not None and model_kind is private_kinds[-1]:
-                so_far = replace(
-                    result, rmse=result.rmse.copy(), recall=result.recall.copy(), models=dict(models)
-                )
-                report(sweeps_done / num_sweeps, so_far)
+                result = replace(result, train_counts=split.train.item_counts)
+            fitted: dict[tuple[ModelKind, float], Any] = {}
+            for model_kind, index in fits:
+                stop_if_asked()
+                epsilon = 0.0 if index is None else study.epsilons[index]
+                model = study.fit(model_kind, split.train, epsilon, noise_seed, fitted, count_sweep)
+                fitted[model_kind, epsilon] = model
+                if seed_index == 0:
+                    models[model_kind, epsilon] = model
+                cells = study.models.index(model_kind), slice(None) if index is None else index, seed_index
+                result.rmse[cells], result.recall[cells] = study.measure(model, split, buckets)
+                if index is not None and model_kind is private_kinds[-1]:
+                    so_far = replace(
+                        result, rmse=result.rmse.copy(), recall=result.recall.copy(), models=dict(models)
+                    )
+                    report(sweeps_done / num_sweeps, so_far)
+    except _StopError:
+        return result
     return replace(result, finished=True)

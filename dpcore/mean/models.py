@@ -131,14 +131,12 @@ class BoundCurve:
         sizes = self.histogram.sizes.astype(np.float64)
         pieces, point = self._turning_points
         if is_integer:
+            pieces, point = np.tile(pieces, 2), np.concatenate((np.floor(point), np.ceil(point)))
             # Stay within the piece: at a size the next piece begins.
-            low, high = np.tile(sizes[pieces], 2), np.tile(sizes[pieces + 1], 2)
-            point = np.clip(np.concatenate((np.floor(point), np.ceil(point))), low, high)
-            pieces = np.tile(pieces, 2)
+            point = np.clip(point, sizes[pieces], sizes[pieces + 1])
         # The error is continuous, so a point on the right end of a piece may count as inside the piece.
-        return np.concatenate((sizes, point)), np.concatenate(
-            (self._errors_at_sizes, self.error_after(point, pieces + 1))
-        )
+        errors = np.concatenate((self._errors_at_sizes, self.error_after(point, pieces + 1)))
+        return np.concatenate((sizes, point)), errors
 
     def minimise(self, is_integer: bool) -> BoundOptimum:
         """Return the minimum from the smallest to the largest size; the smallest bound if several are equal."""
@@ -190,14 +188,15 @@ class BoundCurve:
         """
         points = self._breakpoints(is_integer)
         is_fine = self.error(points) <= limit
-        change = np.flatnonzero(np.diff(is_fine.astype(np.int8)))
-        edges = self._edges(points[change], points[change + 1], is_fine[change], limit, is_integer)
-        begins = ([float(points[0])] if is_fine[0] else []) + [
-            float(e) for e, was in zip(edges, is_fine[change], strict=True) if not was
-        ]
-        stops = [float(e) for e, was in zip(edges, is_fine[change], strict=True) if was]
-        stops += [float(points[-1])] if is_fine[-1] else []
-        return _join_intervals(list(zip(begins, stops, strict=True)), is_integer)
+        change = np.flatnonzero(np.diff(is_fine))
+        is_stop = is_fine[change]
+        edges = self._edges(points[change], points[change + 1], is_stop, limit, is_integer)
+        begins = np.concatenate((points[:1][is_fine[:1]], edges[~is_stop]))
+        stops = np.concatenate((edges[is_stop], points[-1:][is_fine[-1:]]))
+        # Intervals that touch are one; of integers, also those without an integer between them.
+        is_apart = begins[1:] - stops[:-1] > (1.0 if is_integer else 0.0)
+        begins, stops = begins[np.r_[True, is_apart]], stops[np.r_[is_apart, True]]
+        return tuple(zip(begins.tolist(), stops.tolist(), strict=True))
 
     def _breakpoints(self, is_integer: bool) -> FloatArray:
         """Return sorted bounds between neighbours of which the error is monotone."""
@@ -235,19 +234,6 @@ class BoundCurve:
                 break
             inside, outside = nearer, further
         return inside
-
-
-def _join_intervals(
-    intervals: list[tuple[float, float]], is_integer: bool
-) -> tuple[tuple[float, float], ...]:
-    """Join intervals that touch; intervals of integers also if no integer lies between them."""
-    unions: list[tuple[float, float]] = []
-    for low, high in intervals:
-        if unions and (low - unions[-1][1] <= 1.0 if is_integer else low <= unions[-1][1]):
-            unions[-1] = (unions[-1][0], high)
-        else:
-            unions.append((low, high))
-    return tuple(unions)
 
 
 def interval_around(intervals: tuple[tuple[float, float], ...], bound: float) -> tuple[float, float]:
@@ -326,6 +312,11 @@ class CountsOnly:
         sampling = self.value_variance * (nu * (nu * sums.worth_below) + terms_above)
         return MeanError(np.asarray(sampling), self.unit_noise * t**2)
 
+    def _weight_coefficients_at(self, threshold: float) -> tuple[float, float]:
+        h = np.asarray(float(threshold))
+        nu, t = self._weight_coefficients(h, self._sums_at(h))
+        return float(nu), float(t)
+
     def capped(self, caps: FloatArray, size_index: SizeIndex | None = None) -> MeanError:
         """Return the error of a cap that keeps at most h rows of each user, drawn at random."""
         h = np.asarray(caps, dtype=np.float64)
@@ -345,13 +336,10 @@ class CountsOnly:
         rows_below, variance = sums.rows_below, self.value_variance
         # The formula of the module and the noise, times n_h^2, without the constant sigma^2 (rho sum p^2 - (1 - rho) /
         # n).
+        crossed = sums.rows * rows_below + sums.squares_below * sums.users
         pieces = Pieces(
             variance * (rho * sums.squares_below * (1.0 - 2.0 * rows_below / n) + (1.0 - rho) * rows_below),
-            variance
-            * (
-                (1.0 - rho) * sums.users
-                - 2.0 * rho * (sums.rows * rows_below + sums.squares_below * sums.users) / n
-            ),
+            variance * ((1.0 - rho) * sums.users - 2.0 * rho * crossed / n),
             self.unit_noise + variance * rho * sums.users * (1.0 - 2.0 * sums.rows / n),
         )
         return BoundCurve(self.histogram, lambda h, k: self.capped(h, k).variance, pieces)
@@ -362,9 +350,7 @@ class CountsOnly:
 
     def coefficients(self, threshold: float) -> tuple[float, float]:
         """Return the coefficients of `Growth` for the best weights below a threshold: n u_l = s_l + n nu x_l."""
-        h = np.asarray(float(threshold))
-        nu, _ = self._weight_coefficients(h, self._sums_at(h))
-        return 1.0, float(nu) * self.histogram.num_rows
+        return 1.0, self._weight_coefficients_at(threshold)[0] * self.histogram.num_rows
 
     def best_smooth(self) -> BoundOptimum:
         """Return the best of all weights, with a dual bound."""
@@ -378,10 +364,7 @@ class CountsOnly:
 
     def _exact_error(self, h: float) -> float:
         """Return the squared error of the weights, summed over sizes; prefix sums lose digits where u is near p."""
-        nu, t = (
-            float(coefficient)
-            for coefficient in self._weight_coefficients(np.asarray(h), self._sums_at(np.asarray(h)))
-        )
+        nu, t = self._weight_coefficients_at(h)
         squared_errors = 0.0
         for block in self.histogram.blocks:
             x, p = self._effective[block], self.histogram.sizes[block] / self.histogram.num_rows
@@ -439,10 +422,7 @@ class CountsOnly:
         sum lambda < 2 t, raise all of them until it is 2 t.
         """
         a, n = self.value_variance / self.unit_noise, float(self.histogram.num_rows)
-        nu, t = (
-            float(coefficient)
-            for coefficient in self._weight_coefficients(np.asarray(h), self._sums_at(np.asarray(h)))
-        )
+        nu, t = self._weight_coefficients_at(h)
         total = leaning = cost = 0.0
         for block in self.histogram.blocks:
             x, users = self._effective[block], self.histogram.users[block].astype(np.float64)
@@ -455,10 +435,8 @@ class CountsOnly:
             cost += a * float((users * residuals**2 * x).sum())
         if h <= float(self.histogram.min_size):
             missing = max(2.0 * t - total, 0.0)
-            total, leaning = (
-                total + missing,
-                leaning + missing / float(self.histogram.num_users),
-            )  # sum of p is 1
+            total += missing
+            leaning += missing / float(self.histogram.num_users)  # The sum of p is 1.
         return leaning - total**2 / 4.0 - cost
 
 

@@ -191,10 +191,9 @@ def user_share(clamped: Clamped) -> UserShare:
     left_out = _correlation(sums[:, None] - terms)
     # It may be undefined without some users, for example if only one user has two rows.
     estimates = left_out[~np.isnan(left_out)]
-    m = sizes.size
-    variance = (
-        float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m if estimates.size > 1 else math.inf
-    )
+    m, variance = sizes.size, math.inf
+    if estimates.size > 1:
+        variance = float(((estimates - estimates.mean()) ** 2).sum()) * (m - 1) / m
     half_width = NORMAL_95 * math.sqrt(variance)
     return UserShare(estimate, max(estimate - half_width, 0.0), min(estimate + half_width, 1.0))
 
@@ -233,17 +232,13 @@ class TableValues:
     def from_clamped(cls, histogram: ContributionHistogram, clamped: Clamped) -> TableValues:
         """Sum clamped values per size; the histogram must be that of the same rows."""
         size_index = np.searchsorted(histogram.sizes, clamped.sizes)
-        offsets, size = clamped.user_means - clamped.unclamped_mean, histogram.sizes.size
+        offsets = clamped.user_means - clamped.unclamped_mean
         with np.errstate(over="ignore"):  # `ValueSummary.has_finite_error` is checked before this is used.
-            distances = np.bincount(size_index, weights=offsets, minlength=size)
-        return cls(
-            histogram,
-            np.asarray(distances, dtype=np.float64),
-            np.asarray(
-                np.bincount(size_index, weights=clamped.within_variances, minlength=size), dtype=np.float64
-            ),
-            clamped.mean - clamped.unclamped_mean,
-        )
+            distances, variances = (
+                np.asarray(np.bincount(size_index, terms, histogram.sizes.size), dtype=np.float64)
+                for terms in (offsets, clamped.within_variances)
+            )
+        return cls(histogram, distances, variances, clamped.mean - clamped.unclamped_mean)
 
     # The sums below are at 0 .. K sizes at or below a bound; they do not depend on epsilon.
     @cached_property

@@ -102,10 +102,8 @@ class ValueRangeProblem:
     def _size_sums(self) -> FloatArray:
         """Return per size the sum of its users' centred means, shape (K,)."""
         of_rows = self._sizes_of_rows[2]
-        return (
-            np.bincount(of_rows, weights=self.values.values - self.mean, minlength=self.sizes.size)
-            / self.sizes
-        )
+        centred = self.values.values - self.mean
+        return np.bincount(of_rows, weights=centred, minlength=self.sizes.size) / self.sizes
 
     def kept_rows(self, thresholds: npt.ArrayLike) -> FloatArray:
         """Return n_h, the number of kept rows; any shape."""
@@ -192,10 +190,8 @@ class WeightedRows:
         weighted_values = weights * values
         # Weight of the first i rows and of the last n - i rows, in separate sums: a difference would cancel.
         self._below, self._above = _prefix_sums(weights), _prefix_sums(weights[::-1])[::-1]
-        self._sum_below, self._sum_above = (
-            _prefix_sums(weighted_values),
-            _prefix_sums(weighted_values[::-1])[::-1],
-        )
+        self._sum_below = _prefix_sums(weighted_values)
+        self._sum_above = _prefix_sums(weighted_values[::-1])[::-1]
         self.bounding = abs(float(problem.shifts(threshold)))
         self.noise = float(problem.noise(threshold))
 
@@ -246,15 +242,12 @@ class WeightedRows:
     def range_at_quantile(self, weight: float, fixed_lower: float | None) -> tuple[float, float]:
         """Return the centred range that cuts off this weight at either end; a given L stays fixed."""
         last_index = self.values.size - 1
-        high = float(
-            self.values[
-                last_index - min(int(np.searchsorted(self._above[::-1][1:], weight, side="left")), last_index)
-            ]
+        num_below, num_above = (
+            min(int(np.searchsorted(sums[1:], weight, side="left")), last_index)
+            for sums in (self._below, self._above[::-1])
         )
-        if fixed_lower is not None:
-            return fixed_lower, max(high, fixed_lower)
-        low = float(self.values[min(int(np.searchsorted(self._below[1:], weight, side="left")), last_index)])
-        return low, max(high, low)
+        low = float(self.values[num_below]) if fixed_lower is None else fixed_lower
+        return low, max(float(self.values[last_index - num_above]), low)
 
 
 def _prefix_sums(terms: FloatArray) -> FloatArray:
@@ -295,11 +288,9 @@ def _solve_range(
     low, high, _ = evaluate(max(low_weight, math.ulp(0.0)))
     width, slope = high - low, clamping_factor * high_weight
     # Step 2. At this weight one end may move up to the next point of the path; at the full weight, up to the other end.
-    inner_low, inner_high = (
-        (low, low) if high_weight >= max_weight and fixed_lower is not None else evaluate(high_weight)[:2]
-    )
+    inner_low, inner_high, _ = evaluate(high_weight)
     if high_weight >= max_weight:
-        inner_low, inner_high = (low, low) if fixed_lower is not None else (high, high)
+        inner_low = inner_high = high if fixed_lower is None else low
     room = width - max(inner_high - inner_low, 0.0)
     # Up to there each unit of width less cuts off `slope` more: the objective is a quadratic in the step.
     step = (kappa * width - slope * (bounding + clamping(low, high))) / (slope**2 + kappa)
@@ -310,11 +301,10 @@ def _solve_range(
     value = total_bias**2 + kappa * (high - low) ** 2
     # Step 3. Any lambda gives a bound; that of the equation at this point is the best if the point is inside a jump.
     bounds = []
-    for weight in {
-        high_weight,
-        low_weight,
-        kappa * (high - low) / (clamping_factor * total_bias) if total_bias > 0.0 else high_weight,
-    }:
+    weights = {high_weight, low_weight}
+    if total_bias > 0.0:
+        weights.add(kappa * (high - low) / (clamping_factor * total_bias))
+    for weight in weights:
         if 0.0 < weight <= max_weight:
             at_low, at_high, _ = evaluate(weight)
             rate = clamping_factor * weight

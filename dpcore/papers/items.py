@@ -18,15 +18,8 @@ from dpcore.regression import study as epasto
 from dpcore.total import strategies as amin
 from dpcore.training import bassily as epasto_training
 
-FIGURES: tuple[PaperFigure, ...] = (
-    *epasto.FIGURES,
-    *epasto_training.FIGURES,
-    *amin.FIGURES,
-    *amin_learning.FIGURES,
-    *huang.FIGURES,
-    *krichene.FIGURES,
-    *krichene_tasks.FIGURES,
-)
+_MODULES = (epasto, epasto_training, amin, amin_learning, huang, krichene, krichene_tasks)
+FIGURES: tuple[PaperFigure, ...] = tuple(figure for module in _MODULES for figure in module.FIGURES)
 """All, by paper and in its order."""
 
 
@@ -45,11 +38,11 @@ EMPTY = "–"
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the list.
+    """One line of the list, about one or several numbered items.
 
     Attributes:
         items: As the paper numbers them, with commas between them.
-        says: What it says.
+        says: Its content, in a few words.
         places: Pages and tabs, Markdown.
         code: Where the core has it, Markdown.
         differs: What differs from the paper, or why it is left out, Markdown.

@@ -33,14 +33,8 @@ from dpcore.plan.table import PlannedLine, build_mean_problem, split_mean_error
 
 MAX_BOUNDS = 2**13
 """Common bounds that are looked at: all where no user has more rows, else so many, log-spaced."""
-SUPPORTED_STATISTICS = (
-    LineStatistic.USERS,
-    LineStatistic.ROWS,
-    LineStatistic.SUM,
-    LineStatistic.MEAN,
-    LineStatistic.GROUP_ROWS,
-)
-"""Lines of which the error under a common truncation is known."""
+UNSUPPORTED_STATISTICS = (LineStatistic.QUANTILE, LineStatistic.GROUP_USERS, LineStatistic.GROUP_SUMS)
+"""Lines of which the error under a common truncation is not known."""
 _NUM_HALVINGS = 50
 """Of a ratio that equal shares bound within the root of the number of lines, or that number."""
 
@@ -69,32 +63,29 @@ class OneTruncation:
     has_all_bounds: bool
     objective: Objective
 
-    def compute_cost(self, plan_value: float) -> float:
-        """Compute the error, or epsilon, as a multiple of that of a plan with a bound per line.
+    def compute_costs(self, plan_value: float) -> tuple[float, float, float]:
+        """Compute the error, or epsilon, as a multiple of that of a plan with a bound per line, and its two factors.
 
-        For sums of squares the root is compared. It may be less than 1 with groups: a bound on all rows of a
-        user, whatever group they are in, is no pair of a bound on groups and one on rows in each.
+        The first factor is due to one bound on rows for all lines, instead of one for each; the second to bounding
+        rows, instead of totals and of groups. For sums of squares the root is compared. With groups the multiple may
+        be less than 1: a bound on all rows of a user, whatever group they are in, is no pair of a bound on groups and
+        one on rows in each.
 
         Args:
             plan_value: The objective of that plan, as ``value`` has it.
         """
-        return self._compare(self.value, plan_value)
 
-    @property
-    def sharing_cost(self) -> float:
-        """Return the part of `compute_cost` that is due to one bound on rows for all lines, instead of one for each."""
-        return self._compare(self.value, self.own_caps_value)
+        def divide(value: float, reference: float) -> float:
+            if value == reference:
+                return 1.0
+            ratio = value / reference if reference > 0.0 else math.inf
+            return math.sqrt(ratio) if self.objective is Objective.SUM else ratio
 
-    def compute_rows_cost(self, plan_value: float) -> float:
-        """Compute the part of `compute_cost` that is due to bounding rows, instead of totals and of groups."""
-        return self._compare(self.own_caps_value, plan_value)
-
-    def _compare(self, value: float, reference: float) -> float:
-        """Return the ratio of two values of the objective, as a ratio of errors or of epsilons."""
-        if value == reference:
-            return 1.0
-        ratio = value / reference if reference > 0.0 else math.inf
-        return math.sqrt(ratio) if self.objective is Objective.SUM else ratio
+        return (
+            divide(self.value, plan_value),
+            divide(self.value, self.own_caps_value),
+            divide(self.own_caps_value, plan_value),
+        )
 
 
 def find_common_bound(
@@ -133,17 +124,17 @@ def find_common_bound(
     if objective is Objective.SUM:
         roots = (weights[:, None] * beta) ** (1.0 / (power + 1))
         values = weights @ alpha + budget.full_v * roots.sum(axis=0) ** (power + 1)
-        best = int(np.argmin(values))
+        best_index = int(np.argmin(values))
         full_amount = float(budget.compute_amount(budget.full_v))
-        amounts = roots[:, best] / roots[:, best].sum() * full_amount
+        amounts = roots[:, best_index] / roots[:, best_index].sum() * full_amount
         certificate = find_least_sum(curves, weights, budget).certificate
         assert certificate is not None  # Every line here is a list of bounds.
-        value, own_caps_value = float(values[best]), certificate.value
+        value, own_caps_value = float(values[best_index]), certificate.value
     elif objective is Objective.LARGEST:
         values = _find_least_levels(alpha, beta, target_errors, budget)
-        best = int(np.argmin(values))
-        value = float(values[best])
-        amounts = _compute_amounts(alpha[:, best], beta[:, best], value * target_errors, power)
+        best_index = int(np.argmin(values))
+        value = float(values[best_index])
+        amounts = _compute_amounts(alpha[:, best_index], beta[:, best_index], value * target_errors, power)
         line_vs = budget.divide(split_by_largest_error(curves, target_errors, budget)).tolist()
         squared_errors = [
             curve.find_best([v]).squared_errors[0] for curve, v in zip(curves, line_vs, strict=True)
@@ -151,8 +142,8 @@ def find_common_bound(
         own_caps_value = float(np.max(np.sqrt(squared_errors) / target_errors))
     else:
         amounts_by_cap = _compute_amounts(alpha, beta, target_errors[:, None], power)
-        best = int(np.argmin(amounts_by_cap.sum(axis=0)))
-        amounts = amounts_by_cap[:, best]
+        best_index = int(np.argmin(amounts_by_cap.sum(axis=0)))
+        amounts = amounts_by_cap[:, best_index]
         if not np.isfinite(amounts).all():
             raise refuse(
                 "no ε is enough under one bound on rows: under each, some line keeps more than its wanted error "
@@ -162,9 +153,11 @@ def find_common_bound(
         value = budget.convert_to_epsilon(float(amounts.sum()))
         needed_amounts = find_needed_budgets(curves, target_errors, budget)
         own_caps_value = budget.convert_to_epsilon(float(needed_amounts.sum()))
-    errors = np.sqrt(alpha[:, best] + beta[:, best] * amounts ** -float(power))
+    errors = np.sqrt(alpha[:, best_index] + beta[:, best_index] * amounts ** -float(power))
     shares = amounts / amounts.sum()
-    return OneTruncation(int(caps[best]), shares, errors, value, own_caps_value, has_all_bounds, objective)
+    return OneTruncation(
+        int(caps[best_index]), shares, errors, value, own_caps_value, has_all_bounds, objective
+    )
 
 
 def _compute_amounts(
@@ -190,17 +183,17 @@ def _find_least_levels(
         for share in (1.0, 1.0 / target_errors.size)
     )
     for _ in range(_NUM_HALVINGS):
-        middle = (low + high) / 2.0
-        needed_amounts = _compute_amounts(alpha, beta, middle * targets, budget.power).sum(axis=0)
+        midpoint = (low + high) / 2.0
+        needed_amounts = _compute_amounts(alpha, beta, midpoint * targets, budget.power).sum(axis=0)
         is_enough = needed_amounts <= full_amount
-        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+        low, high = np.where(is_enough, low, midpoint), np.where(is_enough, midpoint, high)
     return np.asarray(high)
 
 
 def _check_line(problems: Problems, dataset: Dataset, parameters: PlanParameters, line: PlannedLine) -> None:
     """Add the problems of a line under one truncation."""
     statistic, label = line.line.statistic, line.line.label
-    if statistic not in SUPPORTED_STATISTICS:
+    if statistic in UNSUPPORTED_STATISTICS:
         problems.add(f"of {label} the error under one truncation of all rows is not known")
     if statistic is LineStatistic.SUM and (parameters.lower is None or dataset.values is None):
         problems.add(
@@ -266,8 +259,8 @@ def find_bound_over_groups(
     caps, _ = list_caps(dataset.histogram.max_size, MAX_BOUNDS)
     alpha, beta = _compute_alpha_beta(dataset, parameters, line, caps)
     squared_errors = alpha + beta * v
-    best = int(np.argmin(squared_errors))
-    return int(caps[best]), math.sqrt(squared_errors[best])
+    best_index = int(np.argmin(squared_errors))
+    return int(caps[best_index]), math.sqrt(squared_errors[best_index])
 
 
 def _sum_above(sizes: FloatArray, caps: FloatArray, sums_by_size: FloatArray) -> FloatArray:

@@ -1,9 +1,9 @@
 """Quantiles of user-weighted values by the exponential mechanism: bounds on rows per user, weights, errors."""
 
 from dpcore.quantile.mechanism import (
-    ASSUMPTIONS,
     QuantileOutput,
     QuantileProblem,
+    assumptions,
     output,
     standard_error,
     subsample_errors,

@@ -38,12 +38,8 @@ from dpcore.quantile.rows import SLACK, Rows, ThinRows, WeightKind, affordable_s
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
 """The relations under which there is a guarantee."""
 _PROTECTED = {
-    Neighbours.REPLACE_VALUES: (
-        "Neighbouring data sets differ in the values of one user's rows; the number of rows of each user is public",
-    ),
-    Neighbours.ADD_OR_REMOVE_USER: (
-        "Neighbouring data sets differ in one user, who is added or removed with all their rows",
-    ),
+    Neighbours.REPLACE_VALUES: "the values of one user's rows; the number of rows of each user is public",
+    Neighbours.ADD_OR_REMOVE_USER: "one user, who is added or removed with all their rows",
 }
 _ALWAYS = (
     "The base distribution was chosen without looking at the values",
@@ -52,8 +48,7 @@ _ALWAYS = (
     "Bounded rows are a random subsample that does not depend on the values; the release draws its own",
     "A bound that is best for the values is computed from them, and leaks unless they are public",
 )
-ASSUMPTIONS = _PROTECTED[Neighbours.REPLACE_VALUES] + _ALWAYS
-"""What the answers about quantiles rest on; sentences without their full stop."""
+
 SUBSAMPLES = 400
 """Subsamples that the figures of a cap are averaged over."""
 MAX_SUBSAMPLES = 10_000
@@ -62,8 +57,8 @@ _CELLS = 4_000_000
 
 
 def assumptions(neighbours: Neighbours) -> tuple[str, ...]:
-    """Return the assumptions of the answers under a neighbouring relation."""
-    return _PROTECTED[neighbours] + _ALWAYS
+    """Return the assumptions of the answers under a neighbouring relation; sentences without their full stop."""
+    return f"Neighbouring data sets differ in {_PROTECTED[neighbours]}", *_ALWAYS
 
 
 def user_reach(quantile: float, neighbours: Neighbours) -> float:
@@ -109,19 +104,14 @@ class QuantileProblem:
             if self.subsamples is not None:
                 problems.whole(1, MAX_SUBSAMPLES, subsamples=self.subsamples)
             if not hasattr(self.base, "log_mass"):
-                problems.add(
-                    "base must be a base distribution", remedy="See dpcore.quantile.base_distribution"
-                )
+                remedy = "See dpcore.quantile.base_distribution"
+                problems.add("base must be a base distribution", remedy)
 
     @cached_property
     def rows(self) -> Rows:
         """Return the rows, sorted; computed once."""
         count = self.values.values.size
-        subsamples = (
-            affordable_subsamples(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
-            if self.subsamples is None
-            else self.subsamples
-        )
+        subsamples = self.subsamples or affordable_subsamples(_ROWS_OF_SUBSAMPLES, count, SUBSAMPLES)
         return Rows(self.values, self.base, self.subsample, subsamples)
 
     @property
@@ -267,10 +257,9 @@ class QuantileOutput:
         t = np.asarray(distances, dtype=np.float64) + SLACK
         return np.asarray(cumulated[np.searchsorted(self._rank_error[order], t, side="right")])
 
-    def binned_density(self, low: float, high: float, bins: int) -> tuple[FloatArray, FloatArray]:
-        """Return the mean density on equal bins, for drawing: (edges, density), shapes (bins + 1,) and (bins,)."""
-        edges = np.linspace(low, high, bins + 1)
-        return edges, np.diff(self.cdf(edges)) / np.diff(edges)
+    def binned_density(self, edges: FloatArray) -> FloatArray:
+        """Return the mean density on bins between ascending edges, shape (bins,), for drawing."""
+        return np.asarray(np.diff(self.cdf(edges)) / np.diff(edges))
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Draw answers exactly: Gumbel-max over the intervals in log space, then within one by its base mass.

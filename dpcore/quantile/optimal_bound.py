@@ -159,15 +159,10 @@ def best_bound(
     tries_all = weighting is WeightKind.CAP and high - low < all_caps
 
     def evaluate(bounds: FloatArray, begin: float) -> RankErrors:
-        length = 1.0 if tries_all else 0.5
-        return rank_errors(
-            searched,
-            weighting,
-            bounds,
-            lambda share: progress(begin + length * share),
-            should_stop,
-            quantiles,
-        )
+        def report(share: float) -> None:
+            progress(begin + share * (1.0 if tries_all else 0.5))
+
+        return rank_errors(searched, weighting, bounds, report, should_stop, quantiles)
 
     grid = np.arange(low, high + 1.0) if tries_all else _build_grid(weighting, low, high, points)
     # The unbounded case first: it is there whenever anything is.
@@ -176,10 +171,8 @@ def best_bound(
     if not (tries_all or coarse.cancelled or grid.size < 3):
         best_index = int(np.argmin(coarse.rank_error))
         # `coarse` runs from the largest bound down.
-        upper, lower = (
-            coarse.bounds[max(best_index - 1, 0)],
-            coarse.bounds[min(best_index + 1, grid.size - 1)],
-        )
+        upper = coarse.bounds[max(best_index - 1, 0)]
+        lower = coarse.bounds[min(best_index + 1, grid.size - 1)]
         finer = np.setdiff1d(_build_grid(weighting, lower, upper, points), grid)
         if finer.size:
             errors = coarse.with_more(evaluate(finer, 0.5))
@@ -362,15 +355,14 @@ class RankBound:
     def value(self, weighting: WeightKind, bounds: npt.ArrayLike) -> FloatArray:
         """Return the bound at each h > 0 (any shape)."""
         h = np.asarray(bounds, dtype=np.float64)
-        if weighting is WeightKind.SMOOTH:
-            losses = weights.smooth_losses(self.histogram, h)
-        else:
-            losses = weights.capped_losses(self.histogram, h)
         # Heaviest row: one of the lightest user's, min(h, s_1) / (s_1 n_h); under a cap every kept row.
         lightest = float(self.histogram.min_size)
         largest_row = 1.0 / self.histogram.kept_rows(h)
         if weighting is WeightKind.SMOOTH:
+            losses = weights.smooth_losses(self.histogram, h)
             largest_row = largest_row * np.minimum(h, lightest) / lightest
+        else:
+            losses = weights.capped_losses(self.histogram, h)
         # A user with h rows or more weighs most; above s_m nobody has h rows.
         largest_user = losses.largest_weight * np.minimum(h, self.histogram.max_size) / h
         log_rows = math.log(2.0 * self.histogram.num_rows) - math.log(self.gamma)

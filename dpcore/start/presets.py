@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -23,47 +22,32 @@ class UserPreset(Option):
     TWO_GROUPS = "two groups", "Two groups"
 
 
-SENTENCES: Mapping[UserPreset, str] = MappingProxyType(
-    {
-        UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound below 20 cuts rows of everyone; one above "
-        "buys noise for rows that nobody has.",
-        UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000. Whoever keeps all rows of that "
-        "one user adds 1,000 times the noise to every count.",
-        UserPreset.POWER_LAW: "Each time the number of rows doubles, a third as many users have it. There is no "
-        "heavy user apart from the others, so the best bound cuts a few rows of many.",
-        UserPreset.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. At ε = 1 the heavy group keeps nearly "
-        "all of its rows; at ε = 0.1 the best bound cuts more than half of them.",
-    }
-)
+SENTENCES: Mapping[UserPreset, str] = {
+    UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound below 20 cuts rows of everyone; one above buys "
+    "noise for rows that nobody has.",
+    UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000. Whoever keeps all rows of that one user "
+    "adds 1,000 times the noise to every count.",
+    UserPreset.POWER_LAW: "Each time the number of rows doubles, a third as many users have it. There is no heavy user "
+    "apart from the others, so the best bound cuts a few rows of many.",
+    UserPreset.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. At ε = 1 the heavy group keeps nearly all "
+    "of its rows; at ε = 0.1 the best bound cuts more than half of them.",
+}
 """What each kind of users teaches."""
-
-
-def _make_histogram(*sizes_and_users: tuple[int, int]) -> ContributionHistogram:
-    """Make a histogram from pairs (rows of each user, users)."""
-    sizes, users = np.array(sizes_and_users).T
-    return ContributionHistogram(sizes=sizes, users=users)
-
-
-def _make_power_law() -> ContributionHistogram:
-    """Make sizes 1, 2, 4, … with 3^9, 3^8, … users: P(size >= s) falls like s^-1.58."""
-    return _make_histogram(*((2**step, 3 ** (9 - step)) for step in range(10)))
-
-
-_HISTOGRAMS: Mapping[UserPreset, Callable[[], ContributionHistogram]] = MappingProxyType(
-    {
-        UserPreset.EQUAL_SIZES: lambda: _make_histogram((20, 2_000)),
-        UserPreset.ONE_HEAVY: lambda: _make_histogram((20, 2_000), (20_000, 1)),
-        UserPreset.POWER_LAW: _make_power_law,
-        UserPreset.TWO_GROUPS: lambda: _make_histogram((5, 3_000), (300, 100)),
-    }
-)
+_SIZES_AND_USERS: Mapping[UserPreset, list[tuple[int, int]]] = {
+    UserPreset.EQUAL_SIZES: [(20, 2_000)],
+    UserPreset.ONE_HEAVY: [(20, 2_000), (20_000, 1)],
+    # P(size >= s) falls like s^-1.58.
+    UserPreset.POWER_LAW: [(2**step, 3 ** (9 - step)) for step in range(10)],
+    UserPreset.TWO_GROUPS: [(5, 3_000), (300, 100)],
+}
+"""Pairs of rows of each user, and how many users have so many."""
 
 
 def make_dataset(users: UserPreset) -> Dataset:
     """Make simulated users as public data.
 
     Args:
-        users: Any kind but `Users.IN_USE`.
+        users: Any kind but `UserPreset.IN_USE`.
 
     Returns:
         A `Dataset` with a histogram and no other facet; its source is the kind's sentence.
@@ -71,11 +55,12 @@ def make_dataset(users: UserPreset) -> Dataset:
     Raises:
         KeyError: The data in use were asked for, which are not invented.
     """
+    sizes, num_users = np.array(_SIZES_AND_USERS[users]).T
     return Dataset(
         name=f"Invented users: {users.value}",
         source=SENTENCES[users],
         disclosure=Disclosure.PUBLIC,
-        histogram=_HISTOGRAMS[users](),
+        histogram=ContributionHistogram(sizes=sizes, users=num_users),
     )
 
 

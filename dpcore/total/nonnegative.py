@@ -258,9 +258,8 @@ def _minimise_exact(problem: TotalProblem) -> float:
         # Many at once: a call takes longer than so many totals in it.
         probes = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
         totals = amounts.values[probes]
-        rising = np.flatnonzero(
-            _slope(problem, totals, amounts.excess(totals), amounts.users_above(totals)) >= 0.0
-        )
+        slopes = _slope(problem, totals, amounts.excess(totals), amounts.users_above(totals))
+        rising = np.flatnonzero(slopes >= 0.0)
         first = int(rising[0]) if rising.size else probes.size
         low = int(probes[first - 1]) + 1 if first else low
         high = int(probes[first]) if rising.size else high
@@ -327,11 +326,8 @@ def _one_side(problem: TotalProblem, bound: float, value: float, slope: float, e
     turning_value, *slopes = _recompute(problem, turning_point)
     # Between the two points the first tangent holds; a whole step leaves nothing between them.
     bound_beyond = turning_value - max(-slopes[away > 0.0] * away, 0.0) * abs(end - turning_point)
-    bound_between = (
-        value
-        if problem.is_integer and abs(turning_point - bound) <= 1.0
-        else value - fall * abs(turning_point - bound)
-    )
+    distance = abs(turning_point - bound)
+    bound_between = value if problem.is_integer and distance <= 1.0 else value - fall * distance
     # Both are valid lower bounds on this side, so the larger one is, too.
     return max(min(bound_between, bound_beyond), value - fall * abs(end - bound))
 
@@ -345,9 +341,7 @@ def _second_point(problem: TotalProblem, bound: float, away: float, end: float) 
         point = bound + whole_steps if problem.is_integer else bound * (1.0 + relative)
         if (end - point) * away <= 0.0:
             break
-        slope = _slope(
-            problem, point, float(problem.amounts.excess(point)), float(problem.amounts.users_above(point))
-        )
+        slope = _slope(problem, point, problem.amounts.excess(point), problem.amounts.users_above(point))
         if slope * away >= 0.0:
             return point
     return end
@@ -397,11 +391,9 @@ def short_bound(problem: TotalProblem, best: float) -> float:
         problem: The question; where only whole bounds count, nothing is rounded.
         best: Its `optimal_bound`.
     """
-    return (
-        best
-        if problem.is_integer
-        else round_to_few_digits(best, lambda bounds: measure_errors(problem, bounds))
-    )
+    if problem.is_integer:
+        return best
+    return round_to_few_digits(best, lambda bounds: measure_errors(problem, bounds))
 
 
 def round_to_few_digits(best: float, error: Callable[[FloatArray], FloatArray]) -> float:

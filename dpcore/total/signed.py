@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import noise_error, wording
-from dpcore.common.checks import Problems, refuse
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.data.totals_per_user import Amounts
@@ -41,98 +39,68 @@ class ClippedSum:
         return max(abs(self.low), abs(self.high))
 
 
-def clipped_sum(
-    totals: npt.ArrayLike,
-    low: float,
-    high: float,
-    epsilon: float,
-    mechanism: NoiseKind = NoiseKind.LAPLACE,
-    delta: float | None = None,
-) -> ClippedSum:
-    """Compute the error of clipping every total to [L, U].
+@dataclass(frozen=True, eq=False)
+class SignedProblem:
+    """The problem of releasing the sum of one total per user, of either sign.
 
-    Args:
-        totals: One total per user, of either sign, shape (num_users,).
-        low: L, at most ``high``.
-        high: U.
-        epsilon: Privacy budget, above 0.
-        mechanism: Laplace or Gaussian.
-        delta: With Gaussian noise only.
-
-    Raises:
-        InvalidInput: A figure is out of its range; all problems at once.
+    Attributes:
+        totals: One total per user, shape (num_users,).
+        sizes: The problem of the sizes |x_i|, by the paper's bound.
     """
-    x = _finite(totals)
-    with Problems() as problems:
-        noise_error.check_noise(problems, mechanism, epsilon, delta)
-        if problems.finite(low=low, high=high) and low > high:
-            ends = f"{wording.entered(low)} and {wording.entered(high)}"
-            problems.add(f"low must not lie above high; got {ends}")
-    bias = float(np.sum(np.clip(x, low, high) - x))
-    unit_noise = noise_error.compute_unit_scale(mechanism, epsilon, delta)
-    errors = build_errors(mechanism, unit_noise, max(abs(low), abs(high)), abs(bias))
-    users_below, users_above = int(np.sum(x < low)), int(np.sum(x > high))
-    return ClippedSum(float(low), float(high), bias, errors, users_below, users_above)
 
+    totals: FloatArray
+    sizes: TotalProblem
 
-def propose_bound(
-    totals: npt.ArrayLike,
-    epsilon: float,
-    mechanism: NoiseKind = NoiseKind.LAPLACE,
-    delta: float | None = None,
-) -> float:
-    """Propose T for a range [-T, T]: the one that minimises sum_i (|x_i| - T)_+ plus the mean noise.
+    @classmethod
+    def from_totals(
+        cls,
+        totals: npt.ArrayLike,
+        epsilon: float,
+        mechanism: NoiseKind = NoiseKind.LAPLACE,
+        delta: float | None = None,
+    ) -> SignedProblem:
+        """Build the problem from totals.
 
-    The rank rule of `dpcore.total` on |x_i|. The amounts that are cut at the two ends may cancel, so the error itself
-    can be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`), because the
-    exact value equals one user's total. Arguments as `clipped_sum`.
-    """
-    amounts = Amounts.from_totals(np.abs(_finite(totals)))
-    problem = TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND)
-    return short_bound(problem, optimal_bound(problem))
+        Raises:
+            InvalidInput: A total is not finite, or epsilon or delta is out of its range.
+        """
+        x = np.asarray(totals, dtype=np.float64)
+        amounts = Amounts.from_totals(np.abs(x))
+        return cls(x, TotalProblem(amounts, epsilon, mechanism, delta, Measure.BOUND))
 
+    def clip(self, low: float, high: float) -> ClippedSum:
+        """Compute the error of clipping every total to [L, U], in the totals' unit."""
+        x = self.totals
+        bias = float(np.sum(np.clip(x, low, high) - x))
+        errors = self._build_errors(max(abs(low), abs(high)), abs(bias))
+        return ClippedSum(float(low), float(high), bias, errors, int(np.sum(x < low)), int(np.sum(x > high)))
 
-def symmetric_errors(
-    totals: npt.ArrayLike,
-    bounds: npt.ArrayLike,
-    epsilon: float,
-    mechanism: NoiseKind = NoiseKind.LAPLACE,
-    delta: float | None = None,
-) -> TotalErrors:
-    """Compute the errors of clipping to [-T, T], for many T at once.
+    def propose_bound(self) -> float:
+        """Propose T for a range [-T, T]: the one that minimises sum_i (|x_i| - T)_+ plus the mean noise.
 
-    Args:
-        totals: One total per user, of either sign, shape (num_users,).
-        bounds: T >= 0 in the totals' unit, any shape.
-        epsilon: Privacy budget, above 0.
-        mechanism: Laplace or Gaussian.
-        delta: With Gaussian noise only.
+        The rank rule of `dpcore.total` on |x_i|. The amounts that are cut at the two ends may cancel, so the error
+        itself can be smaller; this bound does not count on it. It comes in few digits (`dpcore.total.short_bound`),
+        because the exact value equals one user's total.
+        """
+        return short_bound(self.sizes, optimal_bound(self.sizes))
 
-    Returns:
-        `TotalErrors` with the size of the bias, whatever its sign. Cuts at the two ends may partly cancel,
-        so the bias need not fall as T grows.
-    """
-    with Problems() as problems:
-        noise_error.check_noise(problems, mechanism, epsilon, delta)
-    unit_noise = noise_error.compute_unit_scale(mechanism, epsilon, delta)
-    return build_errors(mechanism, unit_noise, bounds, np.abs(compute_shortfall(totals, bounds)))
+    def symmetric_errors(self, bounds: npt.ArrayLike) -> TotalErrors:
+        """Compute the errors of clipping to [-T, T], for T >= 0 of any shape.
 
+        Returns:
+            `TotalErrors` with the size of the bias, whatever its sign. Cuts at the two ends may partly cancel,
+            so the bias need not fall as T grows.
+        """
+        return self._build_errors(bounds, np.abs(self.compute_shortfall(bounds)))
 
-def compute_shortfall(totals: npt.ArrayLike, bounds: npt.ArrayLike) -> FloatArray:
-    """Return the sum less the sum of totals clipped to [-T, T], for many T; below 0 where the clipped sum is larger.
+    def compute_shortfall(self, bounds: npt.ArrayLike) -> FloatArray:
+        """Return the sum less the sum of totals clipped to [-T, T]; below 0 where the clipped sum is larger."""
+        t = np.asarray(bounds, dtype=np.float64)
+        # The sum lacks what is cut above T, and has too much by what is raised to -T.
+        positive, negative = (
+            Amounts.from_totals(np.maximum(part, 0.0)) for part in (self.totals, -self.totals)
+        )
+        return np.asarray(positive.excess(t) - negative.excess(t))
 
-    Args:
-        totals: One total per user, of either sign, shape (num_users,).
-        bounds: T >= 0 in the totals' unit, any shape.
-    """
-    x, t = _finite(totals), np.asarray(bounds, dtype=np.float64)
-    # The sum lacks what is cut above T, and has too much by what is raised to -T.
-    positive, negative = (Amounts.from_totals(np.maximum(part, 0.0)) for part in (x, -x))
-    return np.asarray(positive.excess(t) - negative.excess(t))
-
-
-def _finite(totals: npt.ArrayLike) -> FloatArray:
-    x = np.asarray(totals, dtype=np.float64)
-    if x.ndim != 1 or x.size == 0 or not np.all(np.isfinite(x)):
-        raise refuse("totals must be finite numbers, one per user, not empty")
-    return x
+    def _build_errors(self, bounds: npt.ArrayLike, bias: npt.ArrayLike) -> TotalErrors:
+        return build_errors(self.sizes.mechanism, self.sizes.unit_noise, bounds, bias)

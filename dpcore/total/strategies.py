@@ -19,7 +19,6 @@ import numpy.typing as npt
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.answer.plot import Axis, Style
 from dpcore.common import noise_error, wording
-from dpcore.common.checks import Problems
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
@@ -108,36 +107,17 @@ class StrategyPoints:
     cancelled: bool
 
 
-def _checked(problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequence[Strategy]) -> FloatArray:
-    e = np.asarray(epsilons, dtype=np.float64)
-    with Problems() as problems:
-        if e.ndim != 1 or e.size == 0 or not np.all(np.isfinite(e) & (e > 0)):
-            problems.add("epsilons must be finite numbers above 0, in one dimension")
-        if not strategies:
-            problems.add("at least one strategy is needed")
-        for strategy in strategies:
-            if strategy.share is not None:
-                problems.between(0.0, 1.0, share=strategy.share)
-        if problem.amounts.total == 0.0:
-            problems.add("all totals are 0, so the relative error is not defined")
-    return e
-
-
 def _choose_bounds(
     problem: TotalProblem, epsilons: FloatArray, strategies: Sequence[Strategy]
 ) -> tuple[FloatArray, FloatArray]:
     """Return T of every strategy (rows) at every epsilon (columns), and the noise scale there."""
     problems = [replace(problem, epsilon=float(epsilon)) for epsilon in epsilons]
-    best_bounds = [nonnegative.optimal_bound(p) for p in problems]
-    bounds = np.array(
-        [
-            best_bounds
-            if strategy.share is None
-            else [problem.amounts.quantile(strategy.share)] * epsilons.size
-            for strategy in strategies
-        ],
-        dtype=np.float64,
-    )
+    bounds = np.empty((len(strategies), epsilons.size))
+    for row, strategy in enumerate(strategies):
+        if strategy.share is None:
+            bounds[row] = [nonnegative.optimal_bound(p) for p in problems]
+        else:
+            bounds[row] = problem.amounts.quantile(strategy.share)
     return bounds, bounds * np.array([p.unit_noise for p in problems])
 
 
@@ -149,14 +129,11 @@ def strategy_curves(
     """Compute the exact relative error of each strategy against epsilon.
 
     Args:
-        problem: The question; its epsilon is replaced by each of ``epsilons``.
+        problem: The question, with a sum above 0; its epsilon is replaced by each of ``epsilons``.
         epsilons: Above 0, shape (e,).
         strategies: What to compare.
-
-    Raises:
-        InvalidInput: A figure is out of its range, or the sum is 0.
     """
-    e = _checked(problem, epsilons, strategies)
+    e = np.asarray(epsilons, dtype=np.float64)
     bounds, scale = _choose_bounds(problem, e, strategies)
     error = noise_error.expected_absolute(problem.mechanism, problem.amounts.excess(bounds), scale)
     return StrategyCurves(e, tuple(strategies), bounds, np.asarray(error / problem.amounts.total))
@@ -181,14 +158,8 @@ def simulate_strategies(
         seed: Seed of NumPy's generator.
         progress: Told the share done, from 0 to 1.
         should_stop: Asked before each point; True ends the simulation with what there is.
-
-    Raises:
-        InvalidInput: A figure is out of its range, or the sum is 0.
     """
-    e = _checked(problem, epsilons, strategies)
-    with Problems() as problems:
-        problems.whole(2, MAX_RUNS, runs=runs)
-        problems.whole(0, 2**63 - 1, seed=seed)
+    e = np.asarray(epsilons, dtype=np.float64)
     bounds, scales = _choose_bounds(problem, e, strategies)
     mean, spread = np.full(bounds.shape, np.nan), np.full(bounds.shape, np.nan)
     generator = np.random.default_rng(seed)

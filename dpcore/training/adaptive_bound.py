@@ -142,32 +142,6 @@ def choose_quantile(unit_noise: float, num_features: int, num_users: FloatArray)
     return np.asarray(1.0 - np.minimum(0.5, CLIPPED_USERS * unit_noise * np.sqrt(num_features) / num_users))
 
 
-def choose_first_bound(
-    smallest_bound: FloatArray | float, unit_noise: float, num_features: int, num_users: FloatArray
-) -> FloatArray:
-    """Choose the first bound by a rule that reads only the released number of users; its shape."""
-    start = np.sqrt(num_users / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
-    return np.asarray(np.clip(np.maximum(start, smallest_bound), *BOUND_RANGE))
-
-
-def update_bound(bounds: FloatArray, share_within: FloatArray, target: FloatArray, steps: int) -> FloatArray:
-    """Compute the bound of the next step.
-
-    Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within can
-    be off by 1 - γ at most, however far the bound is from its target.
-
-    Args:
-        bounds: Of this step.
-        share_within: Share of the users within it, as released.
-        target: γ.
-        steps: T.
-    """
-    log_change = np.clip(
-        BOUND_RATE / steps * (target - share_within) / (1.0 - target), -MAX_LOG_CHANGE, MAX_LOG_CHANGE
-    )
-    return np.asarray(np.clip(bounds * np.exp(log_change), *BOUND_RANGE))
-
-
 Direction = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray | None]]
 """From θ, shape (d, runs), the bound of each run, and the number of the step to the noisy sum of gradients over the
 bound, shape of θ, and the noisy share of the users within the bound, shape (runs,), or None if the bound is fixed."""
@@ -207,7 +181,10 @@ def descend_by_rule(
     """
     target = choose_quantile(unit_noise, num_features, num_users)
     stable_share = 1.0 if bound_follows else np.minimum(bounds * mechanism.clip, 1.0)
-    next_bounds = choose_first_bound(bounds, unit_noise, num_features, num_users) if bound_follows else bounds
+    next_bounds = bounds
+    if bound_follows:  # The first bound reads only the released number of users.
+        start = np.sqrt(num_users / (unit_noise * np.sqrt(num_features))) / START_DIVISOR
+        next_bounds = np.clip(np.maximum(start, bounds), *BOUND_RANGE)
     step_factors, weight = np.ones(bounds.size), np.zeros(bounds.size)
     theta = previous = model = fading_mean = np.zeros((num_features, bounds.size))
     for step in range(1, mechanism.steps + 1):
@@ -225,7 +202,11 @@ def descend_by_rule(
         previous, theta = theta, mechanism.project(extrapolated - length * direction)
         model, weight = average_iterate(model, weight, theta, agreements, step)
         if share_within is not None:
-            next_bounds = update_bound(bounds, share_within, target, mechanism.steps)
+            # Without the division by 1 - γ it would be slow where few users are to be clipped: there the share within
+            # can be off by 1 - γ at most, however far the bound is from its target.
+            log_change = BOUND_RATE / mechanism.steps * (target - share_within) / (1.0 - target)
+            log_change = np.clip(log_change, -MAX_LOG_CHANGE, MAX_LOG_CHANGE)
+            next_bounds = np.clip(bounds * np.exp(log_change), *BOUND_RANGE)
     return model, bounds
 
 

@@ -28,20 +28,9 @@ from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows
 
 
-@dataclass(frozen=True, eq=False)
-class LinearDescent:
-    """Descent on a quadratic, by eigenvalue.
-
-    Attributes:
-        start_share: b, what is left of the start, shape (num_features,).
-        noise_gain: Σ_s a_s², shape (num_features,).
-    """
-
-    start_share: FloatArray
-    noise_gain: FloatArray
-
-
-def solve_linear_descent(eigenvalues: FloatArray, rate: float, steps: int, average: Average) -> LinearDescent:
+def solve_linear_descent(
+    eigenvalues: FloatArray, rate: float, steps: int, average: Average
+) -> tuple[FloatArray, FloatArray]:
     """Compute b and Σ a_s² of the averaged iterate, for each eigenvalue λ of H.
 
     Args:
@@ -49,6 +38,9 @@ def solve_linear_descent(eigenvalues: FloatArray, rate: float, steps: int, avera
         rate: η.
         steps: T.
         average: Which iterates are averaged.
+
+    Returns:
+        b, what is left of the start, and Σ_s a_s², each of shape (num_features,).
     """
     factor = 1.0 - rate * eigenvalues[:, None]
     first_averaged = average.first_step(steps)
@@ -58,12 +50,9 @@ def solve_linear_descent(eigenvalues: FloatArray, rate: float, steps: int, avera
     # Noise of step s is in iterate t >= s with η (1 - η λ)^(t - s): sums over t = max(s, first) .. T.
     sums = np.concatenate((np.zeros((factor.size, 1)), np.cumsum(powers, axis=1)), axis=1)
     step_numbers = np.arange(1, steps + 1)
-    noise_weights = (
-        rate
-        / num_averaged
-        * (sums[:, steps - step_numbers + 1] - sums[:, np.maximum(first_averaged - step_numbers, 0)])
-    )
-    return LinearDescent(start_share, np.asarray((noise_weights * noise_weights).sum(axis=1)))
+    later_sums = sums[:, steps - step_numbers + 1] - sums[:, np.maximum(first_averaged - step_numbers, 0)]
+    noise_weights = rate / num_averaged * later_sums
+    return start_share, np.asarray((noise_weights * noise_weights).sum(axis=1))
 
 
 def compute_public_hessian(rows: ClassifierRows, mechanism: Mechanism) -> FloatArray:
@@ -94,7 +83,7 @@ def calibrate_parts(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[floa
 
     As in `calibrate_trade_off`, whose A is a / b. The cost of stopping after so many steps depends on no bound.
     """
-    linear_solution = solve_linear_descent(
+    start_share, noise_gain = solve_linear_descent(
         eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
     )
     unit_noise = GaussianNoise.for_release(1.0, mechanism.epsilon, mechanism.delta).scale
@@ -103,10 +92,8 @@ def calibrate_parts(eigenvalues: FloatArray, mechanism: Mechanism) -> tuple[floa
         unit_noise = noise_of_step / math.sqrt(mechanism.steps)
     noise_of_user = unit_noise * gradient_sensitivity(mechanism.neighbours) * mechanism.clip
     # With V = H every direction with any curvature costs 1, and less where the descent has not come to its end.
-    sampling = float(((1.0 - linear_solution.start_share) ** 2)[eigenvalues > 0.0].sum())
-    return sampling, noise_of_user**2 * mechanism.steps * float(
-        (eigenvalues * linear_solution.noise_gain).sum()
-    )
+    sampling = float(((1.0 - start_share) ** 2)[eigenvalues > 0.0].sum())
+    return sampling, noise_of_user**2 * mechanism.steps * float((eigenvalues * noise_gain).sum())
 
 
 def predict_excess(
@@ -127,9 +114,9 @@ def predict_excess(
 
 
 def compute_theorem_trade_off(
-    histogram: ContributionHistogram, num_features: int, mechanism: Mechanism, constant: float = 1.0
+    histogram: ContributionHistogram, num_features: int, mechanism: Mechanism
 ) -> float:
-    """Compute A of theorem 4, log(d) log(n) ε² / log⁴(m/δ) times a constant that the paper leaves open.
+    """Compute A of theorem 4, log(d) log(n) ε² / log⁴(m/δ), with 1 for a constant that the paper leaves open.
 
     With one feature log(d) is 0 and A with it: the theorem is an upper bound up to constants.
 
@@ -137,7 +124,7 @@ def compute_theorem_trade_off(
     """
     numerator = math.log(num_features) * math.log(histogram.num_rows)
     denominator = math.log(histogram.num_users / mechanism.delta) ** 4
-    return constant * numerator * mechanism.epsilon**2 / denominator
+    return numerator * mechanism.epsilon**2 / denominator
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import enum
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -251,16 +251,6 @@ def compute_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray) -> F
     Returns:
         Shape (runs, 2, 2): over rows and over users; loss, and share of rows told right (a margin of 0 counts half).
     """
-    return _sum_scores(rows, loss, theta, None)
-
-
-def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
-    """Compute the scores of the model that gives every row the same score, shape (2, 2)."""
-    return np.asarray(_sum_scores(rows, loss, np.zeros((rows.num_features, 1)), score)[0])
-
-
-def _sum_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray, score: float | None) -> FloatArray:
-    """Sum weighted losses and accuracies over rows."""
     runs = theta.shape[1]
     total = np.zeros((runs, *SHAPE))
     row_weights = np.stack((np.full(rows.num_rows, 1.0 / rows.num_rows),
@@ -269,9 +259,13 @@ def _sum_scores(rows: ClassifierRows, loss: LossKind, theta: FloatArray, score: 
     for start in range(0, rows.num_rows, block):
         row_slice = slice(start, start + block)
         margins = rows.signed[row_slice] @ theta
-        if score is not None:
-            margins = np.repeat(score * rows.signs[row_slice, None], runs, axis=1)
         accuracies = 0.5 * (np.sign(margins) + 1.0)
         for measure_index, values in enumerate((loss.evaluate(margins), accuracies)):
             total[:, :, measure_index] += (row_weights[:, row_slice] @ values).T
     return total
+
+
+def score_constant(rows: ClassifierRows, loss: LossKind, score: float) -> FloatArray:
+    """Compute the scores of the model that gives every row the same score, shape (2, 2)."""
+    rows_of_ones = replace(rows, features=np.ones((rows.num_rows, 1)))
+    return np.asarray(compute_scores(rows_of_ones, loss, np.array([[score]]))[0])

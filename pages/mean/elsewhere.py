@@ -76,21 +76,16 @@ def differing(data: Dataset, page_setting: ReleaseSetting | None, number: float,
         smooth: True if that is the bound of smooth weights.
     """
     answer = None if page_setting is None else build_answer(data, page_setting.epsilon)
-    if (
-        page_setting is None
-        or answer is None
-        or answer.setting is None
-        or page_setting.statistic is not answer.setting.statistic
-    ):
+    if page_setting is None or answer is None or answer.setting is None:
+        return ""
+    if page_setting.statistic is not answer.setting.statistic:
         return ""
     mean_bound = answer.solution.smooth.threshold if smooth else answer.solution.cap.max_contributions
     if abs(mean_bound - number) <= 1e-6 * number:
         return ""
     why, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
     if smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
-        why = (
-            "its weights have a constant beside the bound, which is as private as it is, and a draw has none"
-        )
+        why = "its weights have a constant beside the bound, as private as it is, and a draw has none"
     if answer.setting.uses_values and data.is_private:
         why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
     return f"*Mean* finds {mean_text} for this release, this page {wording.number(number)}: {why}."
@@ -110,6 +105,4 @@ def _why(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
     if "variance_share" in differing:
         shares = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
         return "its σ² is {} of (U − L)², here it is {}".format(*shares)
-    return (
-        "with private counts it goes by the mean of the values, here by the mean at which the error is worst"
-    )
+    return "with private counts it goes by the mean of the values, here by the mean with the worst error"

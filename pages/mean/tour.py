@@ -20,10 +20,9 @@ def compute_saving(data: Dataset, parameters: MeanParameters) -> tuple[str, str]
     """Return the share by which smooth weights lower the best cap's error, and the share of rows that the cap cuts."""
     problem = parameters.problem(data.histogram)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    kept_share = float(data.histogram.kept_rows(cap.max_contributions)) / data.histogram.num_rows
-    return wording.percent(1.0 - smooth.standard_error / cap.standard_error), wording.percent(
-        1.0 - kept_share
-    )
+    cut_share = 1.0 - float(data.histogram.kept_rows(cap.max_contributions)) / data.histogram.num_rows
+    saving = 1.0 - smooth.standard_error / cap.standard_error
+    return wording.percent(saving), wording.percent(cut_share)
 
 
 def answer(data: Dataset, parameters: MeanParameters) -> str:

@@ -16,7 +16,7 @@ from pages.shared.figures import figures
 from pages.shared.screen import layout, plots
 
 NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
-PAPERS = {paper.title: paper.title for paper in items.list_papers()}
+PAPERS = {paper.title: paper for paper in items.list_papers()}
 FIRST_FIGURE = "amin-figure-3"
 """Shown first: the paper says numbers of it, and few curves tell whether ours agree."""
 
@@ -43,13 +43,8 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
         st.markdown(f"## {figure.item}, {figure.paper}")
         difference = figure.compute_largest_difference(runs)
         if difference is not None and figure.stated_range is None:
-            cards.large(
-                "Largest difference, ours to theirs",
-                wording.percent(difference),
-                "",
-                f"{difference:.3g}",
-                "papers",
-            )
+            label, text = "Largest difference, ours to theirs", wording.percent(difference)
+            cards.large(label, text, "", f"{difference:.3g}", "papers")
             st.markdown(f"{figure.difference_note.partition('. ')[0]}.")
         else:
             st.markdown(describe_difference(figure, runs))
@@ -61,9 +56,7 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
             type=fields.main_button(),
             on_click=contents.open_page,
             args=(figure.page, figure.tab),
-            help="Opens the page, and the tab that this figure stands in."
-            if figure.tab
-            else "Opens the page.",
+            help=f"Opens the page{', and the tab that this figure stands in' if figure.tab else ''}.",
         )
         plots.show_button(figure)
 
@@ -76,8 +69,8 @@ def show_lists() -> None:
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.key("paper")
     st.session_state.setdefault(paper_key, next(iter(PAPERS)))
-    title = fields.choice("Paper", PAPERS, paper_key)
-    contents.show_items(next(paper for paper in items.list_papers() if paper.title == title), computed)
+    title = fields.choice("Paper", {title: title for title in PAPERS}, paper_key)
+    contents.show_items(PAPERS[title], computed)
 
 
 layout.show(QUESTION, body, has_budget=False)

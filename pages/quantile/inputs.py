@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.distribution import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
@@ -16,8 +16,8 @@ from pages.shared.fields import fields
 from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 
-RANGE_NAMES = {BaseKind.UNIFORM: ("[L, U]", "L and U"), BaseKind.HISTOGRAM: ("the bins of ν", "the bins")}
-"""Names of the range of answers, and of its fields, for bases that have one."""
+RANGE_FIELDS = {BaseKind.UNIFORM: "L and U", BaseKind.HISTOGRAM: "the bins"}
+"""Names of the fields of the range of answers, for bases that have one."""
 ENDS = {
     BaseKind.UNIFORM: {"low": "L", "high": "U"},
     BaseKind.NORMAL: {"center": "the mean of ν", "spread": "its standard deviation"},
@@ -45,9 +45,15 @@ def read_inputs(data: Dataset, slots: layout.PageSlots) -> QuantileParameters | 
     parameters: QuantileParameters | None = inputs.read_inputs(
         QUESTION, slots, hidden=has_no_use, ask_first=ask_range, shares=shares
     )
-    if parameters is not None:
+    # Warn if many values lie where no answer can fall.
+    if parameters is not None and parameters.answer_range is not None and data.values is not None:
         with slots.notes:
-            _warn(data, parameters)
+            inputs.warn(
+                data,
+                inputs.count_outside(data.digest, *parameters.answer_range, data.values),
+                "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "
+                f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}",
+            )
     return parameters
 
 
@@ -77,21 +83,3 @@ def _stand_in(data: Dataset) -> None:
     for name in inputs.unused_fields(QUESTION):
         if state[key(name)] is None:
             state[key(name)] = stand_ins[name]
-
-
-def _outside(data: Dataset, parameters: QuantileParameters) -> OutsideCounts | None:
-    limits = parameters.answer_range
-    if data.values is None or limits is None:
-        return None
-    return inputs.count_outside(data.digest, *limits, data.values)
-
-
-def _warn(data: Dataset, parameters: QuantileParameters) -> None:
-    """Warn if many values lie where no answer can fall."""
-    _, ends = RANGE_NAMES.get(parameters.base, ("", ""))
-    inputs.warn(
-        data,
-        _outside(data, parameters),
-        "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "
-        f"Set {ends} {RANGE_SOURCE}",
-    )

@@ -19,11 +19,11 @@ from pages.start.question import QUESTION
 
 @cached(max_entries=16)
 def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
-    """Return the Start page's curves and their best bound; the person's own bound moves marks only."""
+    """Return the curves and their best bound; the user's own bound moves marks only."""
     return solve(_data, StartParameters(epsilon))
 
 
-SEVERAL_ROWS = {
+ADVICE = {
     "Yes": "",
     "No": (
         "Then there is nothing to choose: the bound is 1. Note that *one row per session* or *per device* can still "
@@ -31,76 +31,76 @@ SEVERAL_ROWS = {
     ),
     "Not sure": "*Your data* shows it: load your table there, and look at the largest number of rows of one user.",
 }
+"""By the answer to the question whether users have several rows."""
 USER_HELP = (
     "A user is whoever is to be protected, by one column or by several together (in *Your data*, *Further columns "
     "that only together with it identify a user*). Without such a column privacy holds per row, and needs no bound."
 )
-TOPICS = {"Numbers": "Choose a bound", "A model": "Models"}
-"""Kinds of releases, and the group of pages for each."""
+PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
+"""The group of pages for each kind of release."""
 
 
-def list_releases(topic: str | None = None) -> list[str]:
-    """Return the statistics that have a page; only those of one topic if it is given."""
+def list_releases(release_kind: str | None = None) -> list[str]:
+    """Return the statistics that have a page; only those of one kind if it is given."""
     return [
-        spec.release
-        for spec in catalogue.PAGES
-        if spec.release and spec.group == TOPICS.get(topic or "", spec.group)
+        page.release
+        for page in catalogue.PAGES
+        if page.release and page.group == PAGE_GROUPS.get(release_kind or "", page.group)
     ]
 
 
 def find_page(release: str | None) -> Question | None:
     """Return the page for a release; None if there is none."""
-    return next((spec for spec in catalogue.PAGES if spec.release and spec.release == release), None)
+    return next((page for page in catalogue.PAGES if page.release and page.release == release), None)
 
 
 def ask_questions() -> None:
     """Draw the questions, and the button to the page that they lead to."""
-    state = st.session_state
+    state, release_key = st.session_state, QUESTION.key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
-        _ask("1. Several rows per user?", list(SEVERAL_ROWS), "several", help=USER_HELP)
-        topic = _ask("2. You release", list(TOPICS), "kind")
-        options = list_releases(topic)
-        key = QUESTION.key("release")
-        if state.get(key) not in options:
-            state[key] = None
+        st.segmented_control(
+            "1. Several rows per user?",
+            list(ADVICE),
+            key=QUESTION.key("several"),
+            persist_state="session",
+            help=USER_HELP,
+        )
+        release_kind = st.segmented_control(
+            "2. You release", list(PAGE_GROUPS), key=QUESTION.key("kind"), persist_state="session"
+        )
+        releases = list_releases(release_kind)
+        if state.get(release_key) not in releases:
+            state[release_key] = None
         release = st.selectbox(
             "3. Which?",
-            options,
+            releases,
             index=None,
-            key=key,
+            key=release_key,
             placeholder="Choose",
             persist_state="session",
             width=fields.scale_width(300),
         )
-        target = find_page(release)
-        if target is None:
+        page = find_page(release)
+        if page is None:
             session.draw_data_link("Bring your data")
         else:
-            st.page_link(target.path, label=f"Go to {target.title}", icon=target.icon)
+            st.page_link(page.path, label=f"Go to {page.title}", icon=page.icon)
 
 
-def _ask(label: str, options: list[str], name: str, help: str = "") -> str | None:
-    answer: str | None = st.segmented_control(
-        label, options, key=QUESTION.key(name), persist_state="session", help=help or None
-    )
-    return answer
-
-
-def show_advice(in_use: Dataset) -> None:
+def show_advice(dataset: Dataset) -> None:
     """Show what follows from the answers, below the card, so that it moves no figure."""
-    state = st.session_state
-    sentences = [SEVERAL_ROWS.get(state.get(QUESTION.key("several")) or "", "")]
-    target = find_page(state.get(QUESTION.key("release")))
-    if target is not None:
-        sentences.append(f"**{target.title}:** {target.sentence} {_describe_data(target, in_use)}".strip())
+    sentences = [ADVICE.get(st.session_state.get(QUESTION.key("several")) or "", "")]
+    page = find_page(st.session_state.get(QUESTION.key("release")))
+    if page is not None:
+        sentences.append(f"**{page.title}:** {page.sentence} {_describe_data(page, dataset)}".strip())
     if text := "\n\n".join(filter(None, sentences)):
         st.info(text, icon=":material/signpost:")
 
 
-def _describe_data(target: Question, in_use: Dataset) -> str:
+def _describe_data(page: Question, dataset: Dataset) -> str:
     """Write which data the page opens on; empty for a page with data of its own."""
-    if target.own_data:
+    if page.own_data:
         return ""
-    if can_answer(target, in_use):
-        return f"It opens on *{plain(in_use.name)}*."
+    if can_answer(page, dataset):
+        return f"It opens on *{plain(dataset.name)}*."
     return "The data in use lack what it needs, so it shows invented data until you bring yours."

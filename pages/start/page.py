@@ -28,31 +28,32 @@ def body(slots: layout.PageSlots) -> None:
     with slots.line:
         users = fields.draw(QUESTION, "users")
     data = presets.choose_dataset(session.dataset(), users)
-    # A bound is one of the users that are shown: of others it would be read wrongly, or off private data.
+    # A bound belongs to the users that are shown: of others it would be read wrongly, or off private data.
     if st.session_state.get(QUESTION.key("of"), data.digest) != data.digest:
         st.session_state[QUESTION.key("bound")] = None
     st.session_state[QUESTION.key("of")] = data.digest
     with slots.line:
         fields.draw(QUESTION, "bound")
     with slots.notes:
-        parameters_read: StartParameters | None = fields.build(QUESTION, optional=("bound",))
-    if parameters_read is not None:
-        # What is dragged along a curve of private data may be read off it: no public input, and in no link.
-        parameters = replace(parameters_read, bound=None) if data.is_private else parameters_read
-        show(slots, parameters, data, parameters_read.bound)
+        parameters: StartParameters | None = fields.build(QUESTION, optional=("bound",))
+    if parameters is not None:
+        show(slots, parameters, data)
     with slots.answer:
         contents.show_advice(session.dataset())
     slots.bottom.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
 
 
-def show(slots: layout.PageSlots, parameters: StartParameters, data: Dataset, bound: int | None) -> None:
+def show(slots: layout.PageSlots, parameters: StartParameters, data: Dataset) -> None:
     """Draw the figure and the answer."""
-    st.session_state[keys.PAGE_PARAMETERS] = parameters
+    # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
+    st.session_state[keys.PAGE_PARAMETERS] = (
+        replace(parameters, bound=None) if data.is_private else parameters
+    )
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in presets.SENTENCES and shelf.get_tour() is None:
         slots.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     solution = contents.solve_cached(data.digest, parameters.epsilon, data)
-    answer = build_answer(data, replace(parameters, bound=bound), solution)
+    answer = build_answer(data, parameters, solution)
     with slots.figure:
         plots.show(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
     with slots.answer:

@@ -17,7 +17,8 @@ def answer(data: Dataset, parameters: StartParameters) -> str:
     bound, best = parameters.bound or 1, tradeoff.best.max_total
     at_bound, at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best)
     high_noise, low_noise, lost_rows = (
-        wording.percent(float(x) / tradeoff.num_rows) for x in (at_bound.noise, at_best.noise, at_best.bias)
+        wording.percent(float(rows) / tradeoff.num_rows)
+        for rows in (at_bound.noise, at_best.noise, at_best.bias)
     )
     cut_users = wording.counted(tradeoff.histogram.users_above(best), "user")
     return (
@@ -27,10 +28,10 @@ def answer(data: Dataset, parameters: StartParameters) -> str:
     )
 
 
-_BEGIN = StartParameters(1.0, bound=20, users=UserPreset.ONE_HEAVY)
+_FIRST_PARAMETERS = StartParameters(1.0, bound=20, users=UserPreset.ONE_HEAVY)
 STEP = Step(
     origin=session.Origin(session.DEFAULT_SAMPLE),
-    parameters=_BEGIN,
+    parameters=_FIRST_PARAMETERS,
     field="bound",
     goal=20_000,
     question="Of 2,001 invented users one has 20,000 rows, the others 20 each. What does keeping all rows cost "

@@ -63,9 +63,7 @@ class TotalPage(Page):
         if not is_signed(answer) and answer.solution.choice.max_total == 0.0:
             st.caption("The best bound, 0, has no place on a log axis.")
         elif plot.handle is None:
-            st.caption(
-                "The curve is of ranges [−T, T]. Yours has ends of two sizes, so that none can be dragged."
-            )
+            st.caption("The curve is of ranges [−T, T]. Yours has ends of two sizes: none can be dragged.")
         return plot
 
     def describe_files(self, answer: Answer) -> str:

@@ -119,15 +119,13 @@ def _show_upload() -> TrainingData | None:
     if table is None:
         return None
     _propose_ranges(table)
+    state = st.session_state
+    keys = {column: [_range_key(end, column) for end in ENDS] for column in table.numbers}
 
     def find_empty_columns() -> list[str]:
-        states = {
-            column: [st.session_state.get(_range_key(end, column)) for end in ENDS] for column in numbers
-        }
-        return [column for column, ends in states.items() if None in ends]
+        return [column for column, ends in keys.items() if any(state.get(key) is None for key in ends)]
 
-    numbers = table.numbers
-    if numbers:
+    if keys:
         is_open = bool(find_empty_columns())
         with st.expander("Ranges of the features", expanded=is_open, icon=":material/straighten:"):
             st.caption(
@@ -135,9 +133,9 @@ def _show_upload() -> TrainingData | None:
                 "ε. Values outside are clipped."
             )
             with st.grid(4, min_column_width=150):
-                for column in numbers:
-                    for end, word in ENDS.items():
-                        fields.number(f"{wording.plain(column, 20)}, {word}", _range_key(end, column))
+                for column, ends in keys.items():
+                    for key, word in zip(ends, ENDS.values(), strict=True):
+                        fields.number(f"{wording.plain(column, 20)}, {word}", key)
     if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "
@@ -146,8 +144,7 @@ def _show_upload() -> TrainingData | None:
         )
         return None
     assert table.design is not None
-    low, high = ({c: float(st.session_state[_range_key(end, c)]) for c in numbers} for end in ENDS)
-    ranges = {column: (low[column], high[column]) for column in numbers}
+    ranges = {column: (float(state[low]), float(state[high])) for column, (low, high) in keys.items()}
     try:
         return replace(table, scaling=make_scaling(table.dataset, table.design, ranges), ranges=ranges)
     except InvalidInput as refused:

@@ -135,11 +135,15 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for model_kind in result.study.models:
-        summary, name, style = result.summarise(model_kind), model_kind.name.lower(), MODEL_STYLES[model_kind]
+        summary, column, style = (
+            result.summarise(model_kind),
+            model_kind.name.lower(),
+            MODEL_STYLES[model_kind],
+        )
         mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
         if not np.isfinite(mean).any():
             continue
-        columns |= {f"{measure}_{name}": mean, f"half_interval_{name}": half_width}
+        columns |= {f"{measure}_{column}": mean, f"half_interval_{column}": half_width}
         if model_kind.is_private:
             low, high = mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
             items.append(Curve(model_kind.value, epsilons, mean, low=low, high=high, **style))
@@ -147,21 +151,16 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
             items.append(Curve(model_kind.value, limits, [float(mean[0])] * 2, **style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
         items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
-    key, title, name, number_format = {
-        "rmse": ("factorisation-errors", "Test error over ε", "test error (RMSE)", ".4f"),
-        "recall": (
-            "factorisation-recall",
-            f"Recall at {RECALL_SIZE} over ε",
-            f"recall at {RECALL_SIZE}",
-            ".3f",
-        ),
+    key, name, axis_name, number_format = {
+        "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
+        "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
     }[measure]
     return Plot(
         key,
-        title,
+        f"{name} over ε",
         words.write_comparison(result, float(epsilons[-1])).replace("**", ""),
         epsilon_axis,
-        linear_axis(name, number_format=number_format),
+        linear_axis(axis_name, number_format=number_format),
         items,
         disclosure,
         columns,
@@ -181,13 +180,9 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
         mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
         columns[f"difference_{model_kind.name.lower()}"] = mean
         columns[f"half_interval_{model_kind.name.lower()}"] = half_width
-        spread, style = np.nan_to_num(half_width), MODEL_STYLES[model_kind]["style"]
-        hover = (("half of the interval", half_width),)
-        items.append(
-            Bars(
-                model_kind.value, labels, mean, style, mean - spread, mean + spread, opacity=0.8, hover=hover
-            )
-        )
+        low, high = mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
+        style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_width),)
+        items.append(Bars(model_kind.value, labels, mean, style, low, high, opacity=0.8, hover=hover))
     name, heading, better = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),

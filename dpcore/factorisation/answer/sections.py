@@ -216,11 +216,10 @@ def _tabulate_models(verdict: Verdict) -> section.Table:
         **dict(zip(buckets, means.T.tolist(), strict=True)),
     }
     name, number_format = {"rmse": ("Test error", "%.4f"), "recall": ("Recall", "%.3f")}[measure]
-    alt, formats = (
-        f"{name} of each model, over all items and by popularity",
-        dict.fromkeys(buckets, number_format),
+    alt = f"{name} of each model, over all items and by popularity"
+    return section.Table(
+        columns, alt, dict.fromkeys(buckets, number_format), key=f"factorisation_table_{measure}"
     )
-    return section.Table(columns, alt, formats, key=f"factorisation_table_{measure}")
 
 
 def show_large(answer: Answer, data: Dataset) -> section.Parts:
@@ -230,12 +229,11 @@ def show_large(answer: Answer, data: Dataset) -> section.Parts:
         "**The size of MovieLens 10M**: 69,878 users, 10,677 items and 10 million ratings, generated, at "
         f"ε = {wording.entered(parameters.epsilon)} with one seed and the settings above."
     )
+    study, seed = parameters.large_study, parameters.data_seed
     result: StudyResult | None = yield section.Search(
         "large_job",
-        (parameters.large_study, parameters.data_seed),
-        lambda report, stop: run(
-            LARGE.draw(np.random.default_rng(parameters.data_seed)), parameters.large_study, report, stop
-        ),
+        (study, seed),
+        lambda report, stop: run(LARGE.draw(np.random.default_rng(seed)), study, report, stop),
         "Training at the large size",
         f"Train: {LARGE_COST}",
         "memory",

@@ -92,31 +92,30 @@ class Verdict:
         return self.is_clear and self.gain < 0.0
 
 
-def list_trained_epsilons(result: StudyResult) -> list[int]:
-    """Return the indices of the epsilons at which each private model has at least one run."""
-    return np.flatnonzero(np.isfinite(result.summarise(FACTORISATION).mean[:, 0])).tolist()
+def list_verdicts(result: StudyResult) -> list[Verdict]:
+    """Judge a training at each epsilon at which all private models have a run: the factorisation is the last one."""
+    summary = result.summarise(FACTORISATION)
+    difference = result.compare(FACTORISATION, result.study.baseline)
+    sign = -1.0 if result.study.main_measure == "rmse" else 1.0
+    return [
+        Verdict(
+            result,
+            int(index),
+            result.study.epsilons[index],
+            float(summary.mean[index, 0]),
+            float(summary.half_width[index, 0]),
+            sign * float(difference.mean[index, 0]),
+            float(difference.half_width[index, 0]),
+            int(summary.runs[index, 0]),
+        )
+        for index in np.flatnonzero(np.isfinite(summary.mean[:, 0]))
+    ]
 
 
 def judge(result: StudyResult, epsilon: float) -> Verdict | None:
     """Judge a training at the trained epsilon nearest to one, by ratio; None if nothing was trained."""
-    epsilons = result.study.epsilons
-    indices = list_trained_epsilons(result)
-    index = min(indices, key=lambda i: abs(math.log(epsilons[i] / epsilon)), default=None)
-    if index is None:
-        return None
-    summary = result.summarise(FACTORISATION)
-    difference = result.compare(FACTORISATION, result.study.baseline)
-    sign = -1.0 if result.study.main_measure == "rmse" else 1.0
-    return Verdict(
-        result,
-        index,
-        epsilons[index],
-        float(summary.mean[index, 0]),
-        float(summary.half_width[index, 0]),
-        sign * float(difference.mean[index, 0]),
-        float(difference.half_width[index, 0]),
-        int(summary.runs[index, 0]),
-    )
+    verdicts = list_verdicts(result)
+    return min(verdicts, key=lambda verdict: abs(math.log(verdict.epsilon / epsilon)), default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,29 +171,22 @@ def solve(
     """
     if dataset is None and parameters.source is RatingSource.DATA:
         raise refuse("no data were given, and the settings name ratings of one's own")
-    parameters_in_use = parameters if dataset is None else replace(parameters, source=RatingSource.DATA)
-    ratings = load_ratings(parameters_in_use, dataset)
-    shares = tuple(
-        replace_noise(
-            divide_budget(ratings, scheme, *choose_share_settings(parameters_in_use, scheme)),
-            parameters_in_use,
-        )
-        for scheme in Scheme
-    )
-    result = run(ratings, parameters_in_use.study, should_stop=should_stop)
-    disclosure = find_disclosure(parameters_in_use, dataset)
-    return FactorisationSolution(parameters_in_use, ratings, disclosure, shares, result, finished=True)
+    if dataset is not None:
+        parameters = replace(parameters, source=RatingSource.DATA)
+    ratings = load_ratings(parameters, dataset)
+    divided = [divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme]
+    shares = tuple(replace_noise(shares_of_scheme, parameters) for shares_of_scheme in divided)
+    result = run(ratings, parameters.study, should_stop=should_stop)
+    disclosure = find_disclosure(parameters, dataset)
+    return FactorisationSolution(parameters, ratings, disclosure, shares, result, finished=True)
 
 
 def replace_noise(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
     """Replace the noise of the shares by that of the question, which pays for counts where they are needed."""
-    if shares.scheme.needs_counts:
-        return shares
-    spending, steps = parameters.spending, parameters.gradient_steps
     # Gradient steps need counts for their length.
-    return replace(
-        shares, noise=(spending if steps is not None else replace(spending, count_share=0.0)).noise
-    )
+    if shares.scheme.needs_counts or parameters.gradient_steps is not None:
+        return replace(shares, noise=parameters.spending.noise)
+    return replace(shares, noise=replace(parameters.spending, count_share=0.0).noise)
 
 
 def choose_share_settings(parameters: FactorisationParameters, scheme: Scheme) -> tuple[Spending, float]:

@@ -21,7 +21,7 @@ from dpcore.factorisation.answer.solution import (
     FactorisationSolution,
     Verdict,
     judge,
-    list_trained_epsilons,
+    list_verdicts,
 )
 from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
 from dpcore.factorisation.rating_study import PRIVATE_KINDS, RatingStudy
@@ -115,9 +115,17 @@ def write_detail(solution: FactorisationSolution) -> str:
 
 def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     """Build the noise before a training, and after it the error of the recommendation."""
-    verdict = solution.verdict
-    adaptive, count_noise = solution.find_shares(Scheme.ADAPTIVE), solution.parameters.spending.count_noise
-    rare_noise, popular_noise = (float(adaptive.noise_to_signal[bucket]) for bucket in (0, -1))
+    verdict, adaptive = solution.verdict, solution.find_shares(Scheme.ADAPTIVE)
+    count_noise = solution.parameters.spending.count_noise
+    rare_noise, popular_noise = (
+        Number(
+            f"Noise on {items} items",
+            f"{wording.number(noise, 2)}×",
+            "the signal (adaptive)",
+            value=finite_or_none(float(noise)),
+        )
+        for items, noise in zip(("the rarest", "popular"), adaptive.noise_to_signal[[0, -1]], strict=True)
+    )
     noise_numbers = (
         Number(
             "Noise s on each sum",
@@ -126,15 +134,8 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
             "weight 1 adds at most 1. For tail and adaptive weights; uniform sampling needs no counts.",
             value=adaptive.noise,
         ),
-        *(
-            Number(
-                f"Noise on {items} items",
-                f"{wording.number(noise, 2)}×",
-                "the signal (adaptive)",
-                value=finite_or_none(noise),
-            )
-            for items, noise in (("the rarest", rare_noise), ("popular", popular_noise))
-        ),
+        rare_noise,
+        popular_noise,
         Number(
             "Noise on each count",
             wording.number(count_noise),
@@ -146,14 +147,16 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         return noise_numbers
     recommended = FACTORISATION if verdict.is_worth_it else RatingStudy.baseline
     error, half_width = verdict.find_error(recommended)
-    spread = Number("Seeds", "only one", "so no interval")
+    interval = Number("Seeds", "only one", "so no interval")
     if math.isfinite(half_width):
-        spread = Number(
-            f"Interval, 95{wording.PERCENT}", f"± {half_width:.4f}", "over seeds and splits", value=half_width
-        )
+        name = f"Interval, 95{wording.PERCENT}"
+        interval = Number(name, f"± {half_width:.4f}", "over seeds and splits", value=half_width)
     changes = verdict.result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[verdict.index, 1:]
     rare_changes = changes[:3][np.isfinite(changes[:3])]
-    rare_change = float(rare_changes.mean()) if rare_changes.size else math.nan
+    changes_by_items = {
+        f"rarest 60{wording.PERCENT}": float(rare_changes.mean()) if rare_changes.size else math.nan,
+        "most rated": float(changes[-1]),
+    }
     return (
         Number(
             f"Test error (RMSE), {recommended.value}",
@@ -161,7 +164,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
             help="Root mean squared error on ratings held out, mean over seeds.",
             value=error,
         ),
-        spread,
+        interval,
         Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),
         *(
             Number(
@@ -170,10 +173,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
                 "RMSE against uniform",
                 value=finite_or_none(change),
             )
-            for items, change in (
-                (f"rarest 60{wording.PERCENT}", rare_change),
-                ("most rated", float(changes[-1])),
-            )
+            for items, change in changes_by_items.items()
         ),
         *noise_numbers,
     )
@@ -193,20 +193,19 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     result = verdict.result
     errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in result.study.models}
     errors_without_privacy = "; ".join(
-        f"{model_kind.value[0].lower()}{model_kind.value[1:]} {error:.4f}"
+        f"{model_kind.value.partition(',')[0].lower()} {error:.4f}"
         for model_kind, error in errors.items()
         if not model_kind.is_private
     )
-    trained_epsilons = [result.study.epsilons[index] for index in list_trained_epsilons(result)]
-    verdicts = {wording.entered(epsilon): judge(result, epsilon) for epsilon in trained_epsilons}
-    winning_epsilons = ", ".join(text for text, v in verdicts.items() if v is not None and v.is_worth_it)
+    trained = list_verdicts(result)
+    winning_epsilons = ", ".join(wording.entered(v.epsilon) for v in trained if v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
     limit = min(errors[model_kind] for model_kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
     near_optimal = [model_kind.value for model_kind in PRIVATE_KINDS if errors[model_kind] <= limit]
-    ends = [(verdict.index, 1), (verdict.index, -1)]  # The rarest fifth, and the most rated one.
     facts_against_uniform = {}
     for model_kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
         change = result.compare(model_kind, ModelKind.UNIFORM)
+        ends = [(verdict.index, 1), (verdict.index, -1)]  # The rarest fifth, and the most rated one.
         text = "not tested on both ends."
         if all(math.isfinite(change.mean[end]) for end in ends):
             rarest, most_rated = (_write_gain(change.mean[end], change.half_width[end]) for end in ends)
@@ -214,9 +213,10 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
         facts_against_uniform[f"{name} against uniform"] = text
     return {
         "Without privacy": f"{errors_without_privacy}.",
-        "A factorisation clearly beats item means with own offsets": f"{winning_text}, of {', '.join(verdicts)}.",
-        "Own offsets": "how far a user rates above the item means, computed locally and never released, so that it "
-        "costs no privacy. The factorisation subtracts it before it clips ratings.",
+        "A factorisation clearly beats item means with own offsets": f"{winning_text}, of "
+        f"{', '.join(wording.entered(v.epsilon) for v in trained)}.",
+        "Own offsets": "how far a user rates above the item means, computed locally, never released, at no privacy "
+        "cost. The factorisation subtracts it before it clips ratings.",
         "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
         **facts_against_uniform,
         "Seeds": f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
@@ -254,14 +254,10 @@ def describe_ratings(solution: FactorisationSolution) -> str:
 def summarise_ratings(solution: FactorisationSolution, dataset: Dataset | None) -> tuple[Line, ...]:
     """Summarise the ratings for a report: what they are, and how many."""
     ratings, disclosure = solution.ratings, solution.disclosure
-    lines = (
-        (Line("Data", "generated ratings", disclosure),) if dataset is None else summarise_dataset(dataset)
-    )
+    lines = [Line("Data", "generated ratings", disclosure)] if dataset is None else summarise_dataset(dataset)
     sizes = {"Users": ratings.num_users, "Items": ratings.num_items, "Ratings": ratings.num_ratings}
-    return (
-        *lines,
-        *(Line(name, wording.number(size), disclosure, number=size) for name, size in sizes.items()),
-    )
+    numbers = (Line(name, wording.number(size), disclosure, number=size) for name, size in sizes.items())
+    return (*lines, *numbers)
 
 
 def write_methods(solution: FactorisationSolution) -> Methods | None:
@@ -270,9 +266,9 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     if verdict is None:
         return None
     learning_text = _describe_learning(parameters)
-    recommended, step = (
-        RatingStudy.baseline,
-        "Noisy means of the items' ratings were released; users add offsets of their own, computed at home.",
+    recommended = RatingStudy.baseline
+    step = (
+        "Noisy means of the items' ratings were released; users add offsets of their own, computed at home."
     )
     if verdict.is_worth_it:
         recommended = FACTORISATION
@@ -321,9 +317,7 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
     if verdict is not None and verdict.is_worth_it:
         return None
     parameters, limits = solution.parameters, solution.parameters.limits
-    base = (
-        fields_of_data(dataset) if dataset is not None else {"group_column": "item", "value_column": "rating"}
-    )
+    base = {"group_column": "item", "value_column": "rating"} if dataset is None else fields_of_data(dataset)
     base |= {"disclosure": solution.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
     bounds = {
         "max_groups": parameters.max_items,

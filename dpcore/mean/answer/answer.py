@@ -18,7 +18,6 @@ from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import (
     BEHIND,
-    DOWNLOADS,
     Cached,
     Figures,
     Found,
@@ -48,6 +47,8 @@ from dpcore.mean.table_values import ValueSummary
 from dpcore.report.document import write_columns
 
 NO_VALUES = Missing("values, one per row", "Bring data with values")
+PLAIN = mean.Growth()
+"""The weight of a user grows with the number of their rows."""
 
 
 def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
@@ -63,23 +64,20 @@ def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
     variance, largest = wording.number(problem.value_variance), wording.number(parameters.largest_variance)
-    users = (
-        ", the values themselves"
-        if problem.table is not None
-        else (f", ρ = {wording.number(problem.user_share, 2)}")
+    share = wording.number(problem.user_share, 2)
+    users = f"ρ = {share}" if problem.table is None else "the values themselves"
+    inputs = (
+        f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most B²/4 = {largest}), {users}."
     )
-    sentences = [
-        f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most B²/4 = {largest}){users}."
-    ]
     if clamped is not None:
         outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
-        sentences.append(outside.write_sentence("[L, U]", " and is clamped", " and are clamped"))
+        sentence = outside.write_sentence("[L, U]", " and is clamped", " and are clamped")
     else:
         subject = "A DP release has" if isinstance(answer.disclosure, ReleaseFacts) else "These data have"
-        sentences.append(f"{subject} no values, only counts: σ² cannot be read from them.")
+        sentence = f"{subject} no values, only counts: σ² cannot be read from them."
         if parameters.variance_source is VarianceSource.FROM_VALUES:
-            sentences.append("The worst case stands in for it.")
-    yield Note(" ".join(sentences))
+            sentence += " The worst case stands in for it."
+    yield Note(f"{inputs} {sentence}")
 
 
 def show_weights(answer: Answer, data: Dataset) -> Parts:
@@ -138,8 +136,8 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
     yield Table(plots.build_table(ranges, joint), alt)
     if data.is_private:
         yield Note(
-            "None of these ranges is entered: one that was computed from private values would leak into every release "
-            "that uses it. You can draw a range privately, with an ε of its own."
+            "None of these ranges is entered: it would leak into every release that uses it. You can draw a range "
+            "privately, with an ε of its own."
         )
         yield PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
@@ -153,16 +151,10 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
     yield Figures((upper, lower), titled=True)
 
 
-def count_weights(answer: Answer, data: Dataset) -> Parts:
-    """Say how long the file of the weights is."""
-    yield Note(f"{wording.counted(data.histogram.sizes.size, 'line')} of weights.")
-
-
 SECTIONS: Sections = {
     BEHIND: describe_inputs,
     "Rows and users": {"Weight of a row": show_weights, "When users differ": show_hidden},
     "Range": show_ranges,
-    DOWNLOADS: count_weights,
 }
 
 
@@ -261,20 +253,21 @@ _PRIVATE_COUNTS = {
 
 def _describe_values(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> dict[str, object]:
     """Return the variance and the user share that the choice file states, each with its label."""
-    problem, has_values = solution.problem, data.values is not None
-    labels = {True: data.provenance.label, False: "public input"}
-    source = parameters.variance_source
-    reads_variance = has_values and source is mean.VarianceSource.FROM_VALUES
-    # Without values the worst case, a public figure, stands in for them.
-    is_worst_case = not has_values and source is mean.VarianceSource.FROM_VALUES
+    problem, has_values, source = solution.problem, data.values is not None, parameters.variance_source
+    if not has_values and source is VarianceSource.FROM_VALUES:
+        source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
+
+    def label(reads: bool) -> str:
+        return data.provenance.label if reads and has_values else "public input"
+
     description = {
         "value_variance": problem.value_variance,
-        "value_variance_from": (mean.VarianceSource.WORST_CASE if is_worst_case else source).value,
-        "value_variance_label": labels[reads_variance],
+        "value_variance_from": source.value,
+        "value_variance_label": label(source is VarianceSource.FROM_VALUES),
     }
     if problem.table is None:
-        reads_share = has_values and parameters.likeness is mean.Likeness.FROM_VALUES
-        description |= {"user_share": problem.user_share, "user_share_label": labels[reads_share]}
+        share_label = label(parameters.likeness is mean.Likeness.FROM_VALUES)
+        description |= {"user_share": problem.user_share, "user_share_label": share_label}
     return description
 
 
@@ -286,7 +279,7 @@ def setting(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -
     return ReleaseSetting(
         Quantity.MEAN,
         parameters.epsilon,
-        Neighbours.ADD_OR_REMOVE_USER if solution.has_private_counts else Neighbours.REPLACE_VALUES,
+        solution.neighbours,
         column="" if data.values is None else data.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
@@ -320,23 +313,17 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosur
     Source: Epasto et al. 2020, lemma 3 and claim 2.
     """
     sizes, histogram = problem.histogram.sizes, problem.histogram
-    is_private = isinstance(problem, PrivateCountsProblem)
-    if is_private:
+    more_columns = {}
+    if isinstance(problem, PrivateCountsProblem):
         user_weight = mean.growth(problem, threshold).scaled_weights(threshold, sizes.astype(np.float64))
         row_weight = user_weight / sizes
     else:
         row_weight = mean.user_weight(problem, threshold, sizes)
         user_weight = row_weight * sizes
-    columns = {
-        "size": sizes,
-        "users": histogram.users,
-        "row_weight": row_weight,
-        "user_weight": user_weight,
-        "rows_kept_at_cap": np.minimum(sizes, cap),
-    }
-    if not is_private:
-        columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
-    return write_columns(columns, disclosure)
+        more_columns["capped_row_weight"] = np.full(sizes.shape, 1.0 / float(histogram.kept_rows(cap)))
+    columns = {"size": sizes, "users": histogram.users, "row_weight": row_weight, "user_weight": user_weight}
+    columns["rows_kept_at_cap"] = np.minimum(sizes, cap)
+    return write_columns(columns | more_columns, disclosure)
 
 
 # --- What a person takes away -----------------------------------------------------------------------------------------
@@ -344,29 +331,24 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosur
 
 def write_methods(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> Methods:
     """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
-    private = solution.has_private_counts
-    relation = Neighbours.ADD_OR_REMOVE_USER if private else Neighbours.REPLACE_VALUES
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
-    target = "the mean of the kept values [@epasto2020, section 3]."
-    if private:
+    target, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
+    if solution.has_private_counts:
+        approximately = " (by the delta method)"
         target = (
-            "the sums of the kept values' distances from both ends of that interval; the mean is computed from these "
-            "two noisy sums."
+            "the sums of the kept values' distances from both ends of that interval, which give the mean."
         )
     sentences = (
         f"Values were clamped to {interval}, which is treated as public, and {cite_noise('Laplace')} was added to "
         f"{target}"
     )
-    rows = wording.counted(solution.cap.max_contributions, "row")
-    error = wording.number(solution.cap.standard_error)
-    approximately = " (by the delta method)" if private else ""
+    cap, error = solution.cap.max_contributions, wording.number(solution.cap.standard_error)
+    rows, verb = wording.counted(cap, "row"), wording.agreeing(cap, "was", "were")
     error_name = "error, as root mean square," if solution.is_about_table else "standard error"
-    verb = wording.agreeing(solution.cap.max_contributions, "was", "were")
     return Methods(
-        guarantee=write_guarantee("The mean was released", parameters.epsilon, relation),
-        sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected "
-        f"{error_name} of the released mean is {error} in the unit of the values, privacy noise "
-        f"included{approximately}.",
+        guarantee=write_guarantee("The mean was released", parameters.epsilon, solution.neighbours),
+        sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
+        f"of the released mean is {error} in the unit of the values, privacy noise included{approximately}.",
         public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
         disclosure=data.provenance,
         rule="The bound on rows per user minimises the expected squared error of the released mean"
@@ -383,29 +365,25 @@ def _describe_rule(solution: MeanSolution) -> str:
             "and privacy noise together"
         )
     error_phrase = ", sampling error and privacy noise together,"
-    share = f"if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
-    if solution.is_about_table:
-        condition = f" and {share}" if problem.user_share else ""
-        condition = f" if numbers of rows say nothing about the values{condition}"
-        return f" about the mean of the rows at hand{error_phrase}{condition}"
-    return (
-        f"{error_phrase} for rows that are independent draws"
-        if not problem.user_share
-        else f"{error_phrase} {share}"
+    share = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
+    if not solution.is_about_table:
+        return f"{error_phrase}{share if problem.user_share else ' for rows that are independent draws'}"
+    condition = (
+        f" if numbers of rows say nothing about the values{f' and{share}' if problem.user_share else ''}"
     )
+    return f" about the mean of the rows at hand{error_phrase}{condition}"
 
 
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
-    relation = Neighbours.ADD_OR_REMOVE_USER if solution.has_private_counts else Neighbours.REPLACE_VALUES
-    growth = mean.growth(solution.problem, solution.smooth.threshold)
+    threshold = solution.smooth.threshold
     choice = mean_forms(
         solution.cap.max_contributions,
-        solution.smooth.threshold,
-        relation,
+        threshold,
+        solution.neighbours,
         dataset,
         parameters,
-        growth,
+        mean.growth(solution.problem, threshold),
         # A user weighs min(1, s) = 1 then, and each of their rows 1 / s.
         [(MEAN_OVER_USERS, Quantity.MEAN, {"threshold": 1.0})],
     )
@@ -419,31 +397,17 @@ def mean_forms(
     relation: Neighbours,
     dataset: Dataset,
     parameters: MeanParameters,
-    growth: mean.Growth | None = None,
+    growth: mean.Growth = PLAIN,
     further_forms: Sequence[Form] = (),
 ) -> CodeChoice | None:
-    """Write programs for a cap and for smooth weights, or return None if none can be written.
-
-    Without a growth, a user's weight grows with the number of their rows.
-    """
-    row_weight, user_weight = (1.0, 0.0) if growth is None else growth.coefficients(smooth)
-    weights = {
-        "threshold": smooth,
-        "weight_of_rows": row_weight,
-        "weight_of_users": user_weight,
-        "user_share": 0.0 if growth is None else growth.user_share,
-    }
-    base = fields_of_data(dataset) | {
-        "lower": parameters.lower,
-        "upper": parameters.upper,
-        "neighbours": relation,
-    }
-    return build_forms(
-        parameters.epsilon,
-        base,
-        [
-            (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
-            (smooth_form(smooth), Quantity.MEAN, weights),
-            *further_forms,
-        ],
-    )
+    """Write programs for a cap and for smooth weights, or return None if none can be written."""
+    ends = {"lower": parameters.lower, "upper": parameters.upper}
+    row_weight, user_weight = growth.coefficients(smooth)
+    weights = {"weight_of_rows": row_weight, "weight_of_users": user_weight, "user_share": growth.user_share}
+    forms: list[Form] = [
+        (cap_form(cap), Quantity.MEAN, {"max_rows": cap}),
+        (smooth_form(smooth), Quantity.MEAN, {"threshold": smooth, **weights}),
+        *further_forms,
+    ]
+    base = fields_of_data(dataset) | ends | {"neighbours": relation}
+    return build_forms(parameters.epsilon, base, forms)

@@ -12,6 +12,7 @@ from dpcore import mean
 from dpcore.answer import axes
 from dpcore.answer.against import BoundComparison
 from dpcore.common.checks import EPSILON_RANGE
+from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, worst_values
@@ -100,6 +101,11 @@ class MeanSolution:
     def has_private_counts(self) -> bool:
         """Return True if contribution counts are private too; all errors are then delta-method approximations."""
         return self.split_release is not None
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Return the neighbouring relation of the release."""
+        return Neighbours.ADD_OR_REMOVE_USER if self.has_private_counts else Neighbours.REPLACE_VALUES
 
     @cached_property
     def error_name(self) -> str:

@@ -52,16 +52,9 @@ class NoiseComparison:
 
     @property
     def values(self) -> tuple[float, float]:
-        """Return what the objective makes of either noise, Laplace first; infinite where no epsilon is enough.
-
-        With the same shares there is no least epsilon; the largest error over wanted error stands in its place.
-        """
+        """Return what the objective makes of either noise, Laplace first; infinite where no epsilon is enough."""
         laplace, gaussian = (
-            math.inf
-            if solution is None
-            else solution.summarise_errors(solution.lines)
-            if self.has_same_shares
-            else solution.objective_value
+            math.inf if solution is None else solution.objective_value
             for solution in (self.laplace, self.gaussian)
         )
         return laplace, gaussian
@@ -88,6 +81,9 @@ def compare_noises(dataset: Dataset, solution: PlanSolution) -> NoiseComparison:
     """Compare the plan with the best one under the other noise: same lines, epsilon, objective and program."""
     parameters = solution.parameters
     if parameters.program is Program.PIPELINEDP:
+        if parameters.objective is Objective.REACH:
+            # At the same shares there is no least epsilon: the largest errors over wanted errors are compared.
+            solution = replace(solution, parameters=replace(parameters, objective=Objective.LARGEST))
         gaussian = _draw_gaussian_in_pipelinedp(dataset, solution)
         return NoiseComparison(solution, gaussian, DEFAULT_DELTA, has_same_shares=True)
     is_gaussian = parameters.mechanism is NoiseKind.GAUSSIAN
@@ -98,12 +94,16 @@ def compare_noises(dataset: Dataset, solution: PlanSolution) -> NoiseComparison:
         delta=None if is_gaussian else delta,
     )
     # A line that no epsilon is enough for shows with either noise.
-    other = None
+    other_solution = None
     with contextlib.suppress(InvalidInput):
-        other = solve(
+        other_solution = solve(
             dataset, other_parameters, _plan_other_lines(dataset, other_parameters, solution.planned)
         )
-    return NoiseComparison(other, solution, delta) if is_gaussian else NoiseComparison(solution, other, delta)
+    return (
+        NoiseComparison(other_solution, solution, delta)
+        if is_gaussian
+        else NoiseComparison(solution, other_solution, delta)
+    )
 
 
 def _plan_other_lines(

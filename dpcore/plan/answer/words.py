@@ -189,9 +189,13 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
             "all plans is known."
         )
     if len(solution.lines) > 1:
-        sentences["Equal split"] = _compare_with_equal_split(solution)
-        if math.isfinite(solution.sufficient_epsilon):
-            sentences["All wanted errors"] = _describe_all_targets(solution)
+        extra_error = solution.equal_split_factor - 1.0
+        difference_text = "no larger" if extra_error <= 1e-9 else f"{wording.percent(extra_error)} larger"
+        num_reached = sum(line.is_reached for line in solution.equal_split)
+        sentences["Equal split"] = (
+            f"its errors are {difference_text} (root of the sum of squares over wanted errors); {num_reached} of "
+            f"{len(solution.lines)} lines have their wanted error."
+        )
     for line in solution.planned:
         floor = math.sqrt(max(line.curve.floor, 0.0))
         if floor > line.target_error:
@@ -210,28 +214,6 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
                 f"{wording.number(solution.budget.epsilon, 4)}."
             )
     return sentences
-
-
-def _compare_with_equal_split(solution: PlanSolution) -> str:
-    """Compare the plan with an equal split."""
-    extra_error = solution.equal_split_factor - 1.0
-    difference_text = "no larger" if extra_error <= 1e-9 else f"{wording.percent(extra_error)} larger"
-    num_reached = sum(line.is_reached for line in solution.equal_split)
-    return (
-        f"relative to the wanted errors, its errors are {difference_text} (root of the sum of squares); {num_reached} "
-        f"of {len(solution.lines)} lines have their wanted error."
-    )
-
-
-def _describe_all_targets(solution: PlanSolution) -> str:
-    """Describe the needs of the most expensive lines."""
-    shares = solution.needed_amounts / max(float(solution.needed_amounts.sum()), 1e-300)
-    need_texts = [
-        f"{solution.lines[index].label} {wording.percent(share) if share else '0'}"
-        for index, share in sorted(enumerate(shares.tolist()), key=lambda item: -item[1])[:3]
-    ]
-    epsilon_text = format_rounded_up(solution.sufficient_epsilon, 4)
-    return f"met from ε = {epsilon_text}; shares of that budget: {', '.join(need_texts)}."
 
 
 def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
@@ -287,19 +269,19 @@ def describe_common_bound(truncation: OneTruncation, solution: PlanSolution) -> 
     plan_value = solution.objective_value
     if truncation.objective is Objective.SUM:
         plan_value = sum_weighted_squares(solution.lines)
-    factor = f"**{wording.number(truncation.compute_cost(plan_value))} times**"
+    cost_text, sharing_text, rows_text = map(wording.number, truncation.compute_costs(plan_value))
+    factor = f"**{cost_text} times**"
     costs = {
         Objective.SUM: f"Errors over wanted errors are then {factor} as large (root of the sum of squares)",
         Objective.LARGEST: f"The largest error over wanted error is then {factor} as large",
         Objective.REACH: f"All wanted errors then need ε = {format_rounded_up(truncation.value, 4)}, {factor} as much",
     }
-    rows_text = wording.counted(truncation.max_rows, "row")
+    bound_text = wording.counted(truncation.max_rows, "row")
     search_text = "" if truncation.has_all_bounds else " of those looked at"
     return (
         f"Libraries can bound the rows of each user once, for all queries. The best such bound{search_text} is "
-        f"**{rows_text} of each user**. {costs[truncation.objective]} as with a bound for each number. "
-        f"Sharing one bound costs {wording.number(truncation.sharing_cost)} times, bounding rows instead of totals "
-        f"and groups {wording.number(truncation.compute_rows_cost(plan_value))} times."
+        f"**{bound_text} of each user**. {costs[truncation.objective]} as with a bound for each number. Sharing one "
+        f"bound costs {sharing_text} times, bounding rows instead of totals and groups {rows_text} times."
     )
 
 
@@ -348,10 +330,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line, outcome in zip(solution.lines, outcomes, strict=True)
     )
     sentence = f"One budget was divided among the releases, and {noise} was added to each"
-    released = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
+    release_text = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
-        guarantee=write_guarantee(released, solution.budget.epsilon, NEIGHBOURS, parameters.delta or 0.0),
+        guarantee=write_guarantee(release_text, solution.budget.epsilon, NEIGHBOURS, parameters.delta or 0.0),
         sentences=f"{sentence}: {shares_text}.",
         public_sentences=f"{sentence}.",
         disclosure=dataset.provenance,

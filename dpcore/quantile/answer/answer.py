@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpcore.answer import standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
 from dpcore.answer.limits import Limits
 from dpcore.answer.plot import Plot
@@ -68,19 +69,14 @@ NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma"
 def sort_rows(
     data: Dataset, parameters: QuantileParameters
 ) -> tuple[QuantileProblem, QuantileProblem | None]:
-    """Return the problem with its rows sorted, and the one for a first answer."""
+    """Return the problem with its rows sorted, and the one for a first answer if the rows are few enough."""
     assert data.values is not None
     problem = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution())
-    _ = problem.rows
-    return problem, with_few_subsamples(problem)
-
-
-def with_few_subsamples(problem: QuantileProblem) -> QuantileProblem | None:
-    """Return the problem for a first answer; None if there are too many rows for one."""
-    num_rows = problem.values.values.size
+    num_rows = problem.rows.histogram.num_rows
     if num_rows > FIRST_ROWS:
-        return None
-    return problem.with_subsamples(max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2))
+        return problem, None
+    subsamples = max(min(FIRST_CELLS // (16 * num_rows), FIRST_SUBSAMPLES), 2)
+    return problem, problem.with_subsamples(subsamples)
 
 
 def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices:
@@ -171,9 +167,8 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
     """Show how a poor base distribution hurts."""
     solution, parameters = answer.solution, answer.parameters
     yield (
-        "The answer is drawn from ν, with more weight near the quantile. **The more of ν lies far from the quantile, "
-        "the more budget it takes**; where ν has no mass near the quantile, no budget helps (assumption 1 of the "
-        "paper)."
+        "**The more of ν lies far from the quantile, the more budget it takes**; where ν has no mass near the "
+        "quantile, no budget helps (assumption 1 of the paper)."
     )
     yield words.describe_base(solution)
     change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in Poorer})
@@ -202,9 +197,9 @@ def show_paper_bound(answer: Answer, data: Dataset) -> Parts:
     """Show the paper's bound, from counts alone."""
     counts = "private, as a user is protected" if answer.parameters.protects_users else "public here"
     yield (
-        "This bound holds **without a look at the values**: with probability 1 − 2γ the weighted rank of the answer "
-        f"lies within it of q. It uses the rows per user ({counts}), and what you believe of ν: that it gives mass β "
-        "to the values within α of the quantile. Its best bound reveals nothing about the values."
+        "With probability 1 − 2γ the weighted rank of the answer lies within this bound of q. It uses the rows per "
+        f"user ({counts}), and that ν gives mass β to the values within α of the quantile. Its best bound reveals "
+        "**nothing about the values**."
     )
     yield Fields(("alpha", "beta", "gamma", "population"), shares=(2, 2, 2, 4))
     yield words.describe_paper_bound(answer.solution)
@@ -214,11 +209,8 @@ def show_paper_bound(answer: Answer, data: Dataset) -> Parts:
 
 def show_samples(answer: Answer, data: Dataset) -> Parts:
     """Show simulated answers beside the exact distribution."""
-    yield (
-        "**Simulation**: the mechanism is run again and again. Points should lie on the exact probabilities. The noise "
-        "comes from NumPy, so this is not a release."
-    )
-    note = f"From 10 to {MAX_DRAWS:,}. Each takes a pass over all distinct values."
+    yield f"Points should lie on the exact probabilities. **{standard.SIMULATION}**"
+    note = f"From 10 to {MAX_DRAWS:,}."
     draws = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note)
     if draws is None:
         return
@@ -294,7 +286,11 @@ def build_answer(
 
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
-    solution = core.solve(data, parameters, progress, should_stop) if solution is None else solution
+    if solution is None:
+        solution = core.solve(data, parameters, progress, should_stop)
+    low, high = parameters.answer_range or (None, None)
+    smooth, cap = solution.choices.smooth, solution.choices.cap
+    trade_off_form = "Exact, for the trade-off form of the paper's bound."
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, data),
@@ -303,13 +299,9 @@ def build_answer(
         disclosure=data.provenance,
         facts=words.build_facts(solution),
         proofs=(
-            ("Smooth weights", solution.choices.smooth.certificate, solution.choices.smooth.stop_reason),
-            ("Bounded rows", solution.choices.cap.certificate, solution.choices.cap.stop_reason),
-            (
-                "From counts",
-                solution.counts_certificate,
-                "Exact, for the trade-off form of the paper's bound.",
-            ),
+            ("Smooth weights", smooth.certificate, smooth.stop_reason),
+            ("Bounded rows", cap.certificate, cap.stop_reason),
+            ("From counts", solution.counts_certificate, trade_off_form),
         ),
         code=words.write_forms(solution, data),
         near_optimal=words.describe_near_optimal(solution),
@@ -332,8 +324,8 @@ def build_answer(
             parameters.epsilon,
             parameters.neighbours,
             "" if data.values is None else data.values.column,
-            lower=None if parameters.answer_range is None else parameters.answer_range[0],
-            upper=None if parameters.answer_range is None else parameters.answer_range[1],
+            lower=low,
+            upper=high,
             uses_values=parameters.bound_from is BoundFrom.VALUES,
         ),
         sections=SECTIONS,

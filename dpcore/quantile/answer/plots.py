@@ -8,19 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import (
-    Axis,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Points,
-    Style,
-    linear_axis,
-    share_axis,
-)
+from dpcore.answer import Axis, Column, Curve, Item, Level, Mark, Plot, Points, Style, linear_axis, share_axis
 from dpcore.answer.axes import build_bound_axis, choose_curve_bounds, fit_limits
 from dpcore.answer.plot import IN_USE
 from dpcore.common import wording
@@ -28,11 +16,10 @@ from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
 from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error, window
-from dpcore.quantile.answer.words import name_quantile
+from dpcore.quantile.answer.words import describe_answers, name_quantile
 from dpcore.quantile.parameters import Weighting
 
-BINS = 240
-SAMPLE_BINS = 40
+BINS, SAMPLE_BINS = 240, 40
 SHARE = "share of rows"
 # One style per quantile, other than those of cap and smooth weights; at most MAX_QUANTILES are asked for.
 STYLES = (
@@ -53,19 +40,18 @@ KINDS = (
 def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     """Plot the expected rank error against the bound, with the best of each kind: the main figure."""
     items: list[Item] = []
-    rows: list[tuple[npt.NDArray[Any], ...]] = []
+    names = ("weights", "bound", "expected_rank_error", "standard_error_over_subsamples")
+    columns: dict[str, npt.NDArray[Any]] = {}
     for weighting, name, style, symbol in KINDS:
         choice = solution.choices.get(weighting)
-        bounds, errors = choice.search_errors.bounds, choice.search_errors.rank_error
-        rows.append((np.full(bounds.size, name.lower()), bounds, errors, choice.search_errors.standard_error))
+        tried = choice.search_errors
+        lines = np.full(tried.bounds.size, name.lower()), tried.bounds, tried.rank_error, tried.standard_error
+        for column, values in zip(names, lines, strict=True):
+            columns[column] = np.append(columns.get(column, values[:0]), values)
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(name, bounds, errors, style, dash=dash))
+        items.append(Curve(name, tried.bounds, tried.rank_error, style, dash=dash))
         items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, style, symbol))
-    names = ("weights", "bound", "expected_rank_error", "standard_error_over_subsamples")
-    columns = {
-        name: np.concatenate(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
-    }
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_ties:
         items.append(Level("Least possible (ties)", solution.least_error))
@@ -112,7 +98,7 @@ def plot_density(
     curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
     for output, (style, dash), quantile in zip(solution.outputs, STYLES, solution.exact, strict=False):
         name, column = name_quantile(output.quantile), f"density_q{wording.digits(output.quantile)}"
-        density = Column(column, output.binned_density(low, high, BINS)[1])
+        density = Column(column, output.binned_density(edges))
         curves.append(Curve(name, centers, density, style, dash=dash, width=WIDTH, steps="hvh"))
         for levels, label, position, level_dash in (
             (means, "Mean of the answer", output.mean, "dot"),
@@ -121,26 +107,21 @@ def plot_density(
             if low <= position <= high:
                 options: dict[str, Any] = {"style": style, "dash": level_dash, "legend": label}
                 levels.append(Level(f"{name}: {label.lower()}", position, is_vertical=True, **options))
-    if len(solution.own_outputs) == 1:
-        own_density = solution.own_outputs[0].binned_density(low, high, BINS)[1]
-        curves.append(Curve("Your own bound", centers, own_density, Style.CUSTOMARY))
-    if len(solution.outputs) == 1 and solution.bound < solution.problem.histogram.max_size:
-        unbounded_density = solution.unbounded_outputs[0].binned_density(low, high, BINS)[1]
-        curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
+    if len(solution.outputs) == 1:
+        if solution.own_outputs:
+            own_density = solution.own_outputs[0].binned_density(edges)
+            curves.append(Curve("Your own bound", centers, own_density, Style.CUSTOMARY))
+        if solution.bound < solution.problem.histogram.max_size:
+            unbounded_density = solution.unbounded_outputs[0].binned_density(edges)
+            curves.append(Curve("Without a bound", centers, unbounded_density, Style.ENTERED))
     base = Column("base_density", _compute_base_density(solution, edges))
     curves.append(Curve("Base ν", centers, base, Style.SAMPLING, color_style=Style.ENTERED))
-    alt = " ".join(
-        f"{name_quantile(output.quantile)}: 95 % of answers lie between {wording.number(output.interval()[0])} and "
-        f"{wording.number(output.interval()[1])}; the quantile of the rows is {wording.number(quantile)}."
-        for output, quantile in zip(solution.outputs, solution.exact, strict=True)
-    )
-    unit = "per unit of the values"
     return Plot(
         "quantile-density",
         "Where the answer falls",
-        alt,
+        " ".join(f"{name}: {sentence}" for name, sentence in describe_answers(solution).items()),
         _build_value_axis((low, high)),
-        linear_axis("density", _fit_from_zero(curves), unit, number_format=".3~g"),
+        linear_axis("density", _fit_from_zero(curves), "per unit of the values", number_format=".3~g"),
         (*curves, *means, *quantiles),
         dataset.provenance,
         {"from": edges[:-1], "to": edges[1:]},
@@ -222,24 +203,21 @@ def plot_poorer(
     solution: QuantileSolution, how: Poorer, steps: FloatArray, errors: FloatArray, dataset: Dataset
 ) -> Plot:
     """Plot the expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
-    is_wider, title = how is Poorer.WIDER, "ν moved by (its widths; 0 = as entered)"
-    x, y = (
-        Column("times_as_wide" if is_wider else "moved_by_widths", steps),
-        Column("expected_rank_error", errors),
-    )
+    unit, column = "its widths; 0 = as entered", "moved_by_widths"
+    axis = linear_axis("ν moved by", (-1.05, 1.05), unit, title=f"ν moved by ({unit})", number_format=".2f")
+    if how is Poorer.WIDER:
+        axis = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
+        column = "times_as_wide"
     worst = wording.percent(float(np.nanmax(errors, initial=0.0)))
+    y = Column("expected_rank_error", errors)
     return Plot(
         "quantile-poorer",
         "Poorer bases",
         f"The largest error of these bases is {worst}; for the base as entered it is "
         f"{wording.percent(solution.rank_error)}.",
-        Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
-        if is_wider
-        else linear_axis(
-            "ν moved by", (-1.05, 1.05), "its widths; 0 = as entered", title=title, number_format=".2f"
-        ),
+        axis,
         Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%"),
-        (Curve("Expected rank error", x, y, Style.TOTAL, symbol="circle"),),
+        (Curve("Expected rank error", Column(column, steps), y, Style.TOTAL, symbol="circle"),),
         dataset.provenance,
     )
 

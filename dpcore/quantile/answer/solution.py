@@ -57,11 +57,13 @@ def search(
     """Return the best bound of both kinds."""
 
     def find(weighting: WeightKind, begin: float) -> QuantileChoice:
-        def report_share(share: float) -> None:
-            progress(begin + share / 2.0)
-
         return optimal_bound.best_bound(
-            problem, weighting, SEARCH_POINTS, report_share, should_stop, quantiles
+            problem,
+            weighting,
+            SEARCH_POINTS,
+            lambda share: progress(begin + share / 2.0),
+            should_stop,
+            quantiles,
         )
 
     return Choices(find(WeightKind.SMOOTH, 0.0), find(WeightKind.CAP, 0.5))
@@ -82,18 +84,18 @@ def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundCompa
     )
     weighting = parameters.weight_kind
 
+    is_from_counts = parameters.bound_from is BoundFrom.COUNTS
+
     def best(epsilon: float) -> tuple[float, float]:
-        _ = problem.rows
         scaled = problem.with_changes(epsilon=epsilon)
-        if parameters.bound_from is BoundFrom.COUNTS:
+        if is_from_counts:
             bound = replace(parameters, epsilon=epsilon).rank_bound(problem.histogram).best(weighting).bound
             errors = optimal_bound.rank_errors(scaled, weighting, bound, quantiles=parameters.levels)
             return bound, float(errors.rank_error[0])
         choice = optimal_bound.best_bound(scaled, weighting, SEARCH_POINTS, quantiles=parameters.levels)
         return choice.bound, choice.rank_error
 
-    counts = parameters.bound_from is BoundFrom.COUNTS
-    title = "Best bound from counts (rows per user)" if counts else "Best bound (rows per user)"
+    title = f"Best bound{' from counts' if is_from_counts else ''} (rows per user)"
     return BoundComparison(title, "Rank error (share of rows)", best, is_slow=True)
 
 
@@ -160,12 +162,10 @@ class QuantileSolution:
         """
         search_errors = self.choices.get(self.weight_kind).search_errors
         bounds, errors = search_errors.bounds, search_errors.rank_error
-        best = int(np.argmin(errors))
-        worse = np.flatnonzero(errors > GOOD_ENOUGH * errors[best])
-        lower, upper = worse[worse < best], worse[worse > best]
-        first = int(lower[-1]) + 1 if lower.size else 0
-        last_index = int(upper[0]) - 1 if upper.size else bounds.size - 1
-        return float(bounds[first]), float(bounds[last_index])
+        # Worse bounds, with one before the first and one after the last bound.
+        worse = np.flatnonzero(np.r_[True, errors > GOOD_ENOUGH * errors.min(), True]) - 1
+        next_worse = int(np.searchsorted(worse, int(np.argmin(errors))))
+        return float(bounds[worse[next_worse - 1] + 1]), float(bounds[worse[next_worse] - 1])
 
     @property
     def least_error(self) -> float:
@@ -206,6 +206,9 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
     else:
         bound = choices.get(weighting).bound
     at_counts = optimal_bound.rank_errors(problem, weighting, paper.bound, quantiles=quantiles)
+    own_outputs: tuple[QuantileOutput, ...] = ()
+    if parameters.own_bound is not None:
+        own_outputs = compute_outputs(problem, quantiles, weighting, parameters.own_bound)
     return QuantileSolution(
         parameters=parameters,
         problem=problem,
@@ -217,9 +220,7 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
         counts_error=float(at_counts.rank_error[0]),
         counts_standard_error=float(at_counts.standard_error[0]),
         counts_certificate=paper.certificate,
-        own_outputs=()
-        if parameters.own_bound is None
-        else compute_outputs(problem, quantiles, weighting, parameters.own_bound),
+        own_outputs=own_outputs,
     )
 
 

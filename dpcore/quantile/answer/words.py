@@ -117,14 +117,7 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
 def build_facts(solution: QuantileSolution) -> dict[str, str]:
     """Build the facts behind the choice, sentences by name."""
     parameters, histogram = solution.parameters, solution.problem.histogram
-    sentences: dict[str, str] = {}
-    for output, quantile in zip(solution.outputs, solution.exact, strict=True):
-        low, high = output.interval()
-        sentences[name_quantile(output.quantile)] = (
-            f"95{wording.PERCENT} of answers lie from {wording.number(low)} to {wording.number(high)}, mean "
-            f"{wording.number(output.mean)}; true {wording.number(quantile)}; rank error "
-            f"{wording.percent(output.expected_rank_error)}."
-        )
+    sentences = describe_answers(solution)
     sentences["Best for the values"] = _compare_weights(solution)
     if parameters.own_bound is not None:
         name = f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"
@@ -162,6 +155,19 @@ def build_facts(solution: QuantileSolution) -> dict[str, str]:
         lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
         affected = histogram.users_above(int(solution.bound))
         sentences["Who is affected"] = standard.describe_affected(affected, histogram.num_users, lost_share)
+    return sentences
+
+
+def describe_answers(solution: QuantileSolution) -> dict[str, str]:
+    """Describe where the answers fall, a sentence per quantile."""
+    sentences = {}
+    for output, quantile in zip(solution.outputs, solution.exact, strict=True):
+        low, high = output.interval()
+        sentences[name_quantile(output.quantile)] = (
+            f"95{wording.PERCENT} of answers lie from {wording.number(low)} to {wording.number(high)}, mean "
+            f"{wording.number(output.mean)}; true {wording.number(quantile)}; rank error "
+            f"{wording.percent(output.expected_rank_error)}."
+        )
     return sentences
 
 

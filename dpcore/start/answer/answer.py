@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore import total
+from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, STYLES, Answer, Number, build_error_parts
 from dpcore.answer.axes import CURVE_POINTS, sample_users
@@ -70,11 +71,10 @@ class Tradeoff:
         return float(self.histogram.num_rows)
 
 
-def build_problem(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
+def _build_problem(histogram: ContributionHistogram, epsilon: float) -> total.TotalProblem:
     """Build the problem at an epsilon: all cells of the table together are one sum at epsilon / `CELLS`."""
-    return total.TotalProblem(
-        Amounts.from_histogram(histogram), epsilon / CELLS, measure=Measure.ABSOLUTE, is_integer=True
-    )
+    amounts = Amounts.from_histogram(histogram)
+    return total.TotalProblem(amounts, epsilon / CELLS, measure=Measure.ABSOLUTE, is_integer=True)
 
 
 NOT_COMPARED = ("bound",)
@@ -82,46 +82,46 @@ NOT_COMPARED = ("bound",)
 
 def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundComparison:
     """Return the sweet spot and its error at any epsilon, of the data in use or of the simulated users."""
-    in_use = parameters.users is UserPreset.IN_USE
     histogram = presets.choose_dataset(dataset, parameters.users).histogram
-    rows, problem = float(histogram.num_rows), build_problem(histogram, 1.0)
+    problem = _build_problem(histogram, 1.0)
 
-    def problem_at(epsilon: float) -> total.TotalProblem:
+    def replace_epsilon(epsilon: float) -> total.TotalProblem:
         return replace(problem, epsilon=epsilon / CELLS)
 
-    def error(epsilon: float, bounds: FloatArray) -> FloatArray:
-        return np.asarray(total.measure_errors(problem_at(epsilon), bounds) / rows)
+    def evaluate_errors(epsilon: float, bounds: FloatArray) -> FloatArray:
+        errors = total.measure_errors(replace_epsilon(epsilon), bounds)
+        return np.asarray(errors / float(histogram.num_rows))
 
-    def best(epsilon: float) -> tuple[float, float]:
-        bound = total.optimal_bound(problem_at(epsilon))
-        return bound, float(error(epsilon, np.array(bound)))
+    def find_best(epsilon: float) -> tuple[float, float]:
+        bound = total.optimal_bound(replace_epsilon(epsilon))
+        return bound, float(evaluate_errors(epsilon, np.array(bound)))
 
     return BoundComparison(
         "Sweet spot (rows per user)",
         f"Error of each of {CELLS} private counts (share of it)",
-        best,
-        error,
+        find_best,
+        evaluate_errors,
         histogram.sizes,
         histogram.users,
-        provenance=None if in_use else Disclosure.PUBLIC,
+        provenance=None if parameters.users is UserPreset.IN_USE else Disclosure.PUBLIC,
     )
 
 
 def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     """Compute bias, noise and error over the bound, and the best bound, as of one sum (Amin et al. 2019, section 3)."""
     histogram = presets.choose_dataset(dataset, parameters.users).histogram
-    problem = build_problem(histogram, parameters.epsilon)
+    problem = _build_problem(histogram, parameters.epsilon)
     return Tradeoff(
         histogram=histogram,
         problem=problem,
-        errors=total.errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
+        errors=total.errors(problem, log_spaced(*_choose_axis_limits(histogram), CURVE_POINTS)),
         best=total.best_bound(problem),
         near_optimal=total.find_near_optimal_bounds(problem),
         single_count_bound=total.optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
 
 
-def choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
+def _choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
     """Choose the ends of the bound's axis, which no setting moves."""
     return 1.0, float(min(histogram.max_size * AXIS_FACTOR, MAX_SIZE))
 
@@ -133,26 +133,26 @@ HEIGHT = 330
 
 
 def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance) -> Plot:
-    """Plot bias, noise and error over the bound, with the best one and the bound that is set."""
-    errors, share, best = solution.errors, 1.0 / solution.num_rows, solution.best
-    histogram, smallest_error = solution.histogram, float(errors.absolute_error.min()) / solution.num_rows
+    """Plot bias, noise and error over the bound, with the best one and the bound that the user entered."""
+    best, histogram, num_rows = solution.best, solution.histogram, solution.num_rows
     columns = {
-        "bound": errors.bounds,
-        "bias": errors.bias * share,
-        "mean_noise": errors.noise * share,
-        "expected_error": errors.absolute_error * share,
+        "bound": solution.errors.bounds,
+        "bias": solution.errors.bias / num_rows,
+        "mean_noise": solution.errors.noise / num_rows,
+        "expected_error": solution.errors.absolute_error / num_rows,
     }
     bounds, bias, noise, error = columns.values()
-    parts = {BIAS: bias, NOISE: noise}
     items: list[Item] = [
         Curve("Expected error", bounds, error, Style.TOTAL),
-        *(Curve(name, bounds, values, STYLES[name]) for name, values in parts.items()),
+        Curve(BIAS, bounds, bias, STYLES[BIAS]),
+        Curve(NOISE, bounds, noise, STYLES[NOISE]),
     ]
     if best.max_total > 0:
-        items.append(Mark("Sweet spot", best.max_total, best.absolute_error * share, Style.SMOOTH, "star"))
+        items.append(Mark("Sweet spot", best.max_total, best.absolute_error / num_rows, Style.SMOOTH, "star"))
     if bound is not None:
         items.append(Mark("Your own bound", bound, solution.evaluate_error(bound), Style.ENTERED, "square"))
     noise_draws = draw_unit_noise(solution.problem.mechanism)
+    dots_limit = MAX_ERRORS * float(error.min())
     handle = Handle(
         "Bound",
         bounds,
@@ -160,18 +160,16 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
         bound or best.max_total or 1.0,
         "bound",
         is_integer=True,
-        parts=parts,
+        parts={BIAS: bias, NOISE: noise},
         users=(sample_users(histogram.sizes, histogram.users, "rows"),),
-        dots=Dots(
-            bias, noise, noise_draws, Spread.MEAN, MAX_ERRORS * smallest_error, "%", unit_name="counts"
-        ),
+        dots=Dots(bias, noise, noise_draws, Spread.MEAN, dots_limit, "%", unit_name="counts"),
         best_value=best.max_total or None,
     )
     return Plot(
         "start-tradeoff",
         "What a bound throws away, and the noise it needs",
         "As the bound grows, fewer rows are thrown away and more noise is needed; the error is smallest in between.",
-        Axis("bound", "rows per user", choose_axis_limits(solution.histogram), number_format=",.3~r"),
+        Axis("bound", "rows per user", _choose_axis_limits(histogram), number_format=",.3~r"),
         share_axis("error of a count", (0.0, 1.0), unit="share of it", number_format=".2~%"),
         items,
         disclosure,
@@ -193,88 +191,69 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     """Find the best bound for a table of counts, and the effect of the bound that is set.
 
     Args:
-        dataset: How many rows users have; invented users stand in for them where the question names some.
-        parameters: The question; without a bound nothing is said or drawn of one.
-        solution: What `find` found for both; computed here by default.
+        dataset: How many rows users have; invented users replace them if the settings name some.
+        parameters: The settings; without a bound, text and plot leave it out.
+        solution: Result of `solve` for both; computed here by default.
 
     Returns:
         The answer; its ``solution`` is a `Tradeoff`. Plots are computed when they are asked for.
 
     Source: Amin et al. 2019, section 3; the exact error as in `dpcore.total.errors`.
     """
-    solution, bound = solve(dataset, parameters) if solution is None else solution, parameters.bound
+    solution = solve(dataset, parameters) if solution is None else solution
+    bound, best, num_rows = parameters.bound, solution.best, solution.num_rows
     disclosure = presets.choose_dataset(dataset, parameters.users).provenance
-    best_bound, error_share = solution.best.max_total, solution.best.absolute_error / solution.num_rows
-    is_useful = best_bound > 0
-    low, high = (wording.number(bound_value) for bound_value in solution.near_optimal)
-    rows = wording.counted(best_bound, "row")
-    return Answer(
-        headline=f"Keep at most {rows} of each user."
-        if is_useful
-        else "With so few users and so small an ε, every bound gives more noise than count.",
-        detail=" ".join(
-            filter(
-                None,
-                (
-                    describe_release(parameters.epsilon),
-                    describe_single_count(solution),
-                    "" if bound is None else describe_bound(solution, bound),
-                ),
-            )
-        ),
-        numbers=(
-            Number(
-                "Sweet spot",
-                rows,
-                "per user",
-                value=best_bound,
-                unit="rows per user",
-                key="max_contributions",
-            ),
-            Number(
-                "Error",
-                wording.percent(error_share),
-                "of a count",
-                value=error_share,
-                unit="share of a count",
-            ),
-        )
-        if is_useful
-        else (),
+    answer = Answer(
+        headline="With so few users and so small an ε, every bound gives more noise than count.",
+        detail=_write_detail(solution, parameters),
+        numbers=(),
         assumptions=(ASSUMPTION,),
         disclosure=disclosure,
-        near_optimal=f"{low} to {high} rows, within 5{wording.PERCENT}." if is_useful and low != high else "",
         parameters=parameters,
         solution=solution,
         plots={"start-tradeoff": lambda: plot_tradeoff(solution, bound, disclosure)},
+    )
+    if best.max_total == 0:
+        return answer
+    rows_text, error = wording.counted(best.max_total, "row"), best.absolute_error / num_rows
+    low_text, high_text = map(wording.number, solution.near_optimal)
+    return replace(
+        answer,
+        headline=standard.instruct_to_cap(rows_text),
+        numbers=(
+            Number(
+                "Sweet spot",
+                rows_text,
+                "per user",
+                value=best.max_total,
+                unit="rows per user",
+                key="max_contributions",
+            ),
+            Number("Error", wording.percent(error), "of a count", value=error, unit="share of a count"),
+        ),
+        near_optimal=f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
+        if low_text != high_text
+        else "",
         error_parts=build_error_parts(
-            {BIAS: solution.best.bias / solution.num_rows, NOISE: solution.best.noise / solution.num_rows},
-            wording.percent,
+            {BIAS: best.bias / num_rows, NOISE: best.noise / num_rows}, wording.percent
+        ),
+    )
+
+
+def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
+    """Write the release in the picture, the best bound of a single count, and the effect of the user's own bound."""
+    sentences = [f"**Released** with ε = {wording.entered(parameters.epsilon)}: {CELLS} counts."]
+    if solution.single_count_bound not in (0.0, solution.best.max_total):
+        rows_text = wording.counted(solution.single_count_bound, "row")
+        sentences.append(f"A single count is best at {rows_text}.")
+    if parameters.bound is not None:
+        errors = solution.evaluate(parameters.bound)
+        error_text, bias_text, noise_text = (
+            wording.percent(float(rows) / solution.num_rows)
+            for rows in (errors.absolute_error, errors.bias, errors.noise)
         )
-        if is_useful
-        else (),
-    )
-
-
-def describe_release(epsilon: float) -> str:
-    """Describe the release in the picture."""
-    entered_bound = wording.entered(epsilon)
-    return f"**Released** with ε = {entered_bound}: {CELLS} counts."
-
-
-def describe_single_count(solution: Tradeoff) -> str:
-    """Describe the best bound of a single count; empty if it is the same."""
-    if solution.single_count_bound in (0.0, solution.best.max_total):
-        return ""
-    return f"A single count is best at {wording.counted(solution.single_count_bound, 'row')}."
-
-
-def describe_bound(solution: Tradeoff, bound: int) -> str:
-    """Describe the effect of the bound that is set."""
-    errors_at_bound, rows = solution.evaluate(bound), solution.num_rows
-    return (
-        f"With **{wording.counted(bound, 'row')}** a count is off by "
-        f"**{wording.percent(solution.evaluate_error(bound))}**: "
-        f"bias {wording.percent(float(errors_at_bound.bias) / rows)}, noise "
-        f"{wording.percent(float(errors_at_bound.noise) / rows)}."
-    )
+        sentences.append(
+            f"With **{wording.counted(parameters.bound, 'row')}** a count is off by **{error_text}**: bias "
+            f"{bias_text}, noise {noise_text}."
+        )
+    return " ".join(sentences)

@@ -31,7 +31,7 @@ from dpcore.answer.section import (
 )
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import summed_column
-from dpcore.common import noise_error
+from dpcore.common import wording
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.total.answer import plots, words
@@ -44,7 +44,7 @@ from dpcore.total.parameters import (
     TotalParameters,
     user_totals,
 )
-from dpcore.total.strategies import FIGURES, simulate_strategies
+from dpcore.total.strategies import FIGURES, PAPER_STRATEGIES, Strategy, simulate_strategies
 
 
 def solve_beside_page(data: Dataset, parameters: TotalParameters) -> Solver:
@@ -74,8 +74,8 @@ def show_measures(answer: Answer, data: Dataset) -> Parts:
 def show_strategies(answer: Answer, data: Dataset) -> Parts:
     """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
     yield (
-        "A fixed quantile of the users' totals is a near-best bound only around one ε: at smaller ε its error is "
-        "nearly all noise, at larger ε nearly all bias. *This is figure 1 of Amin et al. 2019 for your data.*"
+        "A fixed quantile of the users' totals is a near-best bound only around one ε: below, its error is nearly all "
+        "noise; above, nearly all bias. *This is figure 1 of Amin et al. 2019 for your data.*"
     )
     parameters, problem = answer.parameters, replace(answer.solution.problem, epsilon=1.0)
     points = yield Search(
@@ -84,7 +84,7 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
         lambda progress, should_stop: simulate_strategies(
             problem,
             plots.choose_epsilons(problem.amounts, points_per_decade=2),
-            plots.list_strategies(parameters.own_share),
+            (*PAPER_STRATEGIES, Strategy(parameters.own_share)),
             parameters.runs,
             parameters.seed,
             progress,
@@ -99,9 +99,11 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
     )
     curves = yield Cached(plots.compute_curves, (problem, parameters.own_share))
     yield Figures((plots.plot_strategies(curves, data, parameters.epsilon, points),), "xy")
-    yield "\n".join(f"- {sentence}" for sentence in plots.write_sentences(curves, points))
+    yield "\n".join(f"- {sentence}" for sentence in plots.write_sentences(curves))
     if points is not None:
-        yield Note(standard.SIMULATION)
+        stop_text = "Stopped early. " if points.cancelled else ""
+        runs = f"{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors."
+        yield Note(f"{stop_text}{runs} {standard.SIMULATION}")
         yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
     yield Label()
     yield PaperFigures(FIGURES)
@@ -150,7 +152,7 @@ def build_answer(
         solution = solve(data, parameters)
     if isinstance(solution, SignedSolution):
         answer, release = _build_signed(data, parameters, solution), "sum of totals of both signs"
-        details, unused = _list_range_details(solution, parameters), {"objective", "own_bound"}
+        details, unused = _list_range_details(solution), {"objective", "own_bound"}
     else:
         answer = _build_nonnegative(data, parameters, solution)
         release = "count of rows" if solution.problem.is_integer else "sum"
@@ -263,14 +265,13 @@ def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:
     )
 
 
-def _list_range_details(solution: SignedSolution, parameters: TotalParameters) -> dict[str, object]:
+def _list_range_details(solution: SignedSolution) -> dict[str, object]:
     clipped = solution.clipped
-    unit_noise = noise_error.compute_unit_scale(parameters.mechanism, parameters.epsilon, parameters.delta)
     return {
         "lower": clipped.low,
         "upper": clipped.high,
         "range_comes_from": "entered" if solution.is_entered else "the data",
-        **_list_errors(unit_noise, clipped.errors, clipped.bias),
+        **_list_errors(solution.problem.sizes.unit_noise, clipped.errors, clipped.bias),
         "users_below_lower": clipped.users_below,
         "users_above_upper": clipped.users_above,
     }

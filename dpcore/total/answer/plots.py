@@ -23,7 +23,6 @@ from dpcore.dataset import Dataset
 from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.nonnegative import TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters
-from dpcore.total.signed import compute_shortfall
 from dpcore.total.strategies import (
     BEST,
     PAPER_STRATEGIES,
@@ -104,24 +103,23 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
         items.append(mark)
     if own_bound and (own_error := solution.own_error(parameters)) is not None:
         items.append(Mark("Your own bound, on either side", own_bound, own_error, Style.ENTERED, "square"))
-    columns["missing"], handle = compute_shortfall(solution.totals, solution.bounds), None
+    problem, handle = solution.problem, None
+    columns["missing"] = problem.compute_shortfall(solution.bounds)
     # A range that was entered with two different ends lies on no curve of one bound: nothing to move.
     if clipped.low == -clipped.high < 0.0:
-        sizes, users = np.unique(np.abs(solution.totals), return_counts=True)
+        amounts = problem.sizes.amounts
         handle = _build_handle(
             columns,
             solution.measure,
-            parameters.mechanism,
+            problem.sizes.mechanism,
             columns["missing"],
             solution.error,
             name="Bound on either side",
             initial_value=own_bound or clipped.sensitivity,
-            users=(sample_users(sizes, users, solution.unit.column),),
+            users=(sample_users(amounts.values, amounts.users, solution.unit.column),),
         )
     title = "Error when totals are clipped on both sides"
-    alt = (
-        "Error over the size at which every total is clipped on both sides: noise grows with it, bias falls."
-    )
+    alt = "Error over the size at which totals are clipped on both sides: noise grows with it, bias falls."
     return _plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
 
 
@@ -211,11 +209,6 @@ def _describe(solution: TotalSolution) -> str:
     )
 
 
-def list_strategies(share: float) -> tuple[Strategy, ...]:
-    """List the paper's three ways to choose T, and a quantile of the person's own."""
-    return *PAPER_STRATEGIES, Strategy(share)
-
-
 def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
     """Choose log-spaced epsilons, from where hardly anything can be released, by the number of users, to 10."""
     low = min(max(10.0 ** math.floor(math.log10(0.5 / amounts.num_users)), 1e-6), 1e-3)
@@ -225,7 +218,7 @@ def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
 def compute_curves(problem: TotalProblem, share: float) -> StrategyCurves:
     """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
-    return strategy_curves(problem, epsilons, list_strategies(share))
+    return strategy_curves(problem, epsilons, (*PAPER_STRATEGIES, Strategy(share)))
 
 
 def find_near_best(curves: StrategyCurves, row: int) -> tuple[float, float] | None:
@@ -257,30 +250,22 @@ def plot_strategies(
         )
         if points is not None and strategy in points.strategies:
             errors, margin = points.relative_error[row], 2.0 * points.standard_error[row]
-            ends = errors - margin, errors + margin
-            items.append(
-                Points(
-                    f"{name}, simulated",
-                    points.epsilons,
-                    errors,
-                    strategy.style,
-                    *ends,
-                    is_unnamed=True,
-                    symbol=strategy.symbol,
-                    size=7,
-                )
+            simulated = Points(
+                f"{name}, simulated",
+                points.epsilons,
+                errors,
+                strategy.style,
+                errors - margin,
+                errors + margin,
             )
+            items.append(replace(simulated, is_unnamed=True, symbol=strategy.symbol, size=7))
     epsilon_axis = Axis("privacy budget ε", "", (float(epsilons[0]), float(epsilons[-1])))
     if epsilon_axis.contains(epsilon):
         items.append(Level("Your ε", epsilon, is_vertical=True))
-    near_best_texts = [
-        f"{curves.strategies[row].name} {_describe_near_best(curves, row)}"
-        for row in range(1, len(curves.strategies))
-    ]
     return Plot(
         "total-strategies",
         "Relative error against ε for four ways to choose a bound",
-        f"Within 10 % of the best bound's error: {'; '.join(near_best_texts)}.",
+        " ".join(write_sentences(curves)),
         epsilon_axis,
         Axis("relative error of the release", "1 = 100 %", (float(best_errors.min()) / 2.0, 10.0)),
         items,
@@ -288,13 +273,6 @@ def plot_strategies(
         columns,
         height=460,
     )
-
-
-def _describe_near_best(curves: StrategyCurves, row: int) -> str:
-    near_best = find_near_best(curves, row)
-    if near_best is None:
-        return "at no ε"
-    return f"for ε from {wording.number(near_best[0], 2)} to {wording.number(near_best[1], 2)}"
 
 
 def _name_strategy(curves: StrategyCurves, row: int) -> str:
@@ -313,16 +291,13 @@ def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
     return columns
 
 
-def write_sentences(curves: StrategyCurves, points: StrategyPoints | None) -> tuple[str, ...]:
-    """Write where each fixed quantile is near the best, and what was simulated."""
-    ten = f"10{wording.PERCENT}"
-    sentences = [
-        f"**{_name_strategy(curves, row)}:** within {ten} of the best bound's error {_describe_near_best(curves, row)}."
-        for row in range(1, len(curves.strategies))
-    ]
-    if points is not None:
-        stop_text = "Stopped early. " if points.cancelled else ""
-        sentences.append(
-            f"{stop_text}{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors."
-        )
-    return tuple(sentences)
+def write_sentences(curves: StrategyCurves) -> list[str]:
+    """Write at which epsilons each fixed quantile is near the best."""
+    sentences = []
+    for row in range(1, len(curves.strategies)):
+        near_best, where = find_near_best(curves, row), "at no ε"
+        if near_best is not None:
+            where = f"for ε from {wording.number(near_best[0], 2)} to {wording.number(near_best[1], 2)}"
+        error = f"within 10{wording.PERCENT} of the best bound's error"
+        sentences.append(f"{_name_strategy(curves, row)}: {error} {where}.")
+    return sentences

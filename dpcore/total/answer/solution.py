@@ -19,7 +19,7 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset
 from dpcore.total import TotalChoice, TotalErrors, TotalProblem
 from dpcore.total.parameters import TotalParameters, UserTotals, user_totals
-from dpcore.total.signed import ClippedSum, clipped_sum, propose_bound, symmetric_errors
+from dpcore.total.signed import ClippedSum, SignedProblem
 
 MEASURE_NAMES = {
     Measure.ABSOLUTE: "expected absolute error",
@@ -145,27 +145,22 @@ class SignedSolution(_CurveSolution):
     """Totals of both signs, clipped to [L, U]; the errors are those of clipping to [-T, T].
 
     Attributes:
+        problem: The problem on these totals.
         clipped: What the range costs.
         is_entered: Whether the person entered the range; else it is [-T, T] read off the data.
         measure: By which the error is said: the expected one in place of a bound on it, since cuts may cancel.
     """
 
+    problem: SignedProblem
     clipped: ClippedSum
     is_entered: bool
     measure: Measure
-
-    @property
-    def totals(self) -> FloatArray:
-        """Return every user's total, shape (num_users,)."""
-        assert self.user_totals.signed is not None
-        return self.user_totals.signed
 
     def own_error(self, parameters: TotalParameters) -> float | None:
         """Return the error at the person's own bound on either side, by ``measure``; None for none."""
         if not parameters.own_bound:
             return None
-        release = (parameters.epsilon, parameters.mechanism, parameters.delta)
-        return float(symmetric_errors(self.totals, parameters.own_bound, *release).error_by(self.measure))
+        return float(self.problem.symmetric_errors(parameters.own_bound).error_by(self.measure))
 
     @property
     def error(self) -> float:
@@ -175,9 +170,8 @@ class SignedSolution(_CurveSolution):
     @property
     def limits(self) -> tuple[Limits, Limits]:
         """Return (from, to) of the bound's axis and of the error's axis; they depend on the data alone."""
-        sizes = np.abs(self.totals)
-        largest_error = float(sizes.sum())
-        return (float(self.bounds[0]), float(sizes.max())), (largest_error / 1e3, largest_error * 1.5)
+        sizes = self.problem.sizes.amounts
+        return (float(self.bounds[0]), sizes.largest), (sizes.total / 1e3, sizes.total * 1.5)
 
 
 def explain_refusal(totals: UserTotals) -> str:
@@ -226,20 +220,23 @@ def solve(
 def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     """Evaluate the range that was entered, or one proposed from the data."""
     assert totals.signed is not None
-    release = (parameters.epsilon, parameters.mechanism, parameters.delta)
+    problem = SignedProblem.from_totals(
+        totals.signed, parameters.epsilon, parameters.mechanism, parameters.delta
+    )
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None
     if low is None or high is None:
-        high = propose_bound(totals.signed, *release)
+        high = problem.propose_bound()
         low = -high
-    bounds = curve_bounds(Amounts.from_totals(np.abs(totals.signed)))
+    bounds = curve_bounds(problem.sizes.amounts)
     return SignedSolution(
         user_totals=totals,
-        clipped=clipped_sum(totals.signed, low, high, *release),
+        problem=problem,
+        clipped=problem.clip(low, high),
         is_entered=is_entered,
         measure=Measure.RMSE if parameters.objective is Measure.RMSE else Measure.ABSOLUTE,
         bounds=bounds,
-        errors=symmetric_errors(totals.signed, bounds, *release),
+        errors=problem.symmetric_errors(bounds),
     )
 
 

@@ -261,7 +261,7 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     clipped, unit = solution.clipped, solution.unit.axis
     noise = float(clipped.errors.noise_by(solution.measure))
     noise_note = "root mean square" if solution.measure is Measure.RMSE else "mean size"
-    size = abs(float(solution.totals.sum()))
+    size = abs(float(solution.problem.totals.sum()))
     share = f"({wording.percent(solution.error / size)} of the sum)" if size else "(the sum is 0)"
     direction = "too low" if clipped.bias < 0.0 else "too high" if clipped.bias else "none"
     copied = f"{wording.digits(clipped.low)}, {wording.digits(clipped.high)}"
@@ -294,7 +294,7 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
     )
     return facts | {
         "Who is affected": (
-            f"{wording.counted(cut, 'user')} ({wording.percent(cut / solution.totals.size)}): "
+            f"{wording.counted(cut, 'user')} ({wording.percent(cut / solution.problem.totals.size)}): "
             f"{wording.number(clipped.users_below)} below L, {wording.number(clipped.users_above)} above U."
         ),
         "Where the range comes from": "you entered it." if solution.is_entered else source,
@@ -304,9 +304,9 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
 
 def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
     """Say why there are two ends, and what a range that depends on private data gives away."""
-    negative = int(np.sum(solution.totals < 0.0))
+    negative = int(np.sum(solution.problem.totals < 0.0))
     sentence = (
-        f"{wording.number(negative)} of {wording.counted(solution.totals.size, 'user')} "
+        f"{wording.number(negative)} of {wording.counted(solution.problem.totals.size, 'user')} "
         f"{wording.agreeing(negative, 'has', 'have')} a negative total: a bound is needed on either side."
     )
     is_leak = dataset.is_private and not solution.is_entered

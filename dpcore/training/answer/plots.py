@@ -131,11 +131,9 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     without_privacy, guessing, without_noise, unclipped = solution.average_references(measure, unit)
     bound_axis, name = _make_bound_axis(solution), measure.value
     # The curves fit on the axis, unless these are far worse than guessing.
-    reach, finite_means = (
-        2.0 * max(abs(guessing - without_privacy), 0.02),
-        summary.mean[np.isfinite(summary.mean)],
-    )
-    visible_means = np.clip(np.append(finite_means, guessing), guessing - reach, guessing + reach)
+    reach = 2.0 * max(abs(guessing - without_privacy), 0.02)
+    finite_means = np.append(summary.mean[np.isfinite(summary.mean)], guessing)
+    visible_means = np.clip(finite_means, guessing - reach, guessing + reach)
     low, high = choose_limits(solution, measure, unit)
     limits = min(low, float(visible_means.min())), max(high, float(visible_means.max()))
     largest_weight, reaches = solution.largest_weight, solution.reaches
@@ -156,10 +154,8 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         **{f"{name}_{key}": np.full(len(cells), value) for key, value in references.items()},
         "largest_user_weight": largest_weight,
     }
-    adaptive_cells = solution.table.find_cells(Method.FOLLOWED)
-    adaptive_mean, half_width = (
-        float(values[adaptive_cells[0]]) for values in (summary.mean, summary.half_width)
-    )
+    adaptive_cell = solution.table.find_cells(Method.FOLLOWED)[0]
+    adaptive_mean, half_width = float(summary.mean[adaptive_cell]), float(summary.half_width[adaptive_cell])
 
     def across(curve_name: str, value: float, style: Style, **options: Any) -> Curve:
         return Curve(curve_name, bound_axis.limits, (value, value), style, **options)
@@ -204,15 +200,9 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
         across("No privacy", without_privacy, Style.SAMPLING),
         across("Guessing", guessing, Style.ENTERED),
     ]
-    is_smooth = methods == Method.SMOOTH.value
-    weight_curve = Curve(
-        "W, the heaviest user's share",
-        reaches[is_smooth],
-        largest_weight[is_smooth],
-        Style.ENTERED,
-        dash="solid",
-        width=2.0,
-    )
+    name_of_weight, is_smooth = "W, the heaviest user's share", methods == Method.SMOOTH.value
+    x, y = reaches[is_smooth], largest_weight[is_smooth]
+    weight_curve = Curve(name_of_weight, x, y, Style.ENTERED, dash="solid", width=2.0)
     weight_plot = Plot(
         "training-weight",
         "The heaviest user's share of all weights",
@@ -226,11 +216,9 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     return Plot(
         f"training-{name}",
         f"{TITLES[measure]} against the bound",
-        f"{TITLES[measure]} on users held out is {wording.number(adaptive_mean)} by clipped sums whose bound "
-        "follows the "
-        f"users; {wording.number(without_privacy)} without privacy, {wording.number(guessing)} guessing. "
-        "Beneath, the heaviest "
-        f"user's share of all weights rises from {wording.percent(float(np.nanmin(largest_weight)))} to "
+        f"{TITLES[measure]} on users held out is {wording.number(adaptive_mean)} by clipped sums whose bound follows "
+        f"the users; {wording.number(without_privacy)} without privacy, {wording.number(guessing)} guessing. Beneath, "
+        f"the heaviest user's share of all weights rises from {wording.percent(float(np.nanmin(largest_weight)))} to "
         f"{wording.percent(float(np.nanmax(largest_weight)))}.",
         bound_axis,
         _make_axis(measure, limits, f"{TITLES[measure]}, users held out"),

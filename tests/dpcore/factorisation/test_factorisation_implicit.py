@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import allocation, implicit
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
-from dpcore.factorisation.choice_study import CHOICE_KINDS, ChoiceStudy, split_users
+from dpcore.factorisation.choice_study import CHOICE_KINDS, ChoiceStudy
 from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.model import Sums
@@ -196,14 +196,14 @@ def test_users_choose_by_taste_where_the_generator_says_so() -> None:
 
 
 def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings) -> None:
-    split = split_users(choices, 0.3, np.random.default_rng(0))
+    split = ChoiceStudy(test_users=0.3).split(choices, np.random.default_rng(0))
     trained, known, asked = (np.diff(part.starts) for part in (split.train, split.history, split.test))
     assert not np.any((trained > 0) & ((known > 0) | (asked > 0)))
     assert trained + known + asked == pytest.approx(np.diff(choices.starts))
     assert asked.sum() / (asked.sum() + known.sum()) == pytest.approx(0.2, abs=0.02)
     assert (trained > 0).sum() / (np.diff(choices.starts) > 0).sum() == pytest.approx(0.7, abs=0.05)
     with pytest.raises(InvalidInput, match="othing is left"):
-        split_users(choices.select(choices.graph.users < 2), 0.001, np.random.default_rng(0))
+        ChoiceStudy(test_users=0.001).split(choices.select(choices.graph.users < 2), np.random.default_rng(0))
 
 
 def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:

@@ -145,7 +145,7 @@ def test_what_it_costs_is_parted_into_sharing_a_bound_and_bounding_rows(objectiv
             Objective.LARGEST: plan.summarise_errors(plan.lines),
             Objective.REACH: plan.budget.epsilon,
         }[objective]
-        parted[text] = found.sharing_cost, found.compute_rows_cost(own)
+        parted[text] = found.compute_costs(own)[1:]
         said = words.describe_common_bound(found, plan)
         assert all(f"{wording.number(times)} times" in said for times in parted[text])
     (sharing, rows), (sharing_of_one, rows_of_sum), (both, more) = parted.values()
@@ -176,7 +176,7 @@ def test_it_costs_more_than_a_bound_per_line_and_is_that_bound_where_there_is_on
     held, parameters, planned = asked("rows; mean; users", data=shop, lower=0.0, upper=100.0)
     weights = np.array([line.weight for line in planned])
     own = find_least_sum([line.curve for line in planned], weights, parameters.budget)
-    assert 1.0 <= find_common_bound(held, parameters, planned).compute_cost(own.certificate.value) < 2.0
+    assert 1.0 <= find_common_bound(held, parameters, planned).compute_costs(own.certificate.value)[0] < 2.0
     assert sum_weighted_squares(allocate_lines(held, parameters, planned, own.shares)) == pytest.approx(
         own.certificate.value, rel=1e-4
     )

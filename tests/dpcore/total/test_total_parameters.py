@@ -15,9 +15,9 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Totals, Values
-from dpcore.total import signed
 from dpcore.total.answer import build_answer
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
+from dpcore.total.signed import SignedProblem
 
 SHOP = samples.load("shop-events")
 LINES = samples.load("online-retail-lines")
@@ -140,19 +140,15 @@ def test_as_fields_and_back():
 )
 def test_many_ranges_at_once_are_each_range_by_itself(totals, bounds, noise):
     delta = 1e-5 if noise is NoiseKind.GAUSSIAN else None
-    at = signed.symmetric_errors(totals, bounds, 0.7, noise, delta)
+    problem = SignedProblem.from_totals(totals, 0.7, noise, delta)
+    at = problem.symmetric_errors(bounds)
     for i, t in enumerate(bounds):
-        one = signed.clipped_sum(totals, -t, t, 0.7, noise, delta)
+        one = problem.clip(-t, t)
         close = {"rel": 1e-9, "abs": 1e-7}
         assert at.bias[i] == pytest.approx(abs(one.bias), **close)
         assert at.absolute_error[i] == pytest.approx(float(one.errors.absolute_error), **close)
         assert at.rmse[i] == pytest.approx(float(one.errors.rmse), **close)
         assert at.noise[i] == pytest.approx(float(one.errors.noise))
-
-
-def test_ranges_refuse_a_bad_budget():
-    with pytest.raises(InvalidInput):
-        signed.symmetric_errors([1.0], [1.0], 0.0)
 
 
 # --- files --------------------------------------------------------------------------------------------------

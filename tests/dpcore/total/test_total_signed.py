@@ -8,11 +8,11 @@ from dpcore import total
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.data.totals_per_user import Amounts
-from dpcore.total import signed as total_signed
+from dpcore.total.signed import SignedProblem
 
 
 def test_by_hand():
-    got = total_signed.clipped_sum([-10.0, -1.0, 4.0, 20.0], -3.0, 5.0, epsilon=0.5)
+    got = SignedProblem.from_totals([-10.0, -1.0, 4.0, 20.0], 0.5).clip(-3.0, 5.0)
     # -10 -> -3 adds 7, 20 -> 5 takes 15; sensitivity 5, scale 10.
     assert (got.bias, got.sensitivity, float(got.errors.noise)) == (-8.0, 5.0, 10.0)
     assert (got.users_below, got.users_above) == (1, 1)
@@ -23,7 +23,7 @@ def test_by_hand():
 
 def test_without_negatives_it_is_the_ordinary_sum():
     totals = [0.0, 2.0, 7.0, 30.0]
-    signed = total_signed.clipped_sum(totals, 0.0, 6.0, 0.4, NoiseKind.GAUSSIAN, 1e-5)
+    signed = SignedProblem.from_totals(totals, 0.4, NoiseKind.GAUSSIAN, 1e-5).clip(0.0, 6.0)
     problem = total.TotalProblem(Amounts.from_totals(totals), 0.4, NoiseKind.GAUSSIAN, 1e-5)
     at = total.errors(problem, 6.0)
     assert float(signed.errors.absolute_error) == pytest.approx(float(at.absolute_error))
@@ -31,14 +31,14 @@ def test_without_negatives_it_is_the_ordinary_sum():
 
 
 def test_the_proposed_bound_is_the_rank_rule_on_sizes():
-    assert total_signed.propose_bound([-10.0, -1.0, 4.0, 20.0], 0.5) == 10.0
+    assert SignedProblem.from_totals([-10.0, -1.0, 4.0, 20.0], 0.5).propose_bound() == 10.0
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_one_user_moves_the_sum_by_at_most_the_sensitivity(sign):
     totals = sign * np.array([-50.0, -1.0, 4.0, 70.0])
     low, high = -6.0, 9.0
-    limit = total_signed.clipped_sum(totals, low, high, 1.0).sensitivity
+    limit = SignedProblem.from_totals(totals, 1.0).clip(low, high).sensitivity
     for gone in range(4):
         without = np.delete(totals, gone)
         change = np.clip(totals, low, high).sum() - np.clip(without, low, high).sum()
@@ -46,8 +46,6 @@ def test_one_user_moves_the_sum_by_at_most_the_sensitivity(sign):
 
 
 def test_refusals():
-    with pytest.raises(InvalidInput) as caught:
-        total_signed.clipped_sum([1.0], 3.0, 2.0, 0.0)
-    assert len(caught.value.problems) == 2
-    with pytest.raises(InvalidInput):
-        total_signed.propose_bound([np.inf], 1.0)
+    for totals, epsilon in (([1.0], 0.0), ([np.inf], 1.0), ([np.nan], 1.0), ([], 1.0)):
+        with pytest.raises(InvalidInput):
+            SignedProblem.from_totals(totals, epsilon)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dpcore import total
-from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -78,17 +77,6 @@ def test_a_stopped_simulation_is_a_result(power_law):
     )
     assert points.cancelled
     assert np.isfinite(points.relative_error).sum() == 2
-
-
-def test_refusals(power_law):
-    nothing = TotalProblem(Amounts.from_totals([0.0]), 1.0)
-    with pytest.raises(InvalidInput, match="relative error"):
-        total_strategies.strategy_curves(nothing, [1.0])
-    with pytest.raises(InvalidInput) as caught:
-        total_strategies.strategy_curves(power_law, [0.0], (Strategy(2.0),))
-    assert len(caught.value.problems) == 2
-    with pytest.raises(InvalidInput, match="Runs must be"):
-        total_strategies.simulate_strategies(power_law, [1.0], runs=1)
 
 
 def test_laplace_is_better_for_one_number_at_a_small_delta(power_law):

@@ -15,7 +15,8 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import plotly_figures
 from dpcore.start import presets
-from dpcore.start.answer import CELLS, build_answer, solve
+from dpcore.start.answer import build_answer, solve
+from dpcore.start.answer.answer import CELLS
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import UserPreset
 from pages.shared.base import catalogue, keys
@@ -211,7 +212,7 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     assert "Bring your data" in links
     assert not [label for label in links if label.startswith("Go to")]
     fine(at.get_by_key("start.several").set_value("No").run())
-    assert contents.SEVERAL_ROWS["No"] in shown_texts(at)
+    assert contents.ADVICE["No"] in shown_texts(at)
     fine(at.get_by_key("start.kind").set_value("A model").run())
     assert at.selectbox(key="start.release").options == contents.list_releases("A model")
     fine(at.get_by_key("start.kind").set_value("Numbers").run())

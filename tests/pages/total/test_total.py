@@ -10,6 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 from dpcore import total
+from dpcore.answer import standard
 from dpcore.code import Library, write
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
@@ -19,12 +20,13 @@ from dpcore.data import generators, samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset, Values
 from dpcore.report import plotly_figures
-from dpcore.total import signed
 from dpcore.total import strategies as total_strategies
 from dpcore.total.answer import build_answer
 from dpcore.total.answer import plots as compared
 from dpcore.total.answer.solution import largest_ratio
 from dpcore.total.parameters import Summed, TotalParameters
+from dpcore.total.signed import SignedProblem
+from dpcore.total.strategies import PAPER_STRATEGIES, Strategy
 from pages.shared.base import keys
 from pages.shared.fields import jobs, setting
 from pages.shared.session import session
@@ -325,9 +327,10 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "the smallest is -4. With totals of both signs" in texts
     assert "clip every total to [L, U]" in texts
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
-    t = signed.propose_bound(totals, EPSILON)
+    problem = SignedProblem.from_totals(totals, EPSILON)
+    t = problem.propose_bound()
     assert t == 30.0  # One digit: nothing is rounded.
-    clipped = signed.clipped_sum(totals, -t, t, EPSILON)
+    clipped = problem.clip(-t, t)
     shown = answer_of(at, "total_card")
     assert (shown["value"], shown["copied"]) == ("[−30, 30]", "-30, 30")
     assert shown["error"][:2] == ["Expected error", wording.number(float(clipped.errors.absolute_error))]
@@ -336,7 +339,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your own bound, on either side")
     assert (x, y) == (
         8.0,
-        pytest.approx(signed.clipped_sum(totals, -8.0, 8.0, EPSILON).errors.absolute_error),
+        pytest.approx(problem.clip(-8.0, 8.0).errors.absolute_error),
     )
     assert "Your own bound, [−8, 8]" in shown_texts(at)
     # The proposal is read off private data: no link holds it.
@@ -345,7 +348,7 @@ def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     assert "L and U go together" in errors(at)
     enter(at, "total.upper", 20.0)
     ((x,), (y,)) = trace(chart(at, "total_signed"), "Your [L, U], at max(|L|, |U|)")
-    own = signed.clipped_sum(totals, -5.0, 20.0, EPSILON)
+    own = problem.clip(-5.0, 20.0)
     assert (x, y) == (20.0, pytest.approx(own.errors.absolute_error))
     assert "lower=-5" in link_of(at)
 
@@ -371,13 +374,14 @@ def test_four_strategies_are_drawn_and_simulated():
     points = [x for x in figure["data"] if "simulated" in x["name"]]
     assert len(points) == 4
     expected = total_strategies.strategy_curves(
-        problem, compared.choose_epsilons(ROWS, 2), compared.list_strategies(0.9)
+        problem, compared.choose_epsilons(ROWS, 2), (*PAPER_STRATEGIES, Strategy(0.9))
     )
     found = at.session_state["total.job"].result
     off = (found.relative_error - expected.relative_error) / found.standard_error
     # 44 points; P(one beyond 5 standard errors) < 3e-5 for normal means, some more for the few runs.
     assert np.abs(off).max() < 5.0
     assert "400 runs of each simulated point" in shown_texts(at)
+    assert standard.SIMULATION in shown_texts(at)
     enter(at, "total.seed", 5)
     assert "Settings have changed since the simulation" in shown_texts(at)
 
