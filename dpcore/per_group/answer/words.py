@@ -88,8 +88,8 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
         )
     if parameters.statistic is Statistic.MEAN:
         bounds = [
-            "Each user keeps no more groups than the first bound says, and no more rows in each than the second, all drawn "
-            "at random",
+            "Each user keeps no more groups than the first bound says, and no more rows in each than the second, all "
+            "drawn at random",
             "For every group the rows' distances from both ends of the range are added up, and released as one vector "
             "with the whole of ε and δ; from both follows the mean, clamped to the range",
         ]
