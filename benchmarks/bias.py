@@ -14,7 +14,7 @@ import numpy as np
 from dpcore.contributions import ContributionHistogram
 from dpcore.learning import optimal_cap, population
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.participation import PowerLaw, expectation, simulate
+from dpcore.learning.participation import PowerLaw, compute_expectations, simulate
 
 DISTINCT, POINTS, ROUNDS = 1_000_000, 200, 3
 
@@ -62,11 +62,11 @@ def main() -> None:
     rows: list[tuple[str, float]] = [
         (
             f"all ten bias terms, {DISTINCT:,} sizes x {POINTS} tau_0",
-            seconds(problem(BiasTerm.TIGHTEST), lambda p: optimal_cap.bias_terms(p, tau_0)),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.TIGHTEST), lambda p: optimal_cap.compute_bias_terms(p, tau_0)),  # type: ignore[arg-type]
         ),
         (
             "the bound in its parts, same points",
-            seconds(problem(BiasTerm.TIGHTEST), lambda p: optimal_cap.error_parts(p, tau_0)),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.TIGHTEST), lambda p: optimal_cap.compute_error_parts(p, tau_0)),  # type: ignore[arg-type]
         ),
         (
             "worst case alone, NumPy without prefix sums",
@@ -74,15 +74,15 @@ def main() -> None:
         ),
         (
             "best whole cap, certified, worst case",
-            seconds(problem(BiasTerm.WORST_CASE), optimal_cap.best_cap),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.WORST_CASE), optimal_cap.find_best_cap),  # type: ignore[arg-type]
         ),
         (
             "best whole cap, certified, tightest",
-            seconds(problem(BiasTerm.TIGHTEST), optimal_cap.best_cap),  # type: ignore[arg-type]
+            seconds(problem(BiasTerm.TIGHTEST), optimal_cap.find_best_cap),  # type: ignore[arg-type]
         ),
         (
             f"E[n_tau / n] by binomials, n = 1e6 x {POINTS} tau_0",
-            seconds(lambda: None, lambda _: expectation(law, 10**6, in_sample)),
+            seconds(lambda: None, lambda _: compute_expectations(law, 10**6, in_sample)),
         ),
         (
             "the paper's way: 100 draws of 1e6 rows",

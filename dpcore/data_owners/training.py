@@ -99,8 +99,8 @@ def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) ->
 
 
 def _softmax(scores: FloatArray) -> FloatArray:
-    # Subtracting the largest score changes no probability, and no exponential overflows.
     """Compute the class probabilities of scores."""
+    # Subtracting the largest score changes no probability, and no exponential overflows.
     exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 

@@ -189,7 +189,7 @@ class AboveSums(NamedTuple):
     excess: Callable[[FloatArray], FloatArray]
 
 
-def cap_statistics(
+def compute_cap_statistics(
     pieces: Callable[[FloatArray], Pieces],
     bounds: FloatArray,
     *,

@@ -30,7 +30,7 @@ from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
-from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, cap_statistics, evaluate
+from dpcore.learning.bias_bounds import AboveSums, BiasTerm, CapStatistics, compute_cap_statistics, evaluate
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 
@@ -129,7 +129,7 @@ class BoundSettings:
     def _check_contributors(self, problems: Problems) -> None:
         """Add to ``problems`` every fault of the contributors; a subclass that has some overrides this."""
 
-    def error_parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
+    def compute_error_parts(self, statistics: CapStatistics, num_rows: float) -> ErrorParts:
         """Return (*) in its parts for the statistics of caps; an infinite n leaves the finite-sample term out."""
         keeps_rows = statistics.kept_share > 0.0
         kept_share = np.where(keeps_rows, statistics.kept_share, 1.0)
@@ -148,7 +148,7 @@ class BoundSettings:
 
     def split(self, statistics: CapStatistics, num_rows: float) -> Split:
         """Return (*) as a falling and a rising part, for `dpcore.common.branch_and_bound`."""
-        error_parts = self.error_parts(statistics, num_rows)
+        error_parts = self.compute_error_parts(statistics, num_rows)
         # The bias is a difference of sums: for the proof it is taken as low as rounding may have left it.
         lower = THEOREM_FACTOR * evaluate(self.bias, statistics.rounded_down(), self.loss_variance)
         return Split(
@@ -184,7 +184,7 @@ class LearningCap:
 
     Attributes:
         fraction: tau_0 = tau / n.
-        cap: tau in rows per user; whole from `optimal_cap.best_cap`, real from `population.best_fraction`.
+        cap: tau in rows per user; whole from `optimal_cap.find_best_cap`, real from `population.find_best_fraction`.
         bias: Twice the bound on the bias there.
         finite_sample: Finite-sample term there.
         privacy: Privacy term there.
@@ -226,7 +226,7 @@ def build_cap(
     stop_reason: str,
 ) -> LearningCap:
     """Build the `LearningCap` at the minimum of a search; its parts are computed afresh."""
-    error_parts = settings.error_parts(statistics, num_rows)
+    error_parts = settings.compute_error_parts(statistics, num_rows)
     return LearningCap(
         fraction=float(statistics.fraction),
         cap=cap,
@@ -279,7 +279,7 @@ def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatAr
 def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
     n = float(histogram.num_rows)
     is_empty = caps < 1.0
-    s = cap_statistics(
+    s = compute_cap_statistics(
         histogram.pieces,
         np.where(is_empty, 1.0, caps),
         total=n,
@@ -299,7 +299,7 @@ def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatis
     return replace(s, fraction=np.asarray(caps / n), **adjusted)
 
 
-def statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> CapStatistics:
+def compute_statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> CapStatistics:
     """Compute which shares the users hold, and how much is cut, under caps of tau = tau_0 n rows.
 
     Args:
@@ -317,27 +317,29 @@ def statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> Ca
     return _statistics(histogram, _caps(histogram, fractions))
 
 
-def bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
+def compute_bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
     """Return every bound on the bias (once, not twice) at each tau_0; see `dpcore.learning.bias_bounds.evaluate`."""
-    s = statistics(problem.histogram, fractions)
+    s = compute_statistics(problem.histogram, fractions)
     return {term: evaluate(term, s, problem.loss_variance) for term in BiasTerm}
 
 
-def error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """Return the bound (*) in its parts at each tau_0 in (0, 1]; arguments as `statistics`.
+def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
+    """Return the bound (*) in its parts at each tau_0 in (0, 1]; arguments as `compute_statistics`.
 
     Source: Amin et al. 2019, theorem 1; the largest share is min(tau, max n_j) / n_tau.
     """
-    return problem.error_parts(statistics(problem.histogram, fractions), float(problem.histogram.num_rows))
+    return problem.compute_error_parts(
+        compute_statistics(problem.histogram, fractions), float(problem.histogram.num_rows)
+    )
 
 
-def fractions_for_curves(histogram: ContributionHistogram, points: int = 200) -> FloatArray:
+def choose_fractions(histogram: ContributionHistogram, points: int = 200) -> FloatArray:
     """Return log-spaced tau_0 at whole caps from one row to n, the heaviest user's size among them."""
     n = float(histogram.num_rows)
     return np.unique(np.rint(log_spaced(1.0, n, points, extra=(float(histogram.max_size),)))) / n
 
 
-def best_cap(
+def find_best_cap(
     problem: BiasProblem,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -374,12 +376,12 @@ def best_cap(
     return build_cap(problem, best_statistics, minimum, n, minimum.argument, stop_reason)
 
 
-def caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
+def find_caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 0.05) -> tuple[int, int]:
     """Return the caps around the best one whose bound (*) is at most (1 + ``excess``) times the best.
 
     Args:
         problem: The question.
-        choice: Its answer, from `best_cap`.
+        choice: Its answer, from `find_best_cap`.
         excess: By how much the bound may be larger, at least 0.
 
     Returns:

@@ -7,7 +7,6 @@ from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.learning import population
 from dpcore.learning.parameters import LearningParameters
 
-PAPER = "Amin et al. 2019"
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 3.0)
 CONSTANT = 3.0
 
@@ -15,18 +14,17 @@ CONSTANT = 3.0
 def count_users_cut(alpha: float, _seed: int) -> dict[str, float]:
     """Count the users above the best τ₀, in the limit of many rows."""
     parameters = LearningParameters(1.0, alpha=alpha, privacy_constant=CONSTANT)
-    return {"cut": float(population.best_fraction(parameters.population(None)).users_capped)}
+    return {"cut": float(population.find_best_fraction(parameters.population(None)).users_capped)}
 
 
 FIGURES = (
     PaperFigure(
         "amin-figure-3",
-        PAPER,
+        "Amin et al. 2019",
         "Figure 3 (b)",
         "users whose rows are cut at the best bound of a learner",
-        f"ε = 1, in the limit of many rows, F with the constant C = {CONSTANT:g}, all else as the page begins. "
-        "The paper "
-        "gives neither its α nor its constants, so that C was chosen to meet what it says.",
+        f"ε = 1, in the limit of many rows, C = {CONSTANT:g}, all else as the page begins. The paper gives neither "
+        "its α nor its constants; C was chosen to meet what it says.",
         "Learning under a bound",
         "Figure 3",
         linear_axis("α of the population, p ∝ j^−(1+α)", (0.2, 3.2)),
@@ -35,9 +33,7 @@ FIGURES = (
         (Line("cut", "Users cut, ours", Style.TOTAL),),
         count_users_cut,
         1,
-        "With C = 100, which the page begins with (a model of 10 parameters), the best sum is above 1 and says "
-        "nothing. "
-        "Which constants the paper took is open.",
+        "With C = 100, which the page begins with (10 parameters), the best sum is above 1 and says nothing.",
         is_exact=True,
         stated_range=(2.0, 8.0),
     ),

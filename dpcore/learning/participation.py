@@ -266,7 +266,7 @@ def build_statistics(
     return CapStatistics(tau_0, kept_share, cut_share, users_capped, np.minimum(share, 1.0), unknown, unknown)
 
 
-def expectation(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> CapStatistics:
+def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike) -> CapStatistics:
     """Return E[n_tau / n] = sum_j E[min(Binomial(n, p_j), tau)] / n, and the expected number of capped users.
 
     Args:

@@ -20,7 +20,7 @@ from dpcore.common.branch_and_bound import Split, minimise, move_to_kink
 from dpcore.common.checks import Problems
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, cap_statistics
+from dpcore.learning.bias_bounds import BiasTerm, CapStatistics, compute_cap_statistics
 from dpcore.learning.optimal_cap import (
     TOLERANCE,
     BoundSettings,
@@ -35,7 +35,7 @@ from dpcore.learning.participation import (
     PowerLaw,
     build_statistics,
     check_fractions,
-    expectation,
+    compute_expectations,
 )
 
 MOST_SAMPLE_POINTS = 20_000
@@ -93,7 +93,7 @@ class PopulationProblem(BoundSettings):
         return math.inf if self.num_rows is None else float(self.num_rows)
 
 
-def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStatistics:
+def compute_statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStatistics:
     """Compute the population's shares, and how much is cut, under caps of tau_0 n rows.
 
     Args:
@@ -112,17 +112,17 @@ def statistics(problem: PopulationProblem, fractions: npt.ArrayLike) -> CapStati
     tau_0 = check_fractions(fractions)
     law = problem.participation
     if problem.num_rows is None:
-        return cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
-    return expectation(law, problem.num_rows, tau_0)
+        return compute_cap_statistics(law.pieces, tau_0, total=1.0, largest=law.largest)
+    return compute_expectations(law, problem.num_rows, tau_0)
 
 
-def error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """Return the bound (*) in its parts; arguments as `statistics` (figure 3a)."""
-    return problem.error_parts(statistics(problem, fractions), problem._n)
+def compute_error_parts(problem: PopulationProblem, fractions: npt.ArrayLike) -> ErrorParts:
+    """Return the bound (*) in its parts; arguments as `compute_statistics` (figure 3a)."""
+    return problem.compute_error_parts(compute_statistics(problem, fractions), problem._n)
 
 
-def simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorParts:
-    """Return `error_parts` with averages over draws for the expectations: figure 3a as the paper made it.
+def compute_simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorParts:
+    """Return `compute_error_parts` with averages over draws for the expectations: figure 3a as the paper made it.
 
     Args:
         problem: The question, with the number of rows that was drawn.
@@ -131,10 +131,10 @@ def simulated_error_parts(problem: PopulationProblem, draws: Draws) -> ErrorPart
     kept_share = draws.kept_share.mean(axis=0)
     cut_share = np.maximum(1.0 - kept_share, 0.0)
     averages = build_statistics(draws.fractions, kept_share, cut_share, draws.users_capped.mean(axis=0))
-    return problem.error_parts(averages, problem._n)
+    return problem.compute_error_parts(averages, problem._n)
 
 
-def best_fraction(
+def find_best_fraction(
     problem: PopulationProblem, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> LearningCap:
     """Find the best tau_0, proved by branch and bound over (0, 1]; where it is a kink of the bound, it is exact.
@@ -154,7 +154,7 @@ def best_fraction(
     low = problem.smallest_fraction
 
     def split(tau_0: FloatArray) -> Split:
-        return problem.split(statistics(problem, tau_0), problem._n)
+        return problem.split(compute_statistics(problem, tau_0), problem._n)
 
     minimum = minimise(
         split,
@@ -177,7 +177,7 @@ def best_fraction(
                 "The smallest τ₀ searched has the smallest bound: in the limit there may be no best. "
                 f"{stop_reason}"
             )
-    best_statistics = statistics(problem, np.asarray(minimum.argument))
+    best_statistics = compute_statistics(problem, np.asarray(minimum.argument))
     cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows
     return build_cap(problem, best_statistics, minimum, problem._n, cap, stop_reason)
 
@@ -222,10 +222,10 @@ def find_cost_of_privacy(
         for rows in num_rows:
             with problems.collecting():
                 problems_by_rows[rows] = replace(limit_problem, num_rows=rows)
-    limit = best_fraction(limit_problem, should_stop=should_stop)
+    limit = find_best_fraction(limit_problem, should_stop=should_stop)
     best: dict[int, LearningCap] = {}
     for rows, sample_problem in problems_by_rows.items():
-        choice = best_fraction(sample_problem, should_stop=should_stop)
+        choice = find_best_fraction(sample_problem, should_stop=should_stop)
         if not choice.complete:
             break
         best[rows] = choice

@@ -14,7 +14,7 @@ from pages.shared.session.tour import Step
 
 def solve(data: Dataset, parameters: LearningParameters) -> LearningCap:
     """Return the best cap."""
-    return optimal_cap.best_cap(parameters.problem(data.histogram))
+    return optimal_cap.find_best_cap(parameters.problem(data.histogram))
 
 
 def answer(data: Dataset, parameters: LearningParameters) -> str:

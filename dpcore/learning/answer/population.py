@@ -49,11 +49,14 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
         parameters.population(parameters.population_rows),
         parameters.population(None),
     )
-    best = population.best_fraction(sample_problem)
+    best = population.find_best_fraction(sample_problem)
     tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best.fraction,))
     columns = {"tau_0": tau_0}
     for problem, prefix, average in ((sample_problem, "", "expected_"), (limit_problem, "limit_", "limit_")):
-        statistics, parts = population.statistics(problem, tau_0), population.error_parts(problem, tau_0)
+        statistics, parts = (
+            population.compute_statistics(problem, tau_0),
+            population.compute_error_parts(problem, tau_0),
+        )
         columns |= {
             f"{average}kept_share": statistics.kept_share,
             f"{prefix}bias_twice": parts.bias,
@@ -64,10 +67,10 @@ def solve(parameters: LearningParameters) -> PopulationSolution:
         parameters=parameters,
         columns=columns,
         best=best,
-        capped_at_best=float(population.statistics(sample_problem, best.fraction).users_capped),
+        capped_at_best=float(population.compute_statistics(sample_problem, best.fraction).users_capped),
         family={
             epsilon: tuple(
-                population.best_fraction(
+                population.find_best_fraction(
                     replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha))
                 )
                 for alpha in FAMILY
@@ -97,7 +100,7 @@ def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
 def list_simulated_columns(solution: PopulationSolution, draws: Draws) -> dict[str, FloatArray]:
     """List the simulated points as columns."""
     problem = solution.parameters.population(solution.parameters.population_rows)
-    parts = population.simulated_error_parts(problem, draws)
+    parts = population.compute_simulated_error_parts(problem, draws)
     return {
         "tau_0": draws.fractions,
         "kept_share": draws.kept_share.mean(axis=0),

@@ -50,15 +50,15 @@ class LearningSolution:
 
     def error_parts_at(self, cap: float) -> ErrorParts:
         """Compute the bound in its parts at one cap, in rows per user."""
-        return optimal_cap.error_parts(self.problem, self.fraction(cap))
+        return optimal_cap.compute_error_parts(self.problem, self.fraction(cap))
 
 
 def solve(data: Dataset, parameters: LearningParameters) -> LearningSolution:
     """Find the best cap for these data, and compute the curves around it."""
     problem = parameters.problem(data.histogram)
-    choice = optimal_cap.best_cap(problem)
-    tau_0 = np.union1d(optimal_cap.fractions_for_curves(problem.histogram, CURVE_POINTS), [choice.fraction])
-    near_optimal = optimal_cap.caps_within(problem, choice)
+    choice = optimal_cap.find_best_cap(problem)
+    tau_0 = np.union1d(optimal_cap.choose_fractions(problem.histogram, CURVE_POINTS), [choice.fraction])
+    near_optimal = optimal_cap.find_caps_within(problem, choice)
     return LearningSolution(problem, choice, near_optimal, compute_curves(problem, tau_0))
 
 
@@ -74,8 +74,8 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
         fractions: tau_0 in (0, 1], shape (q,).
     """
     tau_0 = np.asarray(fractions, dtype=np.float64)
-    statistics = optimal_cap.statistics(problem.histogram, tau_0)
-    parts = optimal_cap.error_parts(problem, tau_0)
+    statistics = optimal_cap.compute_statistics(problem.histogram, tau_0)
+    parts = optimal_cap.compute_error_parts(problem, tau_0)
     return {
         "cap_rows": tau_0 * problem.histogram.num_rows,
         "tau_0": tau_0,
@@ -87,7 +87,8 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
         "privacy_noise": parts.privacy,
         "bound": parts.total,
         **{
-            f"twice_{term.value}": 2.0 * bias for term, bias in optimal_cap.bias_terms(problem, tau_0).items()
+            f"twice_{term.value}": 2.0 * bias
+            for term, bias in optimal_cap.compute_bias_terms(problem, tau_0).items()
         },
     }
 
@@ -100,12 +101,12 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> BoundCompa
     problem, histogram = parameters.problem(data.histogram), data.histogram
 
     def find_best(epsilon: float) -> tuple[float, float]:
-        choice = optimal_cap.best_cap(replace(problem, epsilon=epsilon))
+        choice = optimal_cap.find_best_cap(replace(problem, epsilon=epsilon))
         return float(choice.cap), choice.total
 
     def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         fractions = np.minimum(caps / float(histogram.num_rows), 1.0)
-        return optimal_cap.error_parts(replace(problem, epsilon=epsilon), fractions).total
+        return optimal_cap.compute_error_parts(replace(problem, epsilon=epsilon), fractions).total
 
     return BoundComparison(
         "Best bound (rows per user)",
@@ -119,7 +120,7 @@ def against_epsilon(data: Dataset, parameters: LearningParameters) -> BoundCompa
 
 def solve_rivals(problem: BiasProblem) -> dict[BiasTerm, LearningCap]:
     """Find the best cap under every bound on the bias."""
-    return {term: optimal_cap.best_cap(replace(problem, bias=term)) for term in BiasTerm}
+    return {term: optimal_cap.find_best_cap(replace(problem, bias=term)) for term in BiasTerm}
 
 
 PART_NAMES = {"bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
@@ -188,7 +189,7 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     share_before = wording.percent(histogram.max_size / histogram.num_rows)
     affected = f"nobody has more rows than that; the heaviest user holds {share_before} of all rows."
     if choice.users_capped:
-        statistics = optimal_cap.statistics(histogram, choice.fraction)
+        statistics = optimal_cap.compute_statistics(histogram, choice.fraction)
         affected = (
             f"{wording.counted(choice.users_capped, 'user')} of {wording.number(histogram.num_users)} "
             f"{wording.agreeing(choice.users_capped, 'has', 'have')} more rows than that, and "
@@ -272,7 +273,7 @@ def list_rival_rows(
     """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
 
     def list_biases(fraction: float) -> dict[BiasTerm, str]:
-        biases = optimal_cap.bias_terms(solution.problem, fraction)
+        biases = optimal_cap.compute_bias_terms(solution.problem, fraction)
         return {
             term: wording.number(2.0 * float(bias)) if np.isfinite(bias) else "does not apply"
             for term, bias in biases.items()

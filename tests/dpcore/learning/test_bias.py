@@ -42,16 +42,16 @@ def test_best_cap_beats_every_whole_cap(
     problem = BiasProblem(
         histogram=histogram, epsilon=epsilon, bias=term, loss_variance=0.03, vc_dimension=dimension
     )
-    best = optimal_cap.best_cap(problem)
+    best = optimal_cap.find_best_cap(problem)
     n = histogram.num_rows
-    everywhere = optimal_cap.error_parts(problem, np.arange(1, n + 1) / n).total
+    everywhere = optimal_cap.compute_error_parts(problem, np.arange(1, n + 1) / n).total
     smallest = float(everywhere.min())
     assert best.complete
     assert best.cap == best.max_contributions
     assert best.certificate.proves(1.0001e-6)
     assert best.total == pytest.approx(smallest, rel=1.0001e-6, abs=1e-15)
     assert best.certificate.lower_bound <= smallest * (1 + 1e-9)
-    real = optimal_cap.best_cap(problem, is_integer=False)
+    real = optimal_cap.find_best_cap(problem, is_integer=False)
     assert real.total <= best.total * (1 + 1.1e-6)
     assert real.certificate.lower_bound <= smallest * (1 + 1e-9)
 
@@ -62,7 +62,7 @@ def test_parts_user_by_user() -> None:
     for cap in (1.0, 2.5, 3.0, 40.0, 400.0, 600.0):
         capped = np.minimum(counts, cap)
         distance = 0.5 * np.abs(capped / capped.sum() - counts / counts.sum()).sum()
-        parts = optimal_cap.error_parts(problem, cap / counts.sum())
+        parts = optimal_cap.compute_error_parts(problem, cap / counts.sum())
         assert float(parts.total) == pytest.approx(plain_total(problem, counts, cap, distance), rel=1e-12)
         assert float(parts.bias) == pytest.approx(2.0 * distance, abs=1e-12)
 
@@ -75,7 +75,7 @@ def test_linear_noise_caps_the_top_few(constant: float) -> None:
     problem = BiasProblem(
         histogram=ContributionHistogram.from_counts(counts), epsilon=1.0, privacy=PrivacyTerm.linear(constant)
     )
-    best = optimal_cap.best_cap(problem, is_integer=False)
+    best = optimal_cap.find_best_cap(problem, is_integer=False)
     p = np.sort(counts / counts.sum())[::-1]
     u = p[math.floor(constant / 2.0)]
     expected = 2.0 * np.maximum(p - u, 0.0).sum() + constant * u
@@ -87,36 +87,36 @@ def test_a_plateau_is_still_proved() -> None:
     # C / eps = 2: between the two heaviest shares the objective is constant.
     histogram = ContributionHistogram(sizes=[10, 300, 600], users=[50, 1, 1])
     problem = BiasProblem(histogram=histogram, epsilon=1.0, privacy=PrivacyTerm.linear(2.0))
-    assert optimal_cap.best_cap(problem).certificate.proves(1e-6)
+    assert optimal_cap.find_best_cap(problem).certificate.proves(1e-6)
 
 
 def test_below_one_row_nothing_is_kept() -> None:
     n = HISTOGRAM.num_rows
     problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0)
-    at = optimal_cap.statistics(HISTOGRAM, np.array([0.5, 1.0]) / n)
+    at = optimal_cap.compute_statistics(HISTOGRAM, np.array([0.5, 1.0]) / n)
     assert at.kept_share[0] == 0.0
     assert at.kept_share[1] > 0.0
     assert at.users_capped[0] == HISTOGRAM.num_users
     assert np.isnan(at.max_share[0])
-    parts = optimal_cap.error_parts(problem, np.array([0.5, 1.0]) / n)
+    parts = optimal_cap.compute_error_parts(problem, np.array([0.5, 1.0]) / n)
     for part in (parts.bias, parts.finite_sample, parts.privacy):
         assert np.isinf(part[0])
         assert np.isfinite(part[1])
-    for bound in optimal_cap.bias_terms(problem, 0.5 / n).values():
+    for bound in optimal_cap.compute_bias_terms(problem, 0.5 / n).values():
         assert np.isinf(bound)
 
 
 def test_one_over_n_is_one_row_whatever_n_is() -> None:
     for users in range(1, 400):
         histogram = ContributionHistogram(sizes=[1, 7], users=[users, 1])
-        assert float(optimal_cap.statistics(histogram, 1.0 / histogram.num_rows).kept_share) == pytest.approx(
-            (users + 1) / histogram.num_rows, rel=1e-12
-        )
+        assert float(
+            optimal_cap.compute_statistics(histogram, 1.0 / histogram.num_rows).kept_share
+        ) == pytest.approx((users + 1) / histogram.num_rows, rel=1e-12)
 
 
 def test_largest_share_stops_at_the_heaviest_user() -> None:
     n = HISTOGRAM.num_rows
-    at = optimal_cap.statistics(HISTOGRAM, np.array([400 / n, 1.0]))
+    at = optimal_cap.compute_statistics(HISTOGRAM, np.array([400 / n, 1.0]))
     assert at.max_share == pytest.approx([400 / n, 400 / n], rel=1e-12)
 
 
@@ -126,14 +126,17 @@ def test_doubling_the_users_halves_every_share() -> None:
         histogram=ContributionHistogram(sizes=HISTOGRAM.sizes, users=2 * HISTOGRAM.users), epsilon=0.5
     )
     caps, n = np.array([1.0, 5.0, 77.0]), HISTOGRAM.num_rows
-    one, two = optimal_cap.error_parts(problem, caps / n), optimal_cap.error_parts(twice, caps / (2 * n))
+    one, two = (
+        optimal_cap.compute_error_parts(problem, caps / n),
+        optimal_cap.compute_error_parts(twice, caps / (2 * n)),
+    )
     assert two.bias == pytest.approx(one.bias, rel=1e-12)
     assert two.privacy == pytest.approx(one.privacy, rel=1e-12)
 
 
 def test_alike_users_keep_one_row() -> None:
     problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.TIGHTEST, loss_variance=0.0)
-    best = optimal_cap.best_cap(problem)
+    best = optimal_cap.find_best_cap(problem)
     assert (best.cap, best.bias) == (1.0, 0.0)
     # 1 / m for every user.
     assert best.privacy == pytest.approx((math.log(60.0) / HISTOGRAM.num_users) ** 2, rel=1e-12)
@@ -144,7 +147,7 @@ def test_equal_users_lose_nothing_by_any_cap() -> None:
     problem = BiasProblem(
         histogram=ContributionHistogram(sizes=[50], users=[30]), epsilon=1.0, vc_dimension=2
     )
-    best = optimal_cap.best_cap(problem)
+    best = optimal_cap.find_best_cap(problem)
     assert best.cap == 50
     assert best.bias == 0.0
     assert "Nobody loses rows" in best.stop_reason
@@ -178,7 +181,7 @@ def test_who_is_capped() -> None:
 
 
 def test_curve_points_are_whole_caps_within_range() -> None:
-    caps = optimal_cap.fractions_for_curves(HISTOGRAM, 100) * HISTOGRAM.num_rows
+    caps = optimal_cap.choose_fractions(HISTOGRAM, 100) * HISTOGRAM.num_rows
     assert caps == pytest.approx(np.rint(caps), rel=1e-12)
     assert (caps[0], round(caps[-1])) == (1.0, HISTOGRAM.num_rows)
     assert 400 in np.rint(caps)
@@ -186,7 +189,7 @@ def test_curve_points_are_whole_caps_within_range() -> None:
 
 def test_stopping_is_a_result() -> None:
     problem = BiasProblem(histogram=HISTOGRAM, epsilon=1.0, bias=BiasTerm.CHI_SQUARED, loss_variance=0.05)
-    best = optimal_cap.best_cap(problem, should_stop=lambda: True)
+    best = optimal_cap.find_best_cap(problem, should_stop=lambda: True)
     assert not best.complete
     assert "request" in best.stop_reason
     assert best.certificate.relative_gap > 1e-6
@@ -224,7 +227,7 @@ def test_all_problems_at_once() -> None:
 @pytest.mark.parametrize("fraction", [0.0, -0.1, 1.01, math.nan])
 def test_fractions_out_of_range_are_refused(fraction: float) -> None:
     with pytest.raises(InvalidInput, match=r"(?i)tau_0"):
-        optimal_cap.statistics(HISTOGRAM, np.array([0.5, fraction]))
+        optimal_cap.compute_statistics(HISTOGRAM, np.array([0.5, fraction]))
 
 
 def test_problems_are_equal_by_content_and_hashable() -> None:
@@ -247,11 +250,13 @@ def test_the_caps_within_an_excess_against_every_cap(
 ) -> None:
     histogram = ContributionHistogram.from_counts(counts)
     problem = BiasProblem(histogram=histogram, epsilon=epsilon, bias=term, loss_variance=0.05, vc_dimension=3)
-    best = optimal_cap.best_cap(problem)
-    low, high = optimal_cap.caps_within(problem, best, excess)
+    best = optimal_cap.find_best_cap(problem)
+    low, high = optimal_cap.find_caps_within(problem, best, excess)
     last = histogram.num_rows if term.needs_only_the_fraction else histogram.max_size
     limit = best.total * (1 + excess) * (1 + 1e-12)
-    fine = optimal_cap.error_parts(problem, np.arange(1, last + 1) / histogram.num_rows).total <= limit
+    fine = (
+        optimal_cap.compute_error_parts(problem, np.arange(1, last + 1) / histogram.num_rows).total <= limit
+    )
     assert fine[low - 1 : high].all()
     assert low <= best.cap <= high
     assert low == 1 or not fine[low - 2]
@@ -325,6 +330,6 @@ def test_a_few_users_above_the_cap_are_proved_too() -> None:
             loss_variance=variance,
             privacy=privacy,
         )
-        best = optimal_cap.best_cap(problem)
+        best = optimal_cap.find_best_cap(problem)
         assert best.complete
         assert best.certificate.proves(1.0001e-6)

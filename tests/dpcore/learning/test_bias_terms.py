@@ -24,7 +24,7 @@ def shares(counts: np.ndarray, cap: float) -> tuple[np.ndarray, np.ndarray]:
 
 def bounds(counts: np.ndarray, cap: float, variance: float) -> dict[BiasTerm, float]:
     histogram = ContributionHistogram.from_counts(counts)
-    at = optimal_cap.statistics(histogram, cap / counts.sum())
+    at = optimal_cap.compute_statistics(histogram, cap / counts.sum())
     return {term: float(evaluate(term, at, variance)) for term in BiasTerm}
 
 
@@ -83,7 +83,7 @@ def test_the_order_that_holds(case: tuple[np.ndarray, float]) -> None:
 def test_statistics_user_by_user(case: tuple[np.ndarray, float]) -> None:
     counts, cap = case
     p, q = shares(counts, cap)
-    at = optimal_cap.statistics(ContributionHistogram.from_counts(counts), cap / counts.sum())
+    at = optimal_cap.compute_statistics(ContributionHistogram.from_counts(counts), cap / counts.sum())
     kept = np.minimum(counts, cap).sum()
     assert float(at.kept_share) == pytest.approx(kept / counts.sum(), rel=1e-12)
     assert float(at.cut_share) == pytest.approx(1.0 - kept / counts.sum(), abs=1e-12)
@@ -95,7 +95,9 @@ def test_statistics_user_by_user(case: tuple[np.ndarray, float]) -> None:
 @given(counts_of_users)
 def test_every_bound_falls_as_the_cap_rises(counts: list[int]) -> None:
     histogram = ContributionHistogram.from_counts(counts)
-    at = optimal_cap.statistics(histogram, np.geomspace(1.0, histogram.num_rows, 80) / histogram.num_rows)
+    at = optimal_cap.compute_statistics(
+        histogram, np.geomspace(1.0, histogram.num_rows, 80) / histogram.num_rows
+    )
     for term in BiasTerm:
         bound = evaluate(term, at, 0.1)
         # Squares: a root turns rounding of 1e-16 into 1e-8.
@@ -105,7 +107,7 @@ def test_every_bound_falls_as_the_cap_rises(counts: list[int]) -> None:
 
 
 def test_nothing_is_lost_at_tau_0_equal_to_1() -> None:
-    at = optimal_cap.statistics(ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1]), 1.0)
+    at = optimal_cap.compute_statistics(ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1]), 1.0)
     for term in (
         BiasTerm.WORST_CASE,
         BiasTerm.CUT_SHARE,
@@ -122,7 +124,7 @@ def test_nothing_is_lost_at_tau_0_equal_to_1() -> None:
 
 
 def test_users_who_are_alike_have_no_bias_under_the_variance_forms() -> None:
-    at = optimal_cap.statistics(
+    at = optimal_cap.compute_statistics(
         ContributionHistogram(sizes=[1, 100], users=[10, 5]), np.array([0.01, 0.05, 1.0])
     )
     for term in BiasTerm:
@@ -135,7 +137,7 @@ def test_users_who_are_alike_have_no_bias_under_the_variance_forms() -> None:
 def test_corollary_1_ends_where_less_than_a_quarter_is_kept() -> None:
     # Four users of 25 rows: a cap of 25/4 rows keeps exactly a quarter.
     histogram = ContributionHistogram(sizes=[25], users=[4])
-    at = optimal_cap.statistics(histogram, np.array([6.0, 6.25, 7.0]) / 100.0)
+    at = optimal_cap.compute_statistics(histogram, np.array([6.0, 6.25, 7.0]) / 100.0)
     bound = evaluate(BiasTerm.COROLLARY_1, at, 0.25)
     assert np.isinf(bound[0])
     assert bound[1:] == pytest.approx([np.sqrt(0.75), np.sqrt(0.72)], rel=1e-12)

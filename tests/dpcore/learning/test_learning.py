@@ -66,9 +66,9 @@ def test_every_bias_term_has_a_population_side(term: BiasTerm) -> None:
     # The counterpart never claims less than the bound it stands in for.
     if term in WITHOUT_SHARES:
         histogram = samples.load("shop-events").histogram
-        tau_0 = optimal_cap.fractions_for_curves(histogram)
+        tau_0 = optimal_cap.choose_fractions(histogram)
         for variance in (0.0, 0.01, 0.25):
-            bounds = optimal_cap.bias_terms(
+            bounds = optimal_cap.compute_bias_terms(
                 dataclasses.replace(parameters, loss_variance=variance).problem(histogram), tau_0
             )
             assert np.all(bounds[term] <= bounds[WITHOUT_SHARES[term]] + 1e-12)
@@ -120,8 +120,8 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
 def test_the_choice_as_a_file() -> None:
     data = samples.load("shop-events")
     problem = ALL_SET.problem(data.histogram)
-    best = optimal_cap.best_cap(problem)
-    within = optimal_cap.caps_within(problem, best)
+    best = optimal_cap.find_best_cap(problem)
+    within = optimal_cap.find_caps_within(problem, best)
     document = json.loads(build_answer(data, ALL_SET).choice())
     answer, label = document["answer"], data.disclosure.label
     assert answer["max_contributions"] == best.cap
@@ -139,7 +139,7 @@ def test_the_choice_as_a_file() -> None:
 def test_the_curves_as_a_file() -> None:
     histogram = samples.load("requests-commits").histogram
     problem = LearningParameters(0.1, loss_variance=0.02).problem(histogram)
-    tau_0 = optimal_cap.fractions_for_curves(histogram)
+    tau_0 = optimal_cap.choose_fractions(histogram)
     text = report_document.write_columns(compute_curves(problem, tau_0), Disclosure.PUBLIC)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == tau_0.size

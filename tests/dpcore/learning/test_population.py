@@ -13,7 +13,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.learning import population
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import PrivacyTerm
-from dpcore.learning.participation import PowerLaw, draw_counts, expectation, simulate
+from dpcore.learning.participation import PowerLaw, compute_expectations, draw_counts, simulate
 from dpcore.learning.population import PopulationProblem
 
 
@@ -61,7 +61,7 @@ def test_expectations_against_direct_binomial_sums(alpha: float, rows: int) -> N
     last = 100_000
     p = law.probability(np.arange(1.0, last + 1.0))
     caps = np.array([c for c in (1.0, 2.5, 6.0, 40.0, 3000.0, 0.3 * rows) if c <= rows])
-    found = expectation(law, rows, caps / rows)
+    found = compute_expectations(law, rows, caps / rows)
     for i, cap in enumerate(caps):
         t = math.floor(cap)
         above = binom.sf(t, rows, p)
@@ -85,7 +85,7 @@ def test_expectations_against_direct_binomial_sums(alpha: float, rows: int) -> N
 
 
 def test_expected_rows_below_one_row_and_at_all_rows() -> None:
-    found = expectation(PowerLaw(1.0), 1000, np.array([0.5e-3, 1e-3, 1.0]))
+    found = compute_expectations(PowerLaw(1.0), 1000, np.array([0.5e-3, 1e-3, 1.0]))
     assert found.kept_share[0] == 0.0
     # One row per user: as many rows as users seen, who are those who lose rows when nothing is kept.
     assert found.users_capped[0] == pytest.approx(found.kept_share[1] * 1000, rel=1e-12)
@@ -100,7 +100,7 @@ def test_expectations_against_simulation(alpha: float) -> None:
     law, rows, draws = PowerLaw(alpha), 20_000, 200
     caps = np.array([1.0, 3.0, 20.0, 300.0, 2000.0, 5000.0]) / rows
     sample = simulate(law, rows, caps, draws=draws, seed=7)
-    expected = expectation(law, rows, caps)
+    expected = compute_expectations(law, rows, caps)
     for got, want in (
         (sample.kept_share, expected.kept_share),
         (sample.users_capped, expected.users_capped),
@@ -131,7 +131,9 @@ def test_more_rows_lead_to_the_limit() -> None:
     # E min(X, tau) <= min(n p, tau) for every user, and the ratio tends to 1.
     law, tau_0 = PowerLaw(0.5), np.array([0.01, 0.05, 0.3])
     limit = law.kept_share(tau_0)
-    gaps = np.array([limit - expectation(law, n, tau_0).kept_share for n in (10**2, 10**4, 10**6, 10**8)])
+    gaps = np.array(
+        [limit - compute_expectations(law, n, tau_0).kept_share for n in (10**2, 10**4, 10**6, 10**8)]
+    )
     assert np.all(gaps >= -1e-12)
     assert np.all(np.diff(gaps, axis=0) <= 1e-12)
     assert np.all(gaps[-1] < 1e-4)
@@ -141,8 +143,8 @@ def test_more_rows_lead_to_the_limit() -> None:
 @pytest.mark.parametrize("alpha", [0.25, 1.0, 2.5])
 def test_best_fraction_in_the_limit_against_a_grid(term: BiasTerm, alpha: float) -> None:
     problem = PopulationProblem(participation=PowerLaw(alpha), epsilon=1.0, bias=term, loss_variance=0.05)
-    best = population.best_fraction(problem)
-    grid = population.error_parts(problem, np.geomspace(1e-10, 1.0, 20_001)).total
+    best = population.find_best_fraction(problem)
+    grid = population.compute_error_parts(problem, np.geomspace(1e-10, 1.0, 20_001)).total
     assert best.certificate.lower_bound <= grid.min()
     assert best.total <= grid.min() * (1 + 1e-6)
     assert math.isnan(best.cap)
@@ -157,7 +159,7 @@ def test_limit_statistics_against_a_long_list_of_users() -> None:
         capped = np.minimum(p, tau_0)
         kept = capped.sum() + rest
         q = capped / kept
-        at = population.statistics(problem, tau_0)
+        at = population.compute_statistics(problem, tau_0)
         assert float(at.kept_share) == pytest.approx(kept, rel=1e-9)
         assert float(at.total_variation) == pytest.approx(np.maximum(p - q, 0.0).sum(), rel=1e-8)
         assert float(at.chi_squared) == pytest.approx((q**2 / p).sum() + rest / kept**2 - 1.0, rel=1e-8)
@@ -169,8 +171,8 @@ def test_best_fraction_of_a_sample_against_a_grid(rows: int) -> None:
     problem = PopulationProblem(
         participation=PowerLaw(0.5), epsilon=1.0, bias=BiasTerm.LOG_KEPT, num_rows=rows, vc_dimension=2
     )
-    best = population.best_fraction(problem)
-    grid = population.error_parts(problem, np.geomspace(1.0 / rows, 1.0, 400)).total
+    best = population.find_best_fraction(problem)
+    grid = population.compute_error_parts(problem, np.geomspace(1.0 / rows, 1.0, 400)).total
     assert best.certificate.lower_bound <= grid.min()
     assert best.total <= grid.min() * (1 + 1e-6)
     assert best.certificate.proves(1.1e-6)
@@ -226,7 +228,7 @@ QUADRATIC = math.log(3.0 / 0.05) ** 2  # The factor of share^2 by default, at ep
 @pytest.mark.parametrize(("alpha", "capped"), [(0.25, 1), (0.5, 2), (1.0, 3), (2.0, 4), (3.0, 4)])
 def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: int) -> None:
     law = PowerLaw(alpha)
-    best = population.best_fraction(limit_problem(alpha))
+    best = population.find_best_fraction(limit_problem(alpha))
     tau, users, value = exact_best(alpha, log_kept, QUADRATIC)
     assert users == capped
     # The user whose share is the cap is at it, not above it.
@@ -236,7 +238,7 @@ def test_the_best_cap_is_a_kink_exactly_where_it_is_one(alpha: float, capped: in
     assert best.total == pytest.approx(value, rel=1e-13)
     assert best.certificate.lower_bound <= value
     # Away from the kink it rises at once, on either side: no smooth minimum beside it.
-    beside = population.error_parts(
+    beside = population.compute_error_parts(
         limit_problem(alpha), best.fraction * (1 + 1e-7 * np.array([-1, 1]))
     ).total
     assert np.all(beside > best.total * (1 + 1e-12))
@@ -253,7 +255,7 @@ def test_the_best_cap_against_every_segment_of_random_populations() -> None:
             (2, 6)[k // 8],
         )
         problem = limit_problem(alpha, term, privacy=PrivacyTerm.of_power(power, factor))
-        best = population.best_fraction(problem)
+        best = population.find_best_fraction(problem)
         tau, users, value = exact_best(alpha, exact, factor, power)
         assert best.users_capped == users, problem
         assert best.total == pytest.approx(value, rel=1e-12)
@@ -262,7 +264,7 @@ def test_the_best_cap_against_every_segment_of_random_populations() -> None:
         at_a_kink = best.fraction == float(PowerLaw(alpha).probability(users + 1.0))
         kinks, smooth = kinks + at_a_kink, smooth + (not at_a_kink)
         every = PowerLaw(alpha).probability(np.arange(1.0, 400.0))
-        assert best.total <= population.error_parts(problem, every).total.min() * (1 + 1e-14)
+        assert best.total <= population.compute_error_parts(problem, every).total.min() * (1 + 1e-14)
     assert min(kinks, smooth) >= 3  # Both kinds of optimum were met.
 
 
@@ -271,9 +273,9 @@ def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> No
     problem = PopulationProblem(
         participation=PowerLaw(1.0), epsilon=1.0, bias=BiasTerm.LOG_KEPT, num_rows=rows
     )
-    best = population.best_fraction(problem)
+    best = population.find_best_fraction(problem)
     assert best.cap == round(best.cap)
-    whole = population.error_parts(problem, np.arange(1, rows + 1)[: rows // 4] / rows).total
+    whole = population.compute_error_parts(problem, np.arange(1, rows + 1)[: rows // 4] / rows).total
     assert best.total == pytest.approx(whole.min(), rel=1e-12)
     assert best.cap == 1 + int(np.argmin(whole))
 
@@ -281,7 +283,7 @@ def test_the_best_cap_of_a_sample_is_whole_where_that_is_a_kink(rows: int) -> No
 def test_figure_3b_few_users_are_capped_at_the_optimum() -> None:
     # The paper: 2 to 8, its constants and alphas not given.
     capped = [
-        population.best_fraction(limit_problem(float(alpha))).users_capped
+        population.find_best_fraction(limit_problem(float(alpha))).users_capped
         for alpha in np.arange(0.25, 3.01, 0.25)
     ]
     exact = [
@@ -297,10 +299,10 @@ def test_simulated_and_expected_cost_agree() -> None:
     )
     tau_0 = np.geomspace(1e-3, 0.2, 12)
     draws = simulate(problem.participation, 10_000, tau_0, draws=100, seed=11)
-    simulated = population.simulated_error_parts(problem, draws)
+    simulated = population.compute_simulated_error_parts(problem, draws)
     # The kept share is within 1/n of itself per row (proposition 5), so 100 draws of 1e4 rows pin its mean to
     # about 5e-4; both parts are smooth in it here.
-    assert simulated.total == pytest.approx(population.error_parts(problem, tau_0).total, rel=0.01)
+    assert simulated.total == pytest.approx(population.compute_error_parts(problem, tau_0).total, rel=0.01)
 
 
 @pytest.mark.parametrize("alpha", [0.25, 1.0, 3.0])
@@ -323,7 +325,7 @@ def test_alike_users_escape_the_cost() -> None:
     problem = PopulationProblem(
         participation=PowerLaw(1.0), epsilon=1.0, bias=BiasTerm.TIGHTEST, loss_variance=0.0
     )
-    best = population.best_fraction(problem)
+    best = population.find_best_fraction(problem)
     assert best.bias == 0.0
     assert best.total < 1e-5
     assert best.certificate.lower_bound == 0.0
@@ -357,7 +359,7 @@ def test_bad_input_is_refused_all_at_once() -> None:
         with pytest.raises(InvalidInput, match=r"(?i)alpha"):
             PowerLaw(alpha)
     with pytest.raises(InvalidInput, match=r"(?i)tau_0"):
-        expectation(PowerLaw(1.0), 100, [0.0, 0.5])
+        compute_expectations(PowerLaw(1.0), 100, [0.0, 0.5])
 
 
 def test_linear_noise_in_the_limit_caps_the_top_few() -> None:
@@ -366,4 +368,4 @@ def test_linear_noise_in_the_limit_caps_the_top_few() -> None:
     problem = PopulationProblem(participation=law, epsilon=1.0, privacy=PrivacyTerm.linear(5.0))
     p = law.probability(np.arange(1.0, 10.0))
     expected = 2.0 * np.maximum(p - p[2], 0.0).sum() + 5.0 * p[2]
-    assert population.best_fraction(problem).total == pytest.approx(expected, rel=2e-6)
+    assert population.find_best_fraction(problem).total == pytest.approx(expected, rel=2e-6)

@@ -197,8 +197,8 @@ def test_a_learner_aims_near_the_best_cap_where_the_number_of_rows_is_right() ->
         cap = draw.problem.condition.best_bound(histogram)
         far = draw.problem.distances(histogram)
         assert draw.problem.candidates[np.argmin(far)] == pytest.approx(cap, rel=0.03)
-        error = float(optimal_cap.error_parts(problem, cap / histogram.num_rows).total)
-        assert error <= 1.06 * optimal_cap.best_cap(problem).total
+        error = float(optimal_cap.compute_error_parts(problem, cap / histogram.num_rows).total)
+        assert error <= 1.06 * optimal_cap.find_best_cap(problem).total
     with pytest.raises(InvalidInput, match="no cap is best"):
         learner_draw(privacy_constant=0.0)
 

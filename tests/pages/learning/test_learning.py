@@ -22,7 +22,7 @@ from dpcore.learning.answer import population as learning_population
 from dpcore.learning.answer.plots import TERMS
 from dpcore.learning.answer.solution import LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.participation import PowerLaw, expectation, simulate
+from dpcore.learning.participation import PowerLaw, compute_expectations, simulate
 from dpcore.report.plotly_figures import draw as drawn_as
 from pages.learning.question import QUESTION
 from pages.shared.base import keys
@@ -107,13 +107,13 @@ def words_of(one: Answer) -> str:
 
 def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     """A figure, whose traces ``get`` finds by name, shows the best cap of this problem and its parts."""
-    best = optimal_cap.best_cap(problem)
+    best = optimal_cap.find_best_cap(problem)
     (x,), (y,) = get("Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.total))
     caps, total = get("Excess risk, all three")
     # The curve is drawn where whole caps are, and no cap drawn is better than the best.
     assert np.allclose(caps, np.rint(caps))
-    parts = optimal_cap.error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
+    parts = optimal_cap.compute_error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
     assert same(total, parts.total)
     assert np.nanmin(total) >= best.total * (1 - 1e-6)
     for name, part in (
@@ -127,7 +127,7 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
 def assert_answer(at: AppTest, problem: optimal_cap.BiasProblem) -> None:
     """The page shows the answer of this problem, in the figure and behind the answer."""
     assert_drawn(lambda name: trace(chart(at, "learning_bound"), name), problem)
-    best = optimal_cap.best_cap(problem)
+    best = optimal_cap.find_best_cap(problem)
     assert [metric.value for metric in metrics_of(at)] == [
         wording.counted(best.max_contributions, "row"),
         *(
@@ -144,7 +144,7 @@ def assert_answer(at: AppTest, problem: optimal_cap.BiasProblem) -> None:
 @pytest.mark.parametrize("name", ["online-retail-lines", "shop-events", "requests-commits"])
 def test_the_page_opens_where_a_cap_matters(name):
     histogram = samples.load(name).histogram
-    best = optimal_cap.best_cap(LearningParameters(DEFAULT_EPSILON).problem(histogram))
+    best = optimal_cap.find_best_cap(LearningParameters(DEFAULT_EPSILON).problem(histogram))
     assert histogram.min_size < best.max_contributions < histogram.max_size
     assert best.users_capped > 0
 
@@ -158,7 +158,7 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
         problem = LearningParameters(epsilon).problem(SAMPLE.histogram)
         assert_answer(at, problem)
-        caps.append(optimal_cap.best_cap(problem).cap)
+        caps.append(optimal_cap.find_best_cap(problem).cap)
         layout_now = chart(at, "learning_bound")["layout"]
         for axis in ("xaxis", "yaxis"):
             assert layout_now[axis]["range"] == before[axis]["range"]
@@ -256,7 +256,7 @@ def test_an_own_bound_is_compared_and_marked(cap):
     shop = samples.load("shop-events")
     parameters = LearningParameters(0.1, own_bound=cap)
     view, one = answered(parameters, shop)
-    at_cap = optimal_cap.error_parts(view.problem, cap / shop.histogram.num_rows)
+    at_cap = optimal_cap.compute_error_parts(view.problem, cap / shop.histogram.num_rows)
     assert (
         f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
         in words_of(one)
@@ -268,7 +268,7 @@ def test_an_own_bound_is_compared_and_marked(cap):
 
 def test_an_own_bound_moves_only_its_marker(at, monkeypatch):
     fine(at.run())  # Caches are empty where something is patched.
-    monkeypatch.setattr(optimal_cap, "best_cap", None)
+    monkeypatch.setattr(optimal_cap, "find_best_cap", None)
     fine(at.number_input(key="learning.own_bound").set_value(9).run())
     assert trace(chart(at, "learning_bound"), "Your own bound")[0] == [9]
     assert "own_bound=9" in link_of(at)
@@ -285,7 +285,7 @@ def test_all_bounds_are_drawn_and_listed():
     problem, figure = view.problem, drawn_as(one.plots["learning-terms"]())
     drawn = {one.name: one for one in figure.data}
     cut = drawn["Share of rows cut (i)"]
-    terms = optimal_cap.bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
+    terms = optimal_cap.compute_bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
     assert set(BiasTerm) - set(TERMS) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
     for term in TERMS:
         assert same(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
@@ -296,11 +296,11 @@ def test_all_bounds_are_drawn_and_listed():
     assert np.isnan(corollary).sum() > np.isnan(cut.y).sum()  # it does not apply to the lowest caps
     rows = solution.list_rival_rows(view, learning_answer.solve_rivals(problem), 2)
     for term, row in zip(BiasTerm, rows, strict=True):
-        best = optimal_cap.best_cap(replace(problem, bias=term))
+        best = optimal_cap.find_best_cap(replace(problem, bias=term))
         assert row["Bound"] == term.title
         assert row["Best bound under it"] == wording.counted(round(best.cap), "row")
         assert row["Its excess risk"] == wording.number(best.total)
-        own = 2.0 * float(optimal_cap.bias_terms(problem, 2 / problem.histogram.num_rows)[term])
+        own = 2.0 * float(optimal_cap.compute_bias_terms(problem, 2 / problem.histogram.num_rows)[term])
         expected = wording.number(own) if math.isfinite(own) else "does not apply"
         assert row["Twice, at your own bound"] == expected
     assert "does not apply" in {row["Twice, at your own bound"] for row in rows}
@@ -348,22 +348,22 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     at.number_input(key="learning.draws").set_value(40)
     fine(at.number_input(key="learning.alpha").set_value(0.75).run())
     here = LearningParameters(DEFAULT_EPSILON, alpha=0.75, population_rows=2000).population(2000)
-    best = population.best_fraction(here)
+    best = population.find_best_fraction(here)
     figure = chart(at, "learning_figure_3a")
     tau_0, total = trace(figure, "Sum")
-    parts = population.error_parts(here, tau_0)
+    parts = population.compute_error_parts(here, tau_0)
     assert same(total, parts.bias + parts.privacy)
     assert np.all(parts.finite_sample == 0)
     ((x,), (y,)) = trace(figure, "Smallest")
     assert (x, y) == (pytest.approx(best.fraction), pytest.approx(best.total))
     users = trace(chart(at, "learning_figure_3b"), "Users who lose rows")[1]
-    assert same(users, expectation(PowerLaw(0.75), 2000, tau_0).users_capped)
+    assert same(users, compute_expectations(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
     fine(at.button(key="learning_draws_job_start").click().run())
     finished(at, "learning.draws_job")
     x, y = trace(chart(at, "learning_figure_3b"), "Simulated")
     draws = simulate(PowerLaw(0.75), 2000, x, 40).users_capped
-    expected = expectation(PowerLaw(0.75), 2000, x).users_capped
+    expected = compute_expectations(PowerLaw(0.75), 2000, x).users_capped
     # Six standard errors, and the rarest events left out: a chance of less than 1e-6 to fail.
     often = expected > 1.0
     error = np.sqrt(expected[often] / 40)
@@ -394,7 +394,7 @@ def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
     assert [int(row["Users who lose rows, ε = 1"]) for row in rows] == [1, 2, 3, 4, 4]
     with_3 = LearningParameters(1.0, privacy_constant=3.0)
     capped = [
-        population.best_fraction(replace(with_3, alpha=alpha).population(None)).users_capped
+        population.find_best_fraction(replace(with_3, alpha=alpha).population(None)).users_capped
         for alpha in learning_population.FAMILY
     ]
     assert (min(capped), max(capped)) == (3, 8)  # What the page says of the paper's numbers.
@@ -404,7 +404,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     finished(on_tab(at, "Cost of privacy"), "learning.cost_job")
     rows, smallest = trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
-    one = population.best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
+    one = population.find_best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
     assert smallest[3] == pytest.approx(one.total)
     assert np.all(np.diff(smallest) < 0)
     floor = trace(chart(at, "learning_cost"), "Floor, n → ∞")[1][0]
