@@ -70,10 +70,10 @@ class ChoiceStudy(Study):
         return Split(*(table.select(mask) for mask in masks))
 
     def fit(
-        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model."""
-        match kind:
+        match model:
             case ModelKind.POPULAR:
                 return PopularityModel(train.item_counts)
             case ModelKind.NO_PRIVACY:
@@ -82,7 +82,7 @@ class ChoiceStudy(Study):
                 return PopularityModel(implicit.release_popularity(train, self.spending(epsilon), seed))
         spending = self.spending(epsilon)
         return implicit.fit_private(
-            train, self.settings, SCHEMES[kind], spending, self.exponent, self.ridge_to_noise, seed, on_sweep
+            train, self.settings, SCHEMES[model], spending, self.exponent, self.ridge_to_noise, seed, on_sweep
         )
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:

@@ -298,10 +298,10 @@ def fit_private(
                 FactorModel(vectors, settings, limits).solve_user_vectors(train), settings
             )
             ratings = weighted.ratings
-            own = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
+            known_offsets = np.repeat(own_offsets, np.diff(ratings.starts)).astype(ratings.values.dtype)
             vectors, levels = descend(
                 vectors[:, : settings.dimension], levels,
-                WeightedRatings(replace(ratings, values=ratings.values - own), weighted.weights),
+                WeightedRatings(replace(ratings, values=ratings.values - known_offsets), weighted.weights),
                 clip_user_vectors(user_vectors, settings, 1.0), settings, limits, steps, spending.noise,
                 weight_sums, noise_rng,
             )  # fmt: skip

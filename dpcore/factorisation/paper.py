@@ -77,8 +77,10 @@ class PaperRuns:
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
         """Run figures 3 and 10."""
-        kind = ModelKind.ADAPTIVE
-        return {f"adaptive_{e:g}": _measure(self, e, exponent, seed, (kind,))[kind][0] for e in DASHES}
+        adaptive = ModelKind.ADAPTIVE
+        return {
+            f"adaptive_{e:g}": _measure(self, e, exponent, seed, (adaptive,))[adaptive][0] for e in DASHES
+        }
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Run figure 4."""

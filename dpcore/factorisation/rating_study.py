@@ -134,10 +134,10 @@ class RatingStudy(Study):
         return Split(train, train, test)
 
     def fit(
-        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model."""
-        match kind:
+        match model:
             case ModelKind.GLOBAL_MEAN:
                 return fit_item_means(train, self.limits, ridge=math.inf)
             case ModelKind.ITEM_MEAN:
@@ -153,7 +153,7 @@ class RatingStudy(Study):
                     train, self.limits, spending, exponent, self.ridge_to_noise, seed
                 )
         return fit_private(
-            train, self.settings, self.limits, SCHEMES[kind], self.spending(epsilon), self.exponent,
+            train, self.settings, self.limits, SCHEMES[model], self.spending(epsilon), self.exponent,
             self.ridge_to_noise, seed, on_sweep, self.steps,
         )  # fmt: skip
 

@@ -139,7 +139,7 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def fit(
-        self, kind: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model; ``fitted`` are those of this seed so far, and ``on_sweep`` is called after each sweep."""
 

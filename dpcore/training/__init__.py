@@ -11,8 +11,8 @@ Layers: ``rows`` (scaled by public bounds, held out by user, scored), ``mechanis
 descent), ``account`` (methods, sensitivities and noise) -> ``adaptive_bound`` (descent by the rule, with a bound that
 follows the users), ``descent`` (all runs as matrices), ``optimum`` (no privacy, and a baseline) -> ``experiment`` (the
 table of methods and bounds), ``decision`` (which of them answers); ``integer_sums`` -> ``release`` (one release);
-further modules: ``bassily`` (the paper's learner), ``excess`` (theory), ``training_data``, ``parameters`` (the page's
-question) and ``files``. This file does no work.
+further modules: ``bassily`` (the paper's learner), ``excess`` (theory), ``training_data`` (sample, generated rows,
+tables), ``parameters`` (the page's question) and ``files``. This file does no work.
 
 Source: Epasto et al. 2020, section 4 and appendix E.2.
 """

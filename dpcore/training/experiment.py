@@ -244,7 +244,7 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
 
 @dataclass(frozen=True, eq=False)
 class References:
-    """The models that the table is compared with; scores have shape (splits, 2, 2, 2), as in `Table.compute_scores`.
+    """The models that the table is compared with; scores have shape (splits, 2, 2, 2), as in `Table.scores`.
 
     Attributes:
         certificate: Of the model without privacy, on the first split.

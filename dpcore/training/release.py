@@ -304,7 +304,12 @@ class _Release:
         """Release as `descent.train_cells` does for one run."""
         rows, mechanism, noise, bound = self.choose_rows(), self.mechanism, self.noise, self.cell.bound
         grid = _choose_weight_grid(mechanism, bound, rows.num_users)
-        divisor = np.array([_release_weight_sum(rows, bound, grid, noise)])
+        # The sum of weights, public or with noise, at least that of one user.
+        weights = np.minimum(bound, rows.sizes)
+        weight_sum = math.fsum(weights)
+        if grid.squared:
+            weight_steps = np.trunc(weights / grid.step).astype(np.int64).sum(keepdims=True)
+            weight_sum = max(float(noise.release(weight_steps, grid.squared)[0]) * grid.step, bound)
         unit, squared_gradient = bound * mechanism.clip / CELLS, _squared_sensitivity(mechanism)
 
         def take_gradient(theta: FloatArray, step: int) -> FloatArray:
@@ -312,7 +317,7 @@ class _Release:
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
             return np.asarray(unit * noise.release(gradient_sum, squared_gradient))[:, None]
 
-        theta = descend_as_entered(take_gradient, mechanism, rows.num_features, divisor)
+        theta = descend_as_entered(take_gradient, mechanism, rows.num_features, np.array([weight_sum]))
         assert theta is not None  # `report` raises where it is stopped.
         return Model(theta[:, 0], self.facts, self.cell, noise.scale * unit, bound)
 
@@ -335,15 +340,6 @@ class _Release:
         noisy = noise.release(np.rint(theta / step).astype(np.int64), sensitivity**2)
         model = mechanism.project(np.asarray(step * noisy, dtype=np.float64)[:, None])
         return Model(model[:, 0], self.facts, self.cell, noise.scale * step, bound)
-
-
-def _release_weight_sum(rows: ClassifierRows, bound: float, grid: _WeightGrid, noise: GaussianSteps) -> float:
-    """Return the sum of weights, public or with noise, at least that of one user."""
-    weights = np.minimum(bound, rows.sizes)
-    if not grid.squared:
-        return math.fsum(weights)
-    weight_steps = np.trunc(weights / grid.step).astype(np.int64).sum(keepdims=True)
-    return max(float(noise.release(weight_steps, grid.squared)[0]) * grid.step, bound)
 
 
 _MINIMISER_TOLERANCE = 1e-6

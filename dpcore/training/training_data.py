@@ -190,11 +190,12 @@ def describe_label_rule(data: TrainingData, positive_above: float) -> str:
     How many different labels there are is as private as the data.
     """
     table = data.dataset.table
+    assert table is not None
     if data.design is not None and data.design.positive:
         meaning = describe_positive(data, positive_above)
         return f"A row counts as 1 where {meaning}, as −1 with any other class"
-    num_labels = 0 if table is None else np.unique(table.labels).size
-    if table is None or num_labels <= 2:
+    num_labels = np.unique(table.labels).size
+    if num_labels <= 2:
         return ""
     threshold = wording.entered(positive_above)
     return (

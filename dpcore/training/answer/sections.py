@@ -127,8 +127,8 @@ def show_sides(answer: Answer, data: TrainingData) -> Parts:
     """Show the means over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: bounds bring the target nearer to a mean over users. Where heavy users differ "
-        "from light ones, the two means part, and you must know which one you want. Dotted lines are for the users "
-        "trained on. Which users are held out is drawn: another seed moves the solid lines."
+        "from light ones, the two means part, and you must know which one you want. Dotted lines: users trained on. "
+        "Another seed holds out other users and moves the solid lines."
     )
     yield answer.plots["training-sides"]()
 
@@ -157,9 +157,9 @@ def show_theory(answer: Answer, data: TrainingData) -> Parts:
     )
     yield (
         f"Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best.{measured} The first has "
-        "the constants of plain descent with the steps and step size under *More settings*, and looks at features (no "
-        "labels), which ε does not cover. The second is the paper's bound, whose constant it leaves open. Neither "
-        "knows of clipping, of steps too few, or of heavy users who differ."
+        "the constants of plain descent with the steps under *More settings*. It looks at features (no labels), which "
+        "ε does not cover. The second is the paper's bound, whose constant it leaves open. Neither knows of clipping, "
+        "too few steps or heavy users who differ."
     )
     yield Label()
 
@@ -180,14 +180,14 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
     yield (
         "**Replication, no protection.** The paper's appendix E.2 trains by algorithm 1 of Bassily, Smith and Thakurta "
         "(2014): one random user a step, $m^2$ steps, noise for each, the last iterate; ε = 30 to 50 with δ = 0.1. "
-        "The paper does not print the algorithm, and its formulae are recalled here, not checked against their source. "
-        "Here it runs on the users trained on of this page; the loss is that of their rows, all alike."
+        "The formulae are recalled, not checked against their source. Here it runs on the users trained on, and the "
+        "loss is that of their rows."
     )
     epsilon = yield Choice("paper_epsilon", "ε", PAPER_EPSILONS)
     step_size = yield Choice("paper_steps", "Step size", STEP_SIZES)
     yield Note(
-        "The paper does not say the step size. As recalled: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: ‖C‖ / √t, "
-        "or twice that, which come nearer to the paper's table, and were picked after seeing it."
+        "The paper does not say the step size. As printed: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: ‖C‖ / √t, or "
+        "twice that; they come nearer to the paper's table, and were picked after seeing it."
     )
     num_steps = f"{rows.num_users**2:,} steps"
     if rows.num_users > max_users:

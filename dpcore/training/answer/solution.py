@@ -34,16 +34,19 @@ class Runs:
     Attributes:
         table: With the runs that are done.
         references: What it is compared with.
-        user_share: Share of the users that they are made on, for a first look; 1 for all of them.
         close_table: More runs of methods that those of the table do not tell apart; None where there are none.
         is_complete: True if no run is missing, nor one that decides between methods.
     """
 
     table: Table
     references: References
-    user_share: float = 1.0
     close_table: Table | None = None
     is_complete: bool = False
+
+    @property
+    def user_share(self) -> float:
+        """Return the share of the users that they are made on, for a first look; 1 for all of them."""
+        return self.table.experiment.mechanism.user_share
 
     @property
     def digest(self) -> Hashable:
@@ -106,13 +109,12 @@ def _take_first_look(
     references = None if subset is None else experiment.compute_references(subset, should_stop)
     if subset is None or references is None:
         return None
-    share = subset.mechanism.user_share
     table = experiment.fill_table(
         subset.make_empty_table(),
         should_stop=should_stop,
-        on_update=lambda table: on_more(Runs(table, references, share)),
+        on_update=lambda table: on_more(Runs(table, references)),
     )
-    return Runs(table, references, share) if table.runs_done.any() else None
+    return Runs(table, references) if table.runs_done.any() else None
 
 
 @dataclass(frozen=True, eq=False)

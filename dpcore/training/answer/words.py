@@ -252,9 +252,9 @@ def describe_model(record: ReleaseRecord) -> str:
     else:
         noise_text = f"{size} rows on each coordinate of a step's summed gradient."
     return (
-        "A feature with a range is clipped to it and mapped to [−1, 1]; a row longer than "
-        f"{wording.number(record.scaling.norm)} is shortened to that, then all are divided by it. A score θ·x above 0 "
-        f"says **{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: "
+        "Clip a feature with a range to it and map it to [−1, 1]; shorten a row longer than "
+        f"{wording.number(record.scaling.norm)} to that, then divide all by it. A score θ·x above 0 says "
+        f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: "
         f"{noise_text}"
     )
 
