@@ -330,10 +330,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line, outcome in zip(solution.lines, outcomes, strict=True)
     )
     sentence = f"One budget was divided among the releases, and {noise} was added to each"
-    released = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
+    release_text = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
-        guarantee=write_guarantee(released, solution.budget.epsilon, NEIGHBOURS, parameters.delta or 0.0),
+        guarantee=write_guarantee(release_text, solution.budget.epsilon, NEIGHBOURS, parameters.delta or 0.0),
         sentences=f"{sentence}: {shares_text}.",
         public_sentences=f"{sentence}.",
         disclosure=dataset.provenance,
