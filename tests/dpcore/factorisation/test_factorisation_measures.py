@@ -150,9 +150,9 @@ def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: Stud
 def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> None:
     spending = Spending(100.0, 0.1, 2, 10)
     uniform, tail, adaptive = (divide_budget(generated, scheme, spending, 0.5) for scheme in Scheme)
-    for allocation_result in (uniform, tail, adaptive):
-        assert allocation_result.shares.sum() == pytest.approx(1.0)
-        assert allocation_result.noise_to_signal == pytest.approx(result_found.noise / result_found.weight)
+    for division in (uniform, tail, adaptive):
+        assert division.shares.sum() == pytest.approx(1.0)
+        assert division.noise_to_signal == pytest.approx(division.noise / division.weight)
     assert adaptive.shares[0] > uniform.shares[0]
     assert tail.shares[0] > uniform.shares[0]
     assert adaptive.used_share == pytest.approx(1.0, abs=1e-4)
