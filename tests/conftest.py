@@ -54,10 +54,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin; while searching, as many times the examples as ``SWEETSPOT_SEARCH`` says."""
     items.sort(key=_turn)
     for test in {item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")}:
-        asked = getattr(test, "_hypothesis_internal_use_settings", settings.default)
-        drawn = asked.max_examples
+        wanted_settings = getattr(test, "_hypothesis_internal_use_settings", settings.default)
+        drawn = wanted_settings.max_examples
         drawn = drawn * int(SEARCHING) if SEARCHING else max(int(SHARE * drawn), min(drawn, FEW))
-        test._hypothesis_internal_use_settings = settings(asked, max_examples=drawn)
+        test._hypothesis_internal_use_settings = settings(wanted_settings, max_examples=drawn)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,11 +69,11 @@ def pytest_configure(config: pytest.Config) -> None:
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is None or sys.dont_write_bytecode:
         return
-    number, of = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
+    number, count = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
     # What is wrong with a file, pytest says when it collects it.
     with contextlib.suppress(AttributeError, KeyError, OSError, SyntaxError, TypeError, ValueError):
         state = config.stash[rewrite.assertstate_key]
-        for path in sorted(Path(__file__).parent.rglob("test_*.py"))[number::of]:
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"))[number::count]:
             folder = rewrite.get_cache_dir(path)
             cached = folder / f"{path.stem}{rewrite.PYC_TAIL}"
             if rewrite.try_makedirs(folder) and rewrite._read_pyc(path, cached) is None:

@@ -38,8 +38,8 @@ missing: set[str] = set(NAMES)
 class Without:
     """An object that lacks the missing names."""
 
-    def __init__(self, whole: Any) -> None:
-        self._whole = whole
+    def __init__(self, module: Any) -> None:
+        self._whole = module
 
     def __getattr__(self, name: str) -> Any:
         if name in missing:

@@ -33,8 +33,8 @@ def run(capsys):
             code = command.main([*map(str, arguments)])
         except SystemExit as ended:  # argparse ends the program itself
             code = int(ended.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return run
 
@@ -50,13 +50,15 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
         rows = "row 1,060" if Path(file).suffix == ".parquet" else "line 1,061"
         assert (code, out, err) == (0, f"{answer}\n".replace("line 1,061", rows), "")
     code, out, err = run("mean", EVENTS, *OPTIONS, "--json")
-    told = json.loads(out)
+    answer_json = json.loads(out)
     assert code == 0
-    assert told["choice"] == json.loads(answer.choice())
+    assert answer_json["choice"] == json.loads(answer.choice())
     digits = [number.value for number in answer.answer.numbers if number.value is not None]
-    assert [number["number"] for number in told["answers"][0]["numbers"] if "number" in number] == digits
+    assert [
+        number["number"] for number in answer_json["answers"][0]["numbers"] if "number" in number
+    ] == digits
     # Nobody said of what was entered beside private data that it was not read off them.
-    assert set(told["question"]["entered_beside_private_data"]) == {
+    assert set(answer_json["question"]["entered_beside_private_data"]) == {
         "counts",
         "epsilon",
         "likeness",
@@ -81,8 +83,8 @@ def test_a_file_of_any_kind_has_the_answer_of_the_call_and_nothing_else(run, tmp
 def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path, monkeypatch):
     with pytest.raises(InvalidInput) as refused:
         ss.mean_bound(EVENTS, user="userid", lowr="", counts="privat", upper="x")
-    told = ("mean", EVENTS, "--user", "userid", "--lowr", "3", "--counts", "privat", "--upper", "x")
-    code, out, err = run(*told)
+    command_line = ("mean", EVENTS, "--user", "userid", "--lowr", "3", "--counts", "privat", "--upper", "x")
+    code, out, err = run(*command_line)
     assert (code, out) == (2, "")
     assert sorted(err.splitlines()) == sorted(str(refused.value).splitlines())
     assert len(err.splitlines()) >= 5
@@ -121,10 +123,10 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
 
 def test_a_table_with_labels_is_trained_on_as_it_is_in_python(run):
     tickets = str(samples.FOLDER / "support_tickets.csv")
-    asked = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
+    settings = {"user": "customer", "label": "escalated", "features": ["words", "channel"], "epsilon": 1}
     short = {"runs": 2, "splits": 1, "pace": "entered", "steps": 2}
     answer = ss.training_bound(
-        tickets, **asked, levels={"channel": ["email", "phone"]}, ranges={"words": (0, 400)}, **short
+        tickets, **settings, levels={"channel": ["email", "phone"]}, ranges={"words": (0, 400)}, **short
     )
     words = "--user customer --label escalated --features words --features channel --epsilon 1"
     more = "--levels channel=email,phone --ranges words=0,400 --runs 2 --splits 1 --pace entered --steps 2"
@@ -170,8 +172,8 @@ def test_a_bound_is_drawn_from_the_shell_and_nothing_else_of_the_data_is_written
     assert code == 0
     assert "the release adds ε = 1: ε = 1.5 in all" in out
     assert out.splitlines()[-1].startswith("DP release (epsilon = 0.5, add or remove one user")
-    told = json.loads(run(*learner, "--draw", "0.5", "--json")[1])
-    assert told["question"]["label"] == "public input"
+    answer_json = json.loads(run(*learner, "--draw", "0.5", "--json")[1])
+    assert answer_json["question"]["label"] == "public input"
     assert "epsilon = 0.5 (bound) + 1 (this" in run(*learner, "--draw", "0.5", "--code", "python")[1]
     for wrong, part in (
         ((*learner, "--draw", "0.5", "--report", tmp_path / "x.html"), "without --draw"),
@@ -185,9 +187,20 @@ def test_a_bound_is_drawn_from_the_shell_and_nothing_else_of_the_data_is_written
         assert part in err
     assert not (tmp_path / "x.html").exists()
     # Nor are the notes on the data; and a column is called what it is called.
-    of = tmp_path / "few.csv"
-    of.write_text("who,order_value (€)\na,1.5\na,1.5\n,2\nb,2\n", encoding="utf-8")
-    few = ("sum", of, "--user", "who", "--value", "order_value (€)", "--epsilon", "1", "--highest-total", "9")
+    small_file = tmp_path / "few.csv"
+    small_file.write_text("who,order_value (€)\na,1.5\na,1.5\n,2\nb,2\n", encoding="utf-8")
+    few = (
+        "sum",
+        small_file,
+        "--user",
+        "who",
+        "--value",
+        "order_value (€)",
+        "--epsilon",
+        "1",
+        "--highest-total",
+        "9",
+    )
     assert "without a user" in run(*few)[1]
     code, out, err = run(*few, "--draw", "1")
     assert (code, err) == (0, "")
@@ -211,8 +224,10 @@ def test_every_setting_of_every_call_is_an_option_and_help_fits_in_80_columns(ru
     for key in settings:
         assert len(re.findall(rf"^  --{key.replace('_', '-')}[ ,]", out, re.MULTILINE)) == 1, key
     # Each option takes the text of its default to the very parameters that it has by default.
-    asked = []
-    monkeypatch.setattr(ask.questions, "reply_of", lambda *given: (asked.append(given), Said("an answer"))[1])
+    options = []
+    monkeypatch.setattr(
+        ask.questions, "reply_of", lambda *given: (options.append(given), Said("an answer"))[1]
+    )
     words = []
     for key, default in settings.items():
         flag = f"--{key.replace('_', '-')}"
@@ -221,7 +236,7 @@ def test_every_setting_of_every_call_is_an_option_and_help_fits_in_80_columns(ru
         elif default is not None:
             words += [flag, "1" if default is inspect.Parameter.empty else str(default)]
     assert run(called, EVENTS, *words)[:2] == (0, "an answer\n")
-    ((_, paths, given),) = asked
+    ((_, paths, given),) = options
     assert paths == [EVENTS]
     for key, default in settings.items():
         if default is inspect.Parameter.empty:
@@ -248,38 +263,38 @@ def test_the_help_on_all_commands_comes_at_once():
         "print({'numpy', 'pandas', 'streamlit', 'plotly'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    *told, loaded = done.stdout.splitlines()
+    *lines, loaded = done.stdout.splitlines()
     assert loaded == "set()"
-    assert max(map(len, told)) < 80
-    whole = " ".join(" ".join(told).split())
+    assert max(map(len, lines)) < 80
+    text = " ".join(" ".join(lines).split())
     for called, name in command.COMMANDS.items():
-        assert f" {called} {inspect.getdoc(getattr(ss, name)).splitlines()[0]}" in whole
+        assert f" {called} {inspect.getdoc(getattr(ss, name)).splitlines()[0]}" in text
     assert {*command.COMMANDS} >= {"mean", "sum", "quantile", "group", "learning", "owners"}
     assert sorted(command.COMMANDS.values()) == sorted(questions.QUESTIONS)
 
 
 def test_the_commands_of_the_documentation_are_understood(run, monkeypatch):
-    asked = []
+    commands_read = []
 
     def refuses(name, paths, settings):
-        asked.append((name, paths, settings))
+        commands_read.append((name, paths, settings))
         raise InvalidInput(())
 
     monkeypatch.setattr(ask.questions, "reply_of", refuses)
     draw = lambda name, paths, settings, epsilon, **public: refuses(name, paths, settings)  # noqa: E731
     monkeypatch.setattr(ask.dpcore, "select_privately", draw, raising=False)
-    found = [
+    commands = [
         line.split()[1:]
         for path in (ROOT / "docs").glob("*.md")
         for line in re.findall(r"^    (sweet-spot .+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     ]
-    assert len(found) >= 4
-    for words in found:
+    assert len(commands) >= 4
+    for words in commands:
         assert run(*words) == (2, "", ""), words
-    for name, paths, settings in asked:
+    for name, paths, settings in commands_read:
         assert all((ROOT / path).is_file() for path in paths)
         assert set(settings) <= set(inspect.signature(getattr(ss, name)).parameters)
-    assert len(asked) == len(found)
+    assert len(commands_read) == len(commands)
 
 
 def test_without_the_app_it_says_how_to_get_it(run, monkeypatch):

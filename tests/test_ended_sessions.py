@@ -114,15 +114,15 @@ def test_what_was_frozen_of_a_session_is_collected_when_it_ends(server):
 
 
 def test_what_work_still_holds_of_an_ended_session_is_collected_later(server):
-    held = Session()
-    watch("a", held, 0.0)
-    gone = weakref.ref(held)
+    session = Session()
+    watch("a", session, 0.0)
+    gone = weakref.ref(session)
     assert server_server.close_expired(server, 1_000.0, KEPT)
     server_server.collect()
     assert list(server_server._ended_sessions) == [
         "a"
     ]  # So another collection follows after `COLLECT_SECONDS`.
-    del held
+    del session
     server_server.collect()
     assert gone() is None
     assert not server_server._ended_sessions

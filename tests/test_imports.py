@@ -105,17 +105,17 @@ def imports(source: str) -> tuple[tuple[int, str, bool], ...]:
     Imports inside functions and under TYPE_CHECKING count, too. ``from a import b`` gives ``a.b``, since b may be a
     module.
     """
-    found: list[tuple[int, str, bool]] = []
+    names: list[tuple[int, str, bool]] = []
     waiting: list[tuple[ast.AST, bool]] = [(parsed(source), True)]
     for node, at_top in waiting:
         if isinstance(node, ast.Import):
-            found += [(0, alias.name, at_top) for alias in node.names]
+            names += [(0, alias.name, at_top) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             begins = f"{node.module}." if node.module else ""
-            found += [(node.level, begins + alias.name, at_top) for alias in node.names]
+            names += [(node.level, begins + alias.name, at_top) for alias in node.names]
         inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         waiting += [(child, at_top and not inside) for child in ast.iter_child_nodes(node)]
-    return tuple(found)
+    return tuple(names)
 
 
 def named_modules(source: str) -> Iterator[str]:
@@ -144,48 +144,48 @@ def breaches(module: str, source: str) -> list[str]:
     """What a file imports against the rule, one entry per imported name."""
     here = room(module)
     shared = here in SHARED[module.split(".")[0]]
-    found = []
+    sentences = []
     named = list(named_modules(source)) if shared else []
     for name in [*(name for _, name, _ in imports(source)), *named]:
         top, *rest = name.split(".")
         if top not in SHARED or not rest or rest[0] not in questions():
             continue
         if shared:
-            found.append(f"{module} is a shared room and imports {name}")
+            sentences.append(f"{module} is a shared room and imports {name}")
         elif rest[0] != here and rest[0] not in BUILT_ON.get(here, ()):
-            found.append(f"{module} imports {name}, another question")
-    return found
+            sentences.append(f"{module} imports {name}, another question")
+    return sentences
 
 
 def test_shared_rooms_know_no_question_and_questions_do_not_know_each_other() -> None:
-    found = [
+    sentences = [
         breach
         for folder in SHARED
         for path in python_files(folder)
         if len(path.relative_to(ROOT / folder).parts) > 1
         for breach in breaches(module_name(path), path.read_text(encoding="utf-8"))
     ]
-    assert found == []
+    assert sentences == []
 
 
 def core_violations(module: str, source: str) -> list[str]:
     """What a file of the core imports against the rules that have no exception."""
-    found = []
+    sentences = []
     for level, imported, at_top in imports(source):
         top, *rest = imported.split(".")
         if level:
-            found.append(f"imports {imported} relatively")
+            sentences.append(f"imports {imported} relatively")
         if top in UI_PACKAGES and not (module in RENDERERS and top == "plotly"):
-            found.append(f"imports {imported}; the core knows no user interface")
+            sentences.append(f"imports {imported}; the core knows no user interface")
         if at_top and any((imported + ".").startswith(heavy + ".") for heavy in HEAVY):
-            found.append(f"imports {imported} at its top; it is slow, import it inside a function")
+            sentences.append(f"imports {imported} at its top; it is slow, import it inside a function")
         if top == "dpcore" and module in ORDER and rest and rest[0] in ORDER[ORDER.index(module) + 1 :]:
-            found.append(f"imports {imported} from a later room")
-    return found
+            sentences.append(f"imports {imported} from a later room")
+    return sentences
 
 
 def test_core_modules_keep_the_rule() -> None:
-    found = [
+    sentences = [
         f"{path.relative_to(ROOT)} {what}"
         for path in python_files("dpcore")
         for what in core_violations(
@@ -195,7 +195,7 @@ def test_core_modules_keep_the_rule() -> None:
             path.read_text(encoding="utf-8"),
         )
     ]
-    assert found == []
+    assert sentences == []
 
 
 def test_the_core_needs_no_library_but_those_of_its_list() -> None:
@@ -216,8 +216,8 @@ def test_the_mathematics_does_not_know_the_answers_made_of_it() -> None:
     for wing in wings:
         inside = module_name(wing / "__init__.py")
         for path in set(wing.parent.rglob("*.py")) - set(wing.rglob("*.py")):
-            found = [name for _, name, _ in imports(path.read_text(encoding="utf-8"))]
-            assert not [name for name in found if f"{name}.".startswith(f"{inside}.")], path
+            imported = [name for _, name, _ in imports(path.read_text(encoding="utf-8"))]
+            assert not [name for name in imported if f"{name}.".startswith(f"{inside}.")], path
 
 
 def test_rooms_of_the_shared_machinery_stand_in_an_order() -> None:
@@ -248,8 +248,8 @@ def private_imports(source: str) -> list[str]:
 
 def test_one_file_names_what_is_private_in_streamlit() -> None:
     files = [*python_files("pages"), *python_files("dpcore"), ROOT / "app.py"]
-    found = [path for path in files if private_imports(path.read_text(encoding="utf-8"))]
-    assert found == [INTERNALS]
+    paths = [path for path in files if private_imports(path.read_text(encoding="utf-8"))]
+    assert paths == [INTERNALS]
     source = INTERNALS.read_text(encoding="utf-8")
     private = private_imports(source)
     # Inside functions: a missing name must not end the import.
@@ -263,9 +263,9 @@ def test_there_are_no_circles() -> None:
     for name, path in files.items():
         # Those inside functions and under TYPE_CHECKING, too: a circle that is broken late is still one.
         wanted = {i for _, i, _ in imports(path.read_text(encoding="utf-8"))}
-        found = {i if i in files else i.rpartition(".")[0] for i in wanted}
+        imported = {i if i in files else i.rpartition(".")[0] for i in wanted}
         # A package's __init__ gathers its modules, which do not need it to be there.
-        needs[name] = {n for n in found if n in files and n != name and not name.startswith(n + ".")}
+        needs[name] = {n for n in imported if n in files and n != name and not name.startswith(n + ".")}
     # Take away what needs nothing, and what nothing needs, until only circles are left.
     while loose := {
         n for n, wanted in needs.items() if not wanted or not any(n in w for w in needs.values())
@@ -315,8 +315,8 @@ def test_no_module_directly_in_pages() -> None:
     ],
 )
 def test_the_rule_of_the_core_can_fail(module: str, source: str, word: str) -> None:
-    (found,) = core_violations(module, source)
-    assert word in found
+    (sentence,) = core_violations(module, source)
+    assert word in sentence
 
 
 @pytest.mark.parametrize(

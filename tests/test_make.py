@@ -77,9 +77,9 @@ def test_what_is_missing_is_installed_with_apt(engines, computer, monkeypatch, c
     assert update.startswith("apt-get -y ")
     assert update.endswith(" update")
     assert install.endswith(" install --no-install-recommends openjdk-17-jre-headless postgresql")
-    said = capsys.readouterr()
-    assert "Installing openjdk-17-jre-headless postgresql" in said.out
-    assert f"started from {bin_}" in said.err
+    output = capsys.readouterr()
+    assert "Installing openjdk-17-jre-headless postgresql" in output.out
+    assert f"started from {bin_}" in output.err
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_the_newest_postgresql_is_taken(engines, computer, tmp_path):
 
 def test_without_apt_the_packages_are_named(engines, computer, capsys):
     assert engines.main() == 1
-    said = capsys.readouterr().err
-    assert "install them yourself: openjdk-17-jre-headless postgresql" in said
+    output = capsys.readouterr().err
+    assert "install them yourself: openjdk-17-jre-headless postgresql" in output
     assert computer.calls == []
 
 
@@ -179,8 +179,8 @@ esac
 """
     )
     stub.chmod(0o755)
-    told = [f"PY={stub}", "TEST_WORKERS=2", "PYTEST_ARGS=-k some", "-o", ".venv/.stamp-dev", "test"]
-    done = subprocess.run(["make", "-C", str(ROOT), *told], capture_output=True, text=True, timeout=60)
+    arguments = [f"PY={stub}", "TEST_WORKERS=2", "PYTEST_ARGS=-k some", "-o", ".venv/.stamp-dev", "test"]
+    done = subprocess.run(["make", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=60)
     calls = [line for line in (tmp_path / "calls").read_text().splitlines() if line.startswith("-m pytest")]
     assert len(calls) == 1
     assert "-k some" in calls[0]
@@ -203,10 +203,10 @@ def test_every_target_is_made_by_one_rule():
 
 def test_polars_is_the_one_that_opendp_asks_for():
     # requirements-dev.txt names it, as OpenDP's own extra brings scikit-learn.
-    asked = [
+    requirements = [
         line.partition(";")[0].strip() for line in importlib.metadata.requires("opendp") if "polars==" in line
     ]
     (pinned,) = re.findall(
         r"^polars==\S+$", (ROOT / "requirements-dev.txt").read_text(encoding="utf-8"), re.MULTILINE
     )
-    assert set(asked) == {pinned}
+    assert set(requirements) == {pinned}

@@ -42,15 +42,15 @@ def in_a_kernel(page: Any) -> list[str]:
 def in_this_python(page: Any) -> list[str]:
     """What the same cells print here, one after the other, with names of their own."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    said = []
+    outputs = []
     with contextlib.chdir(ROOT / "docs"), warnings.catch_warnings():
         warnings.simplefilter("default")
         for cell in page.cells:
             if cell.cell_type == "code":
                 with contextlib.redirect_stdout(io.StringIO()) as out:
                     exec(compile(cell.source, cell.id, "exec"), names)
-                said.append(out.getvalue())
-    return said
+                outputs.append(out.getvalue())
+    return outputs
 
 
 def test_the_notebook_is_the_page_and_says_what_running_it_says() -> None:

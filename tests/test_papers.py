@@ -57,12 +57,12 @@ class Line:
 
 
 def sections() -> dict[str, list[Line]]:
-    found: dict[str, list[Line]] = {}
+    lines_by_paper: dict[str, list[Line]] = {}
     for part in re.split(r"^## ", (ROOT / "docs" / "papers.md").read_text(encoding="utf-8"), flags=re.M)[1:]:
         rows = [line for line in part.splitlines() if line.startswith("| ") and not line.startswith("| item")]
         if rows:
-            found[part.splitlines()[0]] = [read(row) for row in rows]
-    return found
+            lines_by_paper[part.splitlines()[0]] = [read(row) for row in rows]
+    return lines_by_paper
 
 
 def read(row: str) -> Line:
@@ -83,7 +83,7 @@ LINES = [line for lines in SECTIONS.values() for line in lines]
 
 def tabs(folder: str) -> set[str]:
     """Names of a page's tabs: of its sections, and keys of mappings in its modules whose values are drawn as tabs."""
-    found = {layout.BEHIND, layout.DOWNLOADS, layout.COMPUTED}
+    tab_names = {layout.BEHIND, layout.DOWNLOADS, layout.COMPUTED}
     paths = [*(ROOT / "pages" / folder).glob("*.py"), *(ROOT / "dpcore" / folder / "answer").glob("*.py")]
     for path in paths:
         text = path.read_text(encoding="utf-8")
@@ -97,10 +97,10 @@ def tabs(folder: str) -> set[str]:
                 ]
             elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
                 keys = [node.targets[0].slice]
-            found |= {
+            tab_names |= {
                 key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
             }
-    return found
+    return tab_names
 
 
 def exists(dotted: str) -> bool:
@@ -108,14 +108,14 @@ def exists(dotted: str) -> bool:
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         try:
-            found = importlib.import_module(".".join(parts[:cut]))
+            member = importlib.import_module(".".join(parts[:cut]))
         except ModuleNotFoundError:
             continue
         for name in parts[cut:]:
-            declared = is_dataclass(found) and name in {field.name for field in fields(found)}
-            if not hasattr(found, name) and not declared:
+            declared = is_dataclass(member) and name in {field.name for field in fields(member)}
+            if not hasattr(member, name) and not declared:
                 return False
-            found = getattr(found, name, None)
+            member = getattr(member, name, None)
         return True
     return False
 

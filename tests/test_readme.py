@@ -42,12 +42,12 @@ def test_every_page_has_its_place_in_the_documentation_with_its_question_and_pic
     sections = re.split(r"^###? ", (DOCS / "pages.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     by_title = {section.split("\n", 1)[0]: " ".join(section.split()) for section in sections}
     for spec in catalogue.PAGES:
-        said = by_title[spec.title]
+        page_text = by_title[spec.title]
         assert (
-            spec.sentence in said
-            or spec.sentence.removeprefix("What is this about, and ").capitalize() in said
+            spec.sentence in page_text
+            or spec.sentence.removeprefix("What is this about, and ").capitalize() in page_text
         )
-        assert f"(img/{spec.name.replace('_', '-')}.png)" in said
+        assert f"(img/{spec.name.replace('_', '-')}.png)" in page_text
 
 
 def test_the_python_examples_run() -> None:
@@ -67,7 +67,7 @@ def test_the_python_examples_run() -> None:
             assert said.getvalue().strip(), f"{name} says nothing"
             print(name)
     """
-    given = [(name, example) for name, found in examples.items() for example in found]
+    given = [(name, example) for name, programs in examples.items() for example in programs]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", run_all],
         input=json.dumps(given),
@@ -81,15 +81,15 @@ def test_the_python_examples_run() -> None:
 
 
 def test_the_commands_are_ones_that_are_understood_and_say_which_python_they_mean() -> None:
-    found = 0
+    num_commands = 0
     for path, text in TEXTS.items():
         commands = re.findall(r"^    python -m dpcore\.counting (.+)$", text, flags=re.MULTILINE)
         if commands:
             assert "`.venv/bin/python`" in text.split("    python -m")[0], path.name
         for command in commands:
             _parser().parse_args(shlex.split(command))
-            found += 1
-    assert found >= 3
+            num_commands += 1
+    assert num_commands >= 3
 
 
 def test_the_make_targets_that_are_named_exist() -> None:

@@ -106,11 +106,11 @@ def test_only_this_computers_own_pages_are_answered(kind):
 
 
 def test_a_host_is_named_exactly_once_and_every_origin_counts():
-    for extra, said in ((b"host", WRONG_HOST), (b"origin", "")):
+    for extra, refusal in ((b"host", WRONG_HOST), (b"origin", "")):
         twice = scope(origin=f"http://{OWN}")
         own = OWN.encode() if extra == b"host" else f"http://{OWN}".encode()
         twice["headers"] = [*twice["headers"], (extra, own)]
-        assert find_refusal(twice, frozenset(), False) == said
+        assert find_refusal(twice, frozenset(), False) == refusal
     two = scope(origin=f"http://{OWN}")
     two["headers"] = [*two["headers"], (b"origin", b"http://evil.example")]
     assert find_refusal(two, frozenset(), False) == WRONG_ORIGIN
@@ -121,7 +121,7 @@ def test_a_host_is_named_exactly_once_and_every_origin_counts():
 
 def test_other_pages_may_link_here_and_do_nothing_else():
     for site in ("cross-site", "same-site"):
-        for mode, dest, said in (
+        for mode, dest, refusal in (
             ("navigate", "document", ""),
             ("navigate", "iframe", WRONG_ORIGIN),
             ("navigate", "object", WRONG_ORIGIN),
@@ -129,8 +129,8 @@ def test_other_pages_may_link_here_and_do_nothing_else():
             ("no-cors", "script", WRONG_ORIGIN),
             ("cors", "empty", WRONG_ORIGIN),
         ):
-            asked = scope(sec_fetch_site=site, sec_fetch_mode=mode, sec_fetch_dest=dest)
-            assert find_refusal(asked, frozenset(), False) == said, (site, mode, dest)
+            request = scope(sec_fetch_site=site, sec_fetch_mode=mode, sec_fetch_dest=dest)
+            assert find_refusal(request, frozenset(), False) == refusal, (site, mode, dest)
     for site in ("none", "same-origin"):
         assert find_refusal(scope(sec_fetch_site=site, sec_fetch_mode="cors"), frozenset(), False) == ""
 
@@ -150,9 +150,9 @@ def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
         assert find_refusal(scope(method=method), public, False) == ""
     assert find_refusal(scope(method="HEAD"), public, True) == ""
     for path in ("metrics", "agent/openapi.json", "agent/mcp", "upload_file/a/b", "healthy", "x/../metrics"):
-        asked = {**scope(**behind), "path": f"/_stcore/{path}"}
-        assert find_refusal(asked, public, True) == DEMO_HIDES
-        assert find_refusal({**asked, "path": f"//_stcore/{path}"}, public, True) == DEMO_HIDES
+        request = {**scope(**behind), "path": f"/_stcore/{path}"}
+        assert find_refusal(request, public, True) == DEMO_HIDES
+        assert find_refusal({**request, "path": f"//_stcore/{path}"}, public, True) == DEMO_HIDES
         assert find_refusal({**scope(), "path": f"/_stcore/{path}"}, public, False) == ""
     for path in ("health", "host-config", "stream", "bidi-components/a/b.js"):
         assert find_refusal({**scope(**behind), "path": f"/_stcore/{path}"}, public, True) == ""
@@ -260,8 +260,8 @@ def plainly(port: int) -> list[str]:
 def in_a_container(port: int) -> list[str]:
     """The command of the container in the documentation, on another port."""
     text = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8")
-    (told,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
-    words = [sys.executable, *json.loads(told)[1:]]
+    (command,) = re.findall(r"^CMD (\[.*\])$", text, re.MULTILINE)
+    words = [sys.executable, *json.loads(command)[1:]]
     words[words.index("8501")] = str(port)
     return words
 
@@ -337,15 +337,15 @@ def test_foreign_pages_get_a_refusal_and_nothing_else(app, network):
             assert one.headers["cross-origin-opener-policy"] == "same-origin", path
             assert "access-control-allow-origin" not in one.headers, path
     health = "/_stcore/health"
-    told = [
+    answers = [
         ask(app.url, health, host="evil.example", cookie="a=b"),
         ask(app.url, health, "HEAD", host="evil.example"),
     ]
-    told += [ask(app.url, health, host="10.1.2.3:8501", sec_fetch_site="none")]
-    assert [(one.status, one.body) for one in told] == [(200, "ok"), (200, ""), (200, "ok")]
+    answers += [ask(app.url, health, host="10.1.2.3:8501", sec_fetch_site="none")]
+    assert [(one.status, one.body) for one in answers] == [(200, "ok"), (200, ""), (200, "ok")]
     usual = {"content-type", "content-length", "cache-control", "date", "server", "content-security-policy"}
     usual |= {"x-frame-options", "cross-origin-resource-policy", "cross-origin-opener-policy"}
-    assert all(set(one.headers) <= usual for one in told)
+    assert all(set(one.headers) <= usual for one in answers)
     for other in ({"method": "POST"}, {"method": "OPTIONS"}, {"origin": "http://evil.example"}):
         assert ask(app.url, health, host="evil.example", **other).body == WRONG_HOST
     assert ask(app.url, f"{health}/x", host="evil.example").body == WRONG_HOST
@@ -396,8 +396,8 @@ def test_uploads_are_read_without_a_disk(monkeypatch):
         return {"type": "http.request", "body": piece, "more_body": bool(piece)}
 
     async def uploaded() -> bytes:  # as Streamlit's route has it
-        asked = scope(method="PUT", content_type="multipart/form-data; boundary=x")
-        async with Request(asked, receive).form() as form:
+        request = scope(method="PUT", content_type="multipart/form-data; boundary=x")
+        async with Request(request, receive).form() as form:
             file = form["file"]
             assert isinstance(file, UploadFile)
             return await file.read()
@@ -452,9 +452,9 @@ def test_the_launcher_starts_what_was_tested_here_from_any_folder(network, tmp_p
         start_new_session=True,
     ) as process:
         assert process.stdout
-        said = next((line for line in process.stdout if " is at " in line), "")
+        address_line = next((line for line in process.stdout if " is at " in line), "")
         try:
-            (url,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
+            (url,) = re.findall(r"http://127\.0\.0\.1:\d+", address_line)
             assert ask(url, "/").headers["x-frame-options"] == "DENY"
             assert ask(url, "/", host="evil.example:8501").body == WRONG_HOST
             assert open_websocket(url, origin="http://evil.example").status == 403
@@ -474,10 +474,10 @@ def test_linear_algebra_has_one_thread_since_numpy_comes_after_the_server() -> N
         "print('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
     )
     environment = {name: text for name, text in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     ).stdout
-    assert said.split() == ["False", "1"]
+    assert output.split() == ["False", "1"]
 
 
 SECOND = """
@@ -512,9 +512,9 @@ def test_of_two_launchers_the_second_takes_the_next_port_and_its_server_ends_wit
             start_new_session=True,
         ) as process:
             assert process.stdout
-            said = next((line for line in process.stdout if " is at " in line), "")
+            address_line = next((line for line in process.stdout if " is at " in line), "")
             try:
-                (url,) = re.findall(r"http://127\.0\.0\.1:\d+", said)
+                (url,) = re.findall(r"http://127\.0\.0\.1:\d+", address_line)
                 assert url != f"http://127.0.0.1:{taken}"
                 assert ask(url, "/").headers["x-frame-options"] == "DENY"
                 process.kill()  # The launcher alone, which cannot stop its server any more.

@@ -1,4 +1,4 @@
-"""Seventeen small things that a newcomer asks of `dpcore`, as they would guess them from README and `help` alone."""
+"""Small things that a newcomer asks of `dpcore`, as they would guess them from README and `help` alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import dpcore as ss
-from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 
 EVENTS = Path(__file__).parents[1] / "sample_data" / "shop_events.csv"
@@ -49,30 +48,21 @@ def test_a_mean_has_the_bound_and_the_error_of_brute_force(events, mean):
 
 
 def test_count_sum_median_and_groups(events):
-    of = {"user": "user_id", "epsilon": 1}
-    count = ss.count_bound(events, **of)
+    settings = {"user": "user_id", "epsilon": 1}
+    count = ss.count_bound(events, **settings)
     # What is cut away plus Laplace noise of scale T: E |b + X| = b + T exp(-b / T).
     rows = events["user_id"].value_counts().to_numpy()
     cut = {most: (rows - most).clip(min=0).sum() for most in range(1, rows.max() + 1)}
     errors = {most: b + most * math.exp(-b / most) for most, b in cut.items()}
     assert count.error == pytest.approx(min(errors.values()))
     assert errors[count.bound] == pytest.approx(count.error)
-    assert ss.sum_bound(events, value="amount", **of).bound > 0
-    median = ss.quantile_bound(events, value="amount", lower=0, upper=100, **of)
+    assert ss.sum_bound(events, value="amount", **settings).bound > 0
+    median = ss.quantile_bound(events, value="amount", lower=0, upper=100, **settings)
     assert 0 < median.error < 0.5
-    pair = ss.group_bounds(events, group="product", **of)
+    pair = ss.group_bounds(events, group="product", **settings)
     assert pair.bound.max_groups >= 1
     assert pair.bound.max_amount >= 1
     assert pair.error == pytest.approx(pair.bound.error)
-
-
-def test_from_counts_a_histogram_and_its_file(events, tmp_path):
-    counts = events["user_id"].value_counts()
-    histogram = ContributionHistogram.from_counts(counts)
-    file = tmp_path / "histogram.csv"
-    pd.DataFrame({"size": histogram.sizes, "users": histogram.users}).to_csv(file, index=False)
-    asked = [ss.count_bound(data, epsilon=1) for data in (list(counts), histogram, file, str(file))]
-    assert {(one.bound, one.error) for one in asked} == {(asked[0].bound, asked[0].error)}
 
 
 def test_code_report_figure_table_json_and_script(mean, tmp_path, monkeypatch):
@@ -97,8 +87,10 @@ def test_code_report_figure_table_json_and_script(mean, tmp_path, monkeypatch):
 
 
 def test_the_epsilon_of_a_grid_that_reaches_an_error(events):
-    of = events["user_id"].value_counts()
-    errors = {epsilon: ss.count_bound(of.tolist(), epsilon=epsilon).error for epsilon in (0.1, 0.5, 1, 2, 5)}
+    counts = events["user_id"].value_counts()
+    errors = {
+        epsilon: ss.count_bound(counts.tolist(), epsilon=epsilon).error for epsilon in (0.1, 0.5, 1, 2, 5)
+    }
     assert list(errors.values()) == sorted(errors.values(), reverse=True)
 
 
@@ -133,8 +125,8 @@ def test_a_notebook_shows_text_figure_and_label_and_no_ones_markup(monkeypatch):
     assert "What is assumed" in text
     assert answer.disclosure.label in text
     hostile = pd.DataFrame({"u": [1, 1, 2], "<script>x": [1.0, 2.0, 3.0]})
-    asked = ss.sum_bound(hostile, user="u", value="<script>x", epsilon=1)
-    assert "<script>" not in asked._repr_html_()
+    hostile_answer = ss.sum_bound(hostile, user="u", value="<script>x", epsilon=1)
+    assert "<script>" not in hostile_answer._repr_html_()
     shown: list = []
     fake = types.SimpleNamespace(HTML=lambda html: html, display=shown.append)
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(display=fake))

@@ -26,8 +26,8 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 def numbers(text: str) -> set[float]:
     """Every number of a text; thousands stand apart by commas."""
     return {
-        float(found.rstrip(",").replace(",", "").replace("_", ""))
-        for found in NUMBER.findall(re.sub(r"(?<=\d)_(?=\d)", "", text))
+        float(number.rstrip(",").replace(",", "").replace("_", ""))
+        for number in NUMBER.findall(re.sub(r"(?<=\d)_(?=\d)", "", text))
     }
 
 
@@ -53,8 +53,8 @@ def test_a_solution_prints_what_the_page_shows_and_the_text_says_no_other_number
     with contextlib.redirect_stdout(out):
         exec(compile(program, "docs/teaching.md", "exec"), names)
     assert out.getvalue() == printed
-    said, given = numbers(text), numbers(program) | numbers(printed)
-    assert said - given == set()
+    numbers_in_text, given = numbers(text), numbers(program) | numbers(printed)
+    assert numbers_in_text - given == set()
 
 
 def test_a_number_that_no_program_gives_is_found() -> None:

@@ -71,12 +71,12 @@ def test_white_stands_on_the_primary_colour():
 
 def test_main_buttons_go_by_the_theme():
     filled = re.compile(r"""type=["']primary["']""")
-    found = [
+    paths = [
         str(path)
         for path in (ROOT / "pages").rglob("*.py")
         if filled.search(path.read_text(encoding="utf-8"))
     ]
-    assert not found, "questions.main_button() says how a main button is drawn"
+    assert not paths, "questions.main_button() says how a main button is drawn"
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])

@@ -65,11 +65,11 @@ class Tab:
 
     async def run(self, page: str, *fills: Fill) -> None:
         """Run a page with these values of widgets, and read what it sends to its end."""
-        asked = BackMsg()
-        asked.rerun_script.page_name = page
+        request = BackMsg()
+        request.rerun_script.page_name = page
         for fill in fills:
-            fill(asked.rerun_script.widget_states.widgets.add())
-        await self._socket.send(asked.SerializeToString())
+            fill(request.rerun_script.widget_states.widgets.add())
+        await self._socket.send(request.SerializeToString())
         while True:
             message = ForwardMsg.FromString(await asyncio.wait_for(self._socket.recv(), 120.0))
             match message.WhichOneof("type"):
@@ -166,24 +166,24 @@ def planted() -> list[str]:
 
 def texts(holder: Any, seen: set[int]) -> Iterator[str]:
     """Return the texts that an object holds, through whatever Python does not track itself."""
-    for held in gc.get_referents(holder):
-        if gc.is_tracked(held) or id(held) in seen:
+    for referent in gc.get_referents(holder):
+        if gc.is_tracked(referent) or id(referent) in seen:
             continue
-        if isinstance(held, str):
-            yield held
-        elif isinstance(held, bytes | bytearray):
-            yield held.decode("latin-1")
-        elif isinstance(held, np.ndarray):
-            yield from map(str, held.ravel().tolist() if held.dtype.kind in "OSUT" else [])
-        elif isinstance(held, pa.Array | pa.ChunkedArray | pa.RecordBatch | pa.Table):
-            yield str(held.to_pylist())
-        elif isinstance(held, pa.Buffer):
-            yield held.to_pybytes().decode("latin-1")
-        elif isinstance(held, Message):
-            yield held.SerializeToString().decode("latin-1")
+        if isinstance(referent, str):
+            yield referent
+        elif isinstance(referent, bytes | bytearray):
+            yield referent.decode("latin-1")
+        elif isinstance(referent, np.ndarray):
+            yield from map(str, referent.ravel().tolist() if referent.dtype.kind in "OSUT" else [])
+        elif isinstance(referent, pa.Array | pa.ChunkedArray | pa.RecordBatch | pa.Table):
+            yield str(referent.to_pylist())
+        elif isinstance(referent, pa.Buffer):
+            yield referent.to_pybytes().decode("latin-1")
+        elif isinstance(referent, Message):
+            yield referent.SerializeToString().decode("latin-1")
         else:
-            seen.add(id(held))
-            yield from texts(held, seen)
+            seen.add(id(referent))
+            yield from texts(referent, seen)
 
 
 async def main(port: int) -> dict[str, Any]:

@@ -32,5 +32,5 @@ def violations(page: Page, within: str = "[data-testid='stMain']", dark: bool = 
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate((resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found: list[str] = page.evaluate(_LOOK, [within, dark, STREAMLITS])
-    return found
+    problems: list[str] = page.evaluate(_LOOK, [within, dark, STREAMLITS])
+    return problems

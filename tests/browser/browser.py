@@ -65,18 +65,18 @@ def find_browser() -> str:
         if _starts(chosen):
             return chosen
         raise BrowserMissingError(f"SWEETSPOT_BROWSER is {chosen!r}, and no browser starts from there.")
-    found = _installed() or _installed_by_playwright()
-    if found is None and _run_quietly(
+    path = _installed() or _installed_by_playwright()
+    if path is None and _run_quietly(
         "No Chromium or Chrome found; downloading one for the tests ...",
         [sys.executable, "-m", "playwright", "install", "chromium"],
         PLAYWRIGHT_LIMIT,
     ):
-        found = _installed_by_playwright()
-    if found is None and _install_by_apt():
-        found = _installed()
-    if found is None:
+        path = _installed_by_playwright()
+    if path is None and _install_by_apt():
+        path = _installed()
+    if path is None:
         raise BrowserMissingError(HOW_TO_GET_ONE)
-    return found
+    return path
 
 
 def _installed() -> str | None:

@@ -22,14 +22,14 @@ SHOP = "mean?link=1&data=shop-events&epsilon=1"
 
 def figure(page: Page, key: str = "mean_error") -> Locator:
     """The element that Plotly draws in, once its curves are there."""
-    found = page.locator(f".st-key-{key} .js-plotly-plot")
-    found.locator(".scatterlayer .trace").first.wait_for(state="attached")
-    return found
+    plot = page.locator(f".st-key-{key} .js-plotly-plot")
+    plot.locator(".scatterlayer .trace").first.wait_for(state="attached")
+    return plot
 
 
 def curves(plot: Locator) -> str:
-    found: str = plot.evaluate("e => JSON.stringify(e._fullData.map(t => [t.name, Array.from(t.y)]))")
-    return found
+    text: str = plot.evaluate("e => JSON.stringify(e._fullData.map(t => [t.name, Array.from(t.y)]))")
+    return text
 
 
 def step(page: Page, plot: Locator, key: str) -> None:
@@ -45,7 +45,7 @@ def step(page: Page, plot: Locator, key: str) -> None:
 
 def place(page: Page, plot: Locator) -> dict[str, Any]:
     """Where the page stands, and what of the figure must not change with its curves."""
-    found: dict[str, Any] = plot.evaluate(
+    box: dict[str, Any] = plot.evaluate(
         """e => ({
             scrolled: document.querySelector("[data-testid='stMain']").scrollTop,
             x: e._fullLayout.xaxis.range, y: e._fullLayout.yaxis.range,
@@ -54,7 +54,7 @@ def place(page: Page, plot: Locator) -> dict[str, Any]:
             same: e.dataset.seen === 'yes',
         })"""
     )
-    return found
+    return box
 
 
 CALLED_BY_HAND = """async ([script, plotly]) => {
@@ -102,7 +102,7 @@ CALLED_BY_HAND = """async ([script, plotly]) => {
 def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
     """While a slider moves, and where the sidebar folds; the figure carries the mark ``seen``."""
     plot.scroll_into_view_if_needed()
-    whole = place(page, plot)
+    full_place = place(page, plot)
     area = plot.locator(".nsewdrag").first.bounding_box()
     assert area is not None
     # A box over the middle of the plot, and a curve hidden in the legend.
@@ -119,7 +119,7 @@ def zoom_place_and_element_are_kept(page: Page, plot: Locator) -> None:
     assert before["hidden"] == ["Total, bounded rows"]
     for axis in ("x", "y"):
         low, high = before[axis]
-        assert whole[axis][0] < low < high < whole[axis][1]
+        assert full_place[axis][0] < low < high < full_place[axis][1]
     plot.page.wait_for_function(
         "e => (e._fullLayout.annotations ?? []).some(({ text }) => text.startsWith('Outside this view: Best'))",
         arg=plot.element_handle(),
@@ -195,8 +195,8 @@ def strokes(pdf: bytes, colour: str) -> int:
         except zlib.error:  # not compressed, or a font
             continue
     wanted = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    found = re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) RG", content)
-    return sum(all(abs(float(a) - b) < 1e-3 for a, b in zip(one, wanted, strict=True)) for one in found)
+    colours = re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) RG", content)
+    return sum(all(abs(float(a) - b) < 1e-3 for a, b in zip(one, wanted, strict=True)) for one in colours)
 
 
 def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
@@ -207,10 +207,10 @@ def dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(
     def grounds() -> list[str]:
         page.wait_for_timeout(300)
         settle(page)
-        found: list[str] = plot.evaluate(
+        colours: list[str] = plot.evaluate(
             "e => [e._fullLayout.paper_bgcolor, e._fullLayout.font.color, e.dataset.seen]"
         )
-        return found
+        return colours
 
     assert grounds() == ["#FFFFFF", "#08151B", "yes"]
     page.emulate_media(color_scheme="dark")
@@ -267,10 +267,10 @@ def test_a_figure_from_its_room_to_its_leave(page: Page, app_url: str) -> None:
     # What stands below it while its bound is dragged has its room, too.
     assert plot.evaluate("e => e._fullLayout.height") + STRIP == early
     assert room.evaluate("e => e.getBoundingClientRect().height") == early
-    found = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
+    called = page.evaluate(CALLED_BY_HAND, [f"{app_url}{FIGURE.address}", f"{app_url}{PLOTLY.address}"])
     # One figure stands until its place has left the page and its last call ends; pale curves come with what a person
     # changed, not with a refinement.
-    assert found == {"stands": 1, "refined": 0, "same": True, "changed": 1, "until": 1, "left": 0}
+    assert called == {"stands": 1, "refined": 0, "same": True, "changed": 1, "until": 1, "left": 0}
 
     plot.evaluate("e => { e.dataset.seen = 'yes' }")
     dark_comes_in_place_what_is_saved_is_white_and_paper_is_white_and_narrower(page, plot)

@@ -153,8 +153,8 @@ def path_of(link: Locator, kind: Kind, private: bool, common: int) -> str:
         expect(page.locator(".sweetspot-strip")).to_contain_text("drawn, ε = 0.1")
     else:
         expect(page.locator(".sweetspot-strip")).to_contain_text("public data")
-    said = page.locator(".sweetspot-number .value").first.inner_text()
-    bounds = [float(number.replace(",", "")) for number in re.findall(NUMBER, said)]
+    number_text = page.locator(".sweetspot-number .value").first.inner_text()
+    bounds = [float(number.replace(",", "")) for number in re.findall(NUMBER, number_text)]
     way.press(page.locator(".sweetspot-strip button").last)
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
     assert way.actions <= MOST, (kind, private, way.actions)

@@ -32,9 +32,11 @@ def both_bounds_are_dragged(page: Page, l0: int, linf: int) -> None:
     page.mouse.move(x - 90, y - 60, steps=4)
     # Nobody but the browser has heard of it.
     expect(own[0]).to_have_value("")
-    said = re.fullmatch(r"Groups (\d+), Rows (\d+) in each", str(handle.get_attribute("aria-valuetext")))
-    assert said is not None
-    groups, rows = int(said[1]), int(said[2])
+    bounds_text = re.fullmatch(
+        r"Groups (\d+), Rows (\d+) in each", str(handle.get_attribute("aria-valuetext"))
+    )
+    assert bounds_text is not None
+    groups, rows = int(bounds_text[1]), int(bounds_text[2])
     assert groups < l0
     assert rows > linf
     expect(seen).to_contain_text(f"Groups {groups}: cuts")

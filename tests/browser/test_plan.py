@@ -29,7 +29,7 @@ def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_
     enter(page.get_by_role("spinbutton", name="ε, exactly"), "3")
     card = page.locator(".st-key-plan_card")
     expect(card).to_contain_text(re.compile(r"ε = 3 is enough for .+ of 6 numbers"))
-    said = card.get_by_role("heading").inner_text()
+    headline = card.get_by_role("heading").inner_text()
 
     press(page.get_by_role("button", name="Code for your library"))
     text = page.get_by_role("dialog").get_by_test_id("stCode").locator("code").inner_text()
@@ -49,4 +49,4 @@ def test_from_a_quantile_to_a_plan_a_program_that_runs_and_settings_that_answer_
     settings = download(page, "Settings (TOML)", tmp_path)
     assert settings.name == "plan.toml"
     assert command.main(["plan", str(settings), str(SHOP_EVENTS)]) == 0
-    assert said in capsys.readouterr().out
+    assert headline in capsys.readouterr().out

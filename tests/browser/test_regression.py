@@ -11,8 +11,8 @@ from tests.browser.browser import settle
 
 def place(page: Page) -> tuple[float, float]:
     """How far the page is scrolled, and how long it is."""
-    found = page.get_by_test_id("stMain").evaluate("e => [e.scrollTop, e.scrollHeight]")
-    return found[0], found[1]
+    scroll = page.get_by_test_id("stMain").evaluate("e => [e.scrollTop, e.scrollHeight]")
+    return scroll[0], scroll[1]
 
 
 def test_another_question_takes_nothing_away_and_moves_nothing(page: Page, app_url: str) -> None:

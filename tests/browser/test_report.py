@@ -86,17 +86,17 @@ LINKED = '<a href="https://evil.example/">name</a>' + HOSTILE
 def test_hostile_names_do_nothing_in_a_browser(
     open_offline: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kind, said = Disclosure.PRIVATE, escape_markdown(LINKED)
-    line = Line(said, said, kind, said, said)
+    kind, shown_text = Disclosure.PRIVATE, escape_markdown(LINKED)
+    line = Line(shown_text, shown_text, kind, shown_text, shown_text)
     axis = Axis("x", limits=(1.0, 2.0))
     answer = Answer(
-        headline=said,
-        detail=said,
-        numbers=(Number(said, said, said, said),),
-        assumptions=(said,),
+        headline=shown_text,
+        detail=shown_text,
+        numbers=(Number(shown_text, shown_text, shown_text, shown_text),),
+        assumptions=(shown_text,),
         disclosure=kind,
-        facts={said: said},
-        proofs=((LINKED, Certificate(1.0, 1.0, LINKED), said),),
+        facts={shown_text: shown_text},
+        proofs=((LINKED, Certificate(1.0, 1.0, LINKED), shown_text),),
         parameters=MeanParameters(1.0),
     )
     report = Report(
@@ -107,7 +107,7 @@ def test_hostile_names_do_nothing_in_a_browser(
         settings=(line,),
         summary=(line,),
         disclosure=kind,
-        formulae=said,
+        formulae=shown_text,
         releases=(line,),
         omitted=(LINKED,),
     )

@@ -55,15 +55,15 @@ def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str, Path]]:
         start_new_session=True,
     ) as process:
         assert process.stdout
-        said = ""
+        output = ""
         for line in process.stdout:
-            said += line
+            output += line
             if " is at " in line:
                 break
         try:
             address = noted.read_text(encoding="utf-8")
-            assert address.startswith("file://"), said
-            yield process, said, Path(url2pathname(urlsplit(address).path))
+            assert address.startswith("file://"), output
+            yield process, output, Path(url2pathname(urlsplit(address).path))
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
@@ -86,11 +86,11 @@ def history(page: Page) -> list[str]:
 
 
 def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: Path) -> None:
-    with launched(tmp_path) as (process, said, file):
+    with launched(tmp_path) as (process, output, file):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
         (token,) = set(re.findall(r'token=([\w-]{32})"', file.read_text(encoding="utf-8")))
-        (url,) = re.findall(r"is at (http://127\.0\.0\.1:\d+) ", said)
+        (url,) = re.findall(r"is at (http://127\.0\.0\.1:\d+) ", output)
         # The server is among them, and no command line says more than what everybody may read.
         assert any(f"--server.port\0{url.rpartition(':')[2]}" in line for line in command_lines())
         assert not [line for line in command_lines() if token in line]
@@ -159,5 +159,5 @@ def test_the_link_opens_the_app_and_leaves_no_trace(browser: Browser, tmp_path: 
         os.killpg(process.pid, signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
         assert rest.endswith("\nSweet Spot has stopped.\n"), rest
-        assert token not in said + rest
+        assert token not in output + rest
         assert not file.parent.exists()

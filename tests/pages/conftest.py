@@ -52,23 +52,23 @@ def first_runs(table: experiment.Table, **named: Any) -> experiment.Table:
     """As `experiment.fill`, until there is a first curve."""
     if named.get("on_update") is None or "should_stop" not in named:
         return FILL(table, **named)
-    told: list[object] = []
+    updates: list[object] = []
     tell, stop = named["on_update"], named["should_stop"]
     named |= {
-        "on_update": lambda more: (told.append(more), tell(more)),
-        "should_stop": lambda: bool(told) or stop(),
+        "on_update": lambda more: (updates.append(more), tell(more)),
+        "should_stop": lambda: bool(updates) or stop(),
     }
     return FILL(table, **named)
 
 
-def of_first_split(asked: experiment.Experiment, *rest: Any) -> experiment.References | None:
+def of_first_split(question: experiment.Experiment, *rest: Any) -> experiment.References | None:
     """As `experiment.references`, with what is found on the first split in the place of all."""
-    found = REFERENCES(dataclasses.replace(asked, splits=asked.splits[:1]), *rest)
-    if found is None:
+    solutions = REFERENCES(dataclasses.replace(question, splits=question.splits[:1]), *rest)
+    if solutions is None:
         return None
     scores = ("no_privacy", "guessing", "without_noise", "without_noise_and_clipping")
-    all_of = {name: np.repeat(getattr(found, name), len(asked.splits), axis=0) for name in scores}
-    return dataclasses.replace(found, **all_of)
+    all_of = {name: np.repeat(getattr(solutions, name), len(question.splits), axis=0) for name in scores}
+    return dataclasses.replace(solutions, **all_of)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -90,14 +90,14 @@ def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def taken():
     """What pages contribute, by stem: AppTest cannot see what a button downloads."""
-    found = {}
+    contents = {}
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
         patch.setattr(
             report_content,
             "draw_whole_answer",
-            lambda stem, disclosure, content: found.update({stem: content}),
+            lambda stem, disclosure, content: contents.update({stem: content}),
         )
-        yield found
+        yield contents
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -86,13 +86,13 @@ def _nodes(block: element_tree.Block) -> Iterator[element_tree.Node]:
 
     Each look for a kind of element would go through generators as deep as the tree, a fortieth of all processor time.
     """
-    found: list[element_tree.Node] | None = vars(block).get("nodes")
-    if found is None:
-        found = [block]
+    nodes: list[element_tree.Node] | None = vars(block).get("nodes")
+    if nodes is None:
+        nodes = [block]
         for child in block.children.values():
-            found.extend(child)
-        vars(block)["nodes"] = found
-    return iter(found)
+            nodes.extend(child)
+        vars(block)["nodes"] = nodes
+    return iter(nodes)
 
 
 element_tree.Block.__iter__ = _nodes  # type: ignore[assignment,method-assign]
@@ -119,9 +119,9 @@ local_script_runner.require_widgets_deltas = _until_it_ends
 @functools.cache
 def installed_components() -> BidiComponentManager:
     """Components of installed packages: `AppTest` would look through all packages in every session, 80 to 200 ms."""
-    found = BidiComponentManager()
-    found.discover_and_register_components(start_file_watching=False)
-    return found
+    manager = BidiComponentManager()
+    manager.discover_and_register_components(start_file_watching=False)
+    return manager
 
 
 def open_app(title: str = "Start", **link: str) -> AppTest:
@@ -184,8 +184,8 @@ def finished(at: AppTest, *names: str) -> AppTest:
 
 
 def _jobs(at: AppTest, names: tuple[str, ...]) -> list[jobs.Job]:
-    found = [at.session_state[name] for name in names if name in at.session_state]
-    return [job for job in found if job is not None]
+    jobs_held = [at.session_state[name] for name in names if name in at.session_state]
+    return [job for job in jobs_held if job is not None]
 
 
 def until(holds: Callable[[], bool]) -> None:
@@ -212,8 +212,8 @@ def work_waits_for_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def data(at: AppTest) -> Dataset:
     """The data in use."""
-    found: Dataset = at.session_state[keys.LOADED_DATA].dataset
-    return found
+    dataset: Dataset = at.session_state[keys.LOADED_DATA].dataset
+    return dataset
 
 
 def upload(at: AppTest, content: bytes, name: str = "file.csv") -> AppTest:
@@ -313,8 +313,8 @@ def figure_keys(at: AppTest) -> list[str]:
 
 def trace(figure: dict[str, Any], name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of the only trace of this name."""
-    (found,) = [t for t in figure["data"] if t.get("name") == name]
-    return numbers(found["x"]), numbers(found["y"])
+    (plot_trace,) = [t for t in figure["data"] if t.get("name") == name]
+    return numbers(plot_trace["x"]), numbers(plot_trace["y"])
 
 
 def numbers(field: Any) -> np.ndarray:
@@ -326,21 +326,25 @@ def numbers(field: Any) -> np.ndarray:
 
 def answer_of(at: AppTest, card: str) -> dict[str, Any]:
     """The large number of an answer card: its label, value and unit, what is copied, and the parts of its error."""
-    found: dict[str, Any] = json.loads(at.get_by_key(cards.LARGE_BEGINS + card).proto.json)
-    return found
+    answer: dict[str, Any] = json.loads(at.get_by_key(cards.LARGE_BEGINS + card).proto.json)
+    return answer
 
 
 def words_of_numbers(at: AppTest) -> str:
     """What stands in and behind all key numbers and grids of numbers: labels, units, notes, and what explains them."""
     begins = (f"-{cards.GRID_BEGINS}", f"-{cards.LARGE_BEGINS}")
-    told = [e.proto.json for e in at.get("bidi_component") if any(begin in e.proto.id for begin in begins)]
-    return "\n".join(_strings(json.loads(text) for text in told))
+    payloads = [
+        e.proto.json for e in at.get("bidi_component") if any(begin in e.proto.id for begin in begins)
+    ]
+    return "\n".join(_strings(json.loads(text) for text in payloads))
 
 
-def _strings(told: Any) -> list[str]:
-    if isinstance(told, str):
-        return [told]
-    within = told.values() if isinstance(told, dict) else () if isinstance(told, int | float | None) else told
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    within = (
+        value.values() if isinstance(value, dict) else () if isinstance(value, int | float | None) else value
+    )
     return [text for part in within for text in _strings(part)]
 
 
@@ -355,9 +359,9 @@ class Metric(NamedTuple):
 def metrics_of(at: Any) -> list[Metric]:
     """The numbers behind an answer, and single ones beside figures, of a page or of a part of it."""
     grids = [e.proto for e in at.get("bidi_component") if f"-{cards.GRID_BEGINS}" in e.proto.id]
-    told = [one for proto in grids for one in json.loads(proto.json)]
+    grid_numbers = [one for proto in grids for one in json.loads(proto.json)]
     single = [Metric(one.label, one.value, one.delta) for one in at.metric]
-    return [*(Metric(one["label"], one["value"], one["note"]) for one in told), *single]
+    return [*(Metric(one["label"], one["value"], one["note"]) for one in grid_numbers), *single]
 
 
 def with_data(at: AppTest, brought: Dataset, kind: str = session.UPLOADED) -> AppTest:

@@ -201,14 +201,17 @@ def numbers_shown(at, key):
     proto = next((e.proto for e in at.get("bidi_component") if e.proto.id.endswith(wanted)), None)
     if proto is None:
         return []
-    told = json.loads(proto.json)
-    return [(told["label"], told["value"]), *([tuple(told["error"][:2])] if told["error"] else [])]
+    payload = json.loads(proto.json)
+    return [
+        (payload["label"], payload["value"]),
+        *([tuple(payload["error"][:2])] if payload["error"] else []),
+    ]
 
 
 def card_numbers(at, key):
     """(label, value) of the numbers of one card: the large one and its error, and further metrics."""
-    found = [(metric.label, metric.value) for metric in metrics_of(at.get_by_key(key))]
-    return [*numbers_shown(at, key), *found]
+    metrics = [(metric.label, metric.value) for metric in metrics_of(at.get_by_key(key))]
+    return [*numbers_shown(at, key), *metrics]
 
 
 class Reader(HTMLParser):
@@ -297,8 +300,8 @@ def answer_of_script(content, folder):
 
 def answer_in(names):
     """The answer that a script left among its names, whether it made the call or asked the core; None for none."""
-    found = names.get("answer")
-    return getattr(found, "answer", found)
+    answer = names.get("answer")
+    return getattr(answer, "answer", answer)
 
 
 def assert_script_has_what_the_page_has(at, content, made):

@@ -79,7 +79,7 @@ def rated(disclosure: Disclosure) -> Dataset:
     )  # fmt: skip
 
 
-def found_of(
+def build_solution(
     parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
 ) -> answer.FactorisationSolution:
     table = core.load_ratings(parameters, None)
@@ -93,7 +93,7 @@ def found_of(
 
 
 def answer_to(parameters: FactorisationParameters = ASKED, result: StudyResult | None = None) -> Answer:
-    return answer.build_answer(None, parameters, found_of(parameters, result))
+    return answer.build_answer(None, parameters, build_solution(parameters, result))
 
 
 def invented(means: dict[ModelKind, float], spread: float = 0.001) -> StudyResult:
@@ -132,8 +132,8 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
     few = answer_to(result=two)
     assert "not clear" in few.headline
     assert "Train at least 3 seeds" in few.detail
-    told = {number.key: number.value for number in better.numbers}
-    assert (told["factorisation"], told["adaptive_most_rated"]) == pytest.approx((0.8, -0.2))
+    values = {number.key: number.value for number in better.numbers}
+    assert (values["factorisation"], values["adaptive_most_rated"]) == pytest.approx((0.8, -0.2))
     assert "gain 0.2000" in better.facts["Adaptive weights against uniform"]
     # Adaptive weights are 0.05 better than uniform sampling at each seed but one, where they are 0.15 worse.
     unclear = invented({ModelKind.ADAPTIVE: 0.95})
@@ -147,49 +147,49 @@ def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
 
 
 def test_buckets_are_said_with_the_fewest_and_most_ratings_of_their_items() -> None:
-    found = found_of()
-    ascending = np.array_split(np.sort(found.ratings.item_counts), BUCKETS)
-    assert found.spreads == [(counts[0], counts[-1]) for counts in ascending]
-    assert f"; {ascending[0][0]} to {ascending[-1][-1]} ratings per item" in words.describe_ratings(found)
+    solution = build_solution()
+    ascending = np.array_split(np.sort(solution.ratings.item_counts), BUCKETS)
+    assert solution.spreads == [(counts[0], counts[-1]) for counts in ascending]
+    assert f"; {ascending[0][0]} to {ascending[-1][-1]} ratings per item" in words.describe_ratings(solution)
 
 
 def test_a_result_at_another_epsilon_is_said_to_be() -> None:
-    asked = replace(ASKED, epsilon=3.0)
-    said = answer_to(asked, invented({ModelKind.PRIVATE_OFFSETS: 0.9}))
-    assert "ε = 1 is the nearest trained to yours; train again for ε = 3." in said.detail
+    parameters = replace(ASKED, epsilon=3.0)
+    card = answer_to(parameters, invented({ModelKind.PRIVATE_OFFSETS: 0.9}))
+    assert "ε = 1 is the nearest trained to yours; train again for ε = 3." in card.detail
     # Guarantee and error are of one training: a methods section would else promise the one and report the other.
-    found = said.methods
-    assert found is not None
-    assert "at ε = 1 and" in found.text
-    assert "ε = 3" not in found.text
+    methods = card.methods
+    assert methods is not None
+    assert "at ε = 1 and" in methods.text
+    assert "ε = 3" not in methods.text
 
 
 def test_figures_draw_what_was_computed() -> None:
-    found = found_of()
-    assert list(plots.build_plots(found)) == ["factorisation-shares"]
-    drawn = draw(plots.plot_shares(found))
+    solution = build_solution()
+    assert list(plots.build_plots(solution)) == ["factorisation-shares"]
+    drawn = draw(plots.plot_shares(solution))
     for scheme, name in words.SCHEME_NAMES.items():
         bars, line = (one for one in drawn.data if one.name == name)
-        assert np.asarray(bars.y) == pytest.approx(found.find_shares(scheme).shares)
-        assert np.asarray(line.y) == pytest.approx(found.find_shares(scheme).noise_to_signal)
+        assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).shares)
+        assert np.asarray(line.y) == pytest.approx(solution.find_shares(scheme).noise_to_signal)
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
-    result = run(found.ratings, ASKED.study)
-    found = found_of(result=result)
+    result = run(solution.ratings, ASKED.study)
+    solution = build_solution(result=result)
     fig = draw(plots.plot_over_epsilon(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
     for kind in PRIVATE_KINDS:
         (one,) = [one for one in fig.data if one.name == kind.value]
         assert np.asarray(one.y) == pytest.approx(result.summarise(kind).mean[:, 0])
         assert np.asarray(one.error_y.array) == pytest.approx(result.summarise(kind).half_width[:, 0])
-    assert found.verdict is not None
-    at = found.verdict.index
+    assert solution.verdict is not None
+    at = solution.verdict.index
     (adaptive,) = [
-        one for one in draw(plots.plot_buckets(found, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
+        one for one in draw(plots.plot_buckets(solution, "rmse")).data if one.name == ModelKind.ADAPTIVE.value
     ]
     assert np.asarray(adaptive.y) == pytest.approx(
         result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM).mean[at]
     )
-    nearest = plots.plot_nearest_items(found)
+    nearest = plots.plot_nearest_items(solution)
     assert nearest is not None
     assert len(draw(nearest).data) == len(SCHEMES) + 1
     rows = list(csv.DictReader(io.StringIO(files.runs_csv(result, "public input").split("\n", 1)[1])))
@@ -206,21 +206,21 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
 
     unmeasured = np.full_like(recall, np.nan)
 
-    def said(adaptive: tuple[float, ...], epsilon: float = 5.0) -> str:
+    def compare(adaptive: tuple[float, ...], epsilon: float = 5.0) -> str:
         # Three seeds with popular items at 0.20, 0.21 and 0.22: differences are paired.
         recall[CHOICE_KINDS.index(ModelKind.PRIVATE_POPULAR)] = np.array([0.20, 0.21, 0.22])[:, None]
         recall[CHOICE_KINDS.index(ModelKind.ADAPTIVE), 1] = np.array(adaptive)[:, None]
-        found = StudyResult(study, unmeasured, recall, np.arange(60), {}, True)
-        return words.write_comparison(found, epsilon)
+        result = StudyResult(study, unmeasured, recall, np.arange(60), {}, True)
+        return words.write_comparison(result, epsilon)
 
-    better = said((0.30, 0.32, 0.31))
+    better = compare((0.30, 0.32, 0.31))
     # Differences 0.10, 0.11, 0.09: mean 0.1, standard error 0.01 / √3, times Student's 4.303 with two degrees.
     assert "**factorise with adaptive weights**" in better
     assert "0.310 against 0.210, a difference of +0.100 ± 0.025" in better
-    assert said((0.30, 0.32, 0.31), 1.0).startswith("At ε = 5")  # The only one that is done.
-    assert "**recommend what is popular**" in said((0.10, 0.12, 0.11))
-    assert "**not clear**" in said((0.21, 0.20, 0.23))
-    assert "Train at least 3 seeds" in said((0.30, 0.32, math.nan))
+    assert compare((0.30, 0.32, 0.31), 1.0).startswith("At ε = 5")  # The only one that is done.
+    assert "**recommend what is popular**" in compare((0.10, 0.12, 0.11))
+    assert "**not clear**" in compare((0.21, 0.20, 0.23))
+    assert "Train at least 3 seeds" in compare((0.30, 0.32, math.nan))
     drawn = draw(
         plots.plot_over_epsilon(StudyResult(study, unmeasured, recall, np.arange(60)), Disclosure.PUBLIC)
     )
@@ -231,7 +231,7 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
-    drawn = [draw(plots.plot_shares(found_of(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
+    drawn = [draw(plots.plot_shares(build_solution(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
     assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
 
 
@@ -257,11 +257,11 @@ def trained() -> AppTest:
 
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
-    said = answer.build_answer(None, ASKED)
-    expected = said.solution
-    assert said.headline in shown_texts(trained)
+    core_answer = answer.build_answer(None, ASKED)
+    expected = core_answer.solution
+    assert core_answer.headline in shown_texts(trained)
     shown = answer_of(trained, "factorisation_card")
-    assert (shown["label"], shown["value"]) == (said.numbers[0].label, said.numbers[0].text)
+    assert (shown["label"], shown["value"]) == (core_answer.numbers[0].label, core_answer.numbers[0].text)
     assert figure_keys(trained)[0] == "factorisation_errors"
     assert expected.result is not None
     drawn = trace(chart(trained, "factorisation_errors"), ModelKind.ADAPTIVE.value)[1]
@@ -292,8 +292,8 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     fine(trained.run())
     fine(trained.button(key="factorisation_implicit_job_start").click().run())
     finished(trained, job)
-    of = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
-    expected = run(select_choices(of.draw(np.random.default_rng(1))), ASKED.choice_study)
+    population = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
+    expected = run(select_choices(population.draw(np.random.default_rng(1))), ASKED.choice_study)
     assert words.write_comparison(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())

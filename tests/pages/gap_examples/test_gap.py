@@ -103,10 +103,10 @@ def test_the_answer_follows_epsilon_and_variance_and_the_axes_stay():
         assert layout[axis]["range"] == before[axis]["range"]
 
 
-def answered(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
+def build_gap_answer(histogram: ContributionHistogram, variance: float = 0.25) -> Answer:
     """The answer on these data, with no page."""
-    asked = GapParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
-    return gap_answer.build_answer(dataclasses.replace(SAMPLE, histogram=histogram), asked)
+    parameters = GapParameters(1.0, variance_source=mean.VarianceSource.ENTERED, value_variance=variance)
+    return gap_answer.build_answer(dataclasses.replace(SAMPLE, histogram=histogram), parameters)
 
 
 def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
@@ -114,15 +114,15 @@ def test_where_nothing_can_be_gained_a_cap_is_recommended_and_why_is_said():
         (SAMPLE.histogram, 0.0, "without sampling error"),
         (ContributionHistogram([7], [10]), 0.25, "equally many rows"),
     ):
-        said = answered(histogram, variance)
-        assert said.numbers[0].text == "1.0000"
-        assert said.headline.startswith("Keep at most ")
-        assert why in dict(said.facts)["Here"]
-    assert answered(SAMPLE.histogram).headline.startswith("Use smooth weights")
+        answer = build_gap_answer(histogram, variance)
+        assert answer.numbers[0].text == "1.0000"
+        assert answer.headline.startswith("Keep at most ")
+        assert why in dict(answer.facts)["Here"]
+    assert build_gap_answer(SAMPLE.histogram).headline.startswith("Use smooth weights")
 
 
 def test_the_range_of_good_caps_is_what_it_says():
-    view = answered(SAMPLE.histogram).solution
+    view = build_gap_answer(SAMPLE.histogram).solution
     problem, (low, high) = view.comparison.problem, view.near_optimal_caps
     allowed = 1.05**2 * view.comparison.cap.variance
     assert np.all(mean.capped_variance(problem, np.arange(low, high + 1)) <= allowed)
@@ -159,9 +159,9 @@ def test_two_groups_follow_their_sliders():
     fine(at.select_slider(key="gap_examples.heavy_size").set_value(500).run())
     problem = two_group_problem(40, 60, 1000, 2)
     assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
-    p, whole = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
+    p, limit = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
     finite = trace(chart(at, "gap_two_groups"), "R = 500, s = 2")[1]
-    assert whole == pytest.approx(whole_cap_limit(p).ratio)
+    assert limit == pytest.approx(whole_cap_limit(p).ratio)
     assert np.all(finite <= BEST)
     assert "1.5625" in shown_texts(at)
 
@@ -219,12 +219,12 @@ def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
 
 
 def test_a_link_sets_every_step():
-    asked = GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3)
-    at = open_app(QUESTION.title, link="1", **to_fields(asked))
-    assert at.session_state[keys.PAGE_PARAMETERS] == asked
+    parameters = GapParameters(0.7, g=50, light_users=12, regression_g=20, example=3)
+    at = open_app(QUESTION.title, link="1", **to_fields(parameters))
+    assert at.session_state[keys.PAGE_PARAMETERS] == parameters
     for tab in TABS:
         step(at, tab)
-    assert at.session_state[keys.PAGE_PARAMETERS] == asked
+    assert at.session_state[keys.PAGE_PARAMETERS] == parameters
 
 
 def test_hostile_links_get_a_sentence_and_the_page_works():

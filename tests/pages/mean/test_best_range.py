@@ -29,19 +29,19 @@ SHOP = samples.load("shop-events")
 FIGURES = ("mean-range-upper", "mean-range-lower")
 
 
-def found_on(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
-    asked = MeanParameters(epsilon, lower, upper, **choose_defaults(brought) | more)
-    answer = build_answer(brought, asked)
-    return answer, plots.choose_ranges(brought, answer.solution, asked)
+def solve_ranges(brought: Dataset, epsilon: float, lower: float, upper: float, **more):
+    parameters = MeanParameters(epsilon, lower, upper, **choose_defaults(brought) | more)
+    answer = build_answer(brought, parameters)
+    return answer, plots.choose_ranges(brought, answer.solution, parameters)
 
 
 def by_hand(
     brought: Dataset, epsilon: float, h: float, lower: float, upper: float
 ) -> tuple[float, float, float]:
     """Clamping, bounding and noise, row by row."""
-    _, of, counts = np.unique(brought.values.user_codes, return_inverse=True, return_counts=True)
+    _, user_of_row, counts = np.unique(brought.values.user_codes, return_inverse=True, return_counts=True)
     kept = np.minimum(h, counts)
-    y, weights = brought.values.values, (kept / counts / kept.sum())[of]
+    y, weights = brought.values.values, (kept / counts / kept.sum())[user_of_row]
     cut = weights @ (np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0))
     return (
         float(cut),
@@ -51,8 +51,8 @@ def by_hand(
 
 
 def test_curves_are_the_three_parts_row_by_row():
-    answer, found = found_on(SHOP, 0.5, 2.0, 80.0)
-    h = found.rows.threshold
+    answer, ranges = solve_ranges(SHOP, 0.5, 2.0, 80.0)
+    h = ranges.rows.threshold
     upper, lower = (answer.plots[name]() for name in FIGURES)
     for plot, ends in ((upper, lambda x: (2.0, x)), (lower, lambda x: (x, 80.0))):
         column = "upper" if plot is upper else "lower"
@@ -64,18 +64,18 @@ def test_curves_are_the_three_parts_row_by_row():
     # No end of a range ever meets the other, and no drawn range errs less than the best.
     assert min(upper.columns["upper"]) > 2.0
     assert max(lower.columns["lower"]) < 80.0
-    assert min(upper.columns["error"]) >= found.best_upper.error * (1 - 1e-12)
-    assert found.best_upper.error in upper.columns["error"]
+    assert min(upper.columns["error"]) >= ranges.best_upper.error * (1 - 1e-12)
+    assert ranges.best_upper.error in upper.columns["error"]
 
 
 def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
     """Between the row at the end and the one beyond it lies the weight of 1 / epsilon users at the bound."""
     for epsilon in (0.05, 0.3, 1.0):
-        _, found = found_on(SHOP, epsilon, 0.0, 100.0)
-        h, (low, high) = found.rows.threshold, found.equal_tails
-        _, of, counts = np.unique(SHOP.values.user_codes, return_inverse=True, return_counts=True)
+        _, ranges = solve_ranges(SHOP, epsilon, 0.0, 100.0)
+        h, (low, high) = ranges.rows.threshold, ranges.equal_tails
+        _, user_of_row, counts = np.unique(SHOP.values.user_codes, return_inverse=True, return_counts=True)
         kept = np.minimum(h, counts)
-        users = (kept / counts / kept.max())[of]  # 1 for all rows of a user at the bound
+        users = (kept / counts / kept.max())[user_of_row]  # 1 for all rows of a user at the bound
         y = SHOP.values.values
         low, high = low + 1e-9, high - 1e-9  # They are values, but for rounding of their centre.
         assert users[y > high + 2e-9].sum() <= 1.0 / epsilon * (1 + 1e-9) <= users[y >= high].sum() + 1e-9
@@ -84,13 +84,13 @@ def test_the_rule_of_equal_tails_cuts_off_one_over_epsilon_users():
 
 def test_no_range_is_offered_that_is_next_to_a_single_value():
     """At a tiny epsilon the least error is that of a range about the median, which publishes it."""
-    answer, found = found_on(SHOP, 1e-3, 0.0, 100.0)
-    assert not plots.is_usable(found.rows.problem, found.best_range)
-    assert found.best_range.error < found.current.error
-    assert plots.build_table(found, found.best_range)[""] == ["In use"]
-    assert "no range of these values pays" in " ".join(plots.describe_ranges(found, found.best_range))
+    answer, ranges = solve_ranges(SHOP, 1e-3, 0.0, 100.0)
+    assert not plots.is_usable(ranges.rows.problem, ranges.best_range)
+    assert ranges.best_range.error < ranges.current.error
+    assert plots.build_table(ranges, ranges.best_range)[""] == ["In use"]
+    assert "no range of these values pays" in " ".join(plots.describe_ranges(ranges, ranges.best_range))
     assert "Best U" not in answer.plots["mean-range-upper"]().alt
-    _, fine_one = found_on(SHOP, 1.0, 0.0, 100.0)
+    _, fine_one = solve_ranges(SHOP, 1.0, 0.0, 100.0)
     low, high = plots.round_outward(fine_one.best_range)
     assert low <= fine_one.best_range.lower < fine_one.best_range.upper <= high
     # Rounding costs next to nothing.

@@ -120,8 +120,10 @@ def answered(brought: Dataset, parameters: MeanParameters) -> tuple[MeanSolution
     return made.solution, made
 
 
-def said(of: Answer) -> str:
-    return "\n".join([of.headline, of.detail, *(f"{name}: {words}" for name, words in of.all_facts)])
+def read_words(answer: Answer) -> str:
+    return "\n".join(
+        [answer.headline, answer.detail, *(f"{name}: {words}" for name, words in answer.all_facts)]
+    )
 
 
 # --- the answer ---------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ def test_the_facts_of_the_card_by_hand():
     # Users: 4 of 1 row, 2 of 4, 1 of 20 (32 rows); B = 1, epsilon = 10, sigma^2 = 1/4.
     # Every cap is tried.
     sizes, users = np.array([1, 4, 20]), np.array([4, 2, 1])
-    held = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram(sizes, users))
+    dataset = Dataset("few", "", Disclosure.PUBLIC, ContributionHistogram(sizes, users))
     parameters = MeanParameters(10.0)
 
     def parts(h: int) -> tuple[float, float]:
@@ -232,8 +234,8 @@ def test_the_facts_of_the_card_by_hand():
     best = min(range(1, 21), key=errors_of.__getitem__)
     assert 4 < best < 20  # Between two sizes: being over it, and losing rows by it, are different things.
     kept = int(np.sum(users * np.minimum(sizes, best)))
-    _, shown = answered(held, parameters)
-    texts = said(shown)
+    _, shown = answered(dataset, parameters)
+    texts = read_words(shown)
     assert shown.headline == f"Keep at most {best} rows of each user."
     over = wording.percent(20 / 32)
     assert f"1 user ({wording.percent(1 / 7)}) lies over the bound; " in texts
@@ -364,22 +366,22 @@ def test_numbers_from_private_data_say_so_everywhere():
 
 
 def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
-    asked = MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
-    shown = answered(SECRET, asked)[1]
+    parameters = MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
+    shown = answered(SECRET, parameters)[1]
     detail = shown.detail
     assert card.COUNTS_PUBLIC in detail
     assert "Where counts are private" in shown.facts
     assert card.VALUES_LEAK in detail
-    worst = dataclasses.replace(asked, variance_source=VarianceSource.WORST_CASE)
+    worst = dataclasses.replace(parameters, variance_source=VarianceSource.WORST_CASE)
     detail = answered(SECRET, worst)[1].detail
     assert standard.ASSUMES_PUBLIC_COUNTS in detail
     assert card.VALUES_LEAK not in detail
-    shown = answered(SECRET, dataclasses.replace(asked, counts=mean.Counts.PRIVATE))[1]
+    shown = answered(SECRET, dataclasses.replace(parameters, counts=mean.Counts.PRIVATE))[1]
     detail = shown.detail
     assert card.VALUES_LEAK in detail
     assert "assumed to be public" not in detail
     assert "Where counts are private" not in shown.facts
-    detail = answered(SHOP, asked)[1].detail
+    detail = answered(SHOP, parameters)[1].detail
     assert "Your data are private" not in detail
 
 
@@ -416,9 +418,9 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     parameters = MeanParameters(epsilon=0.5, variance_source=VarianceSource.FROM_VALUES)
     _, answer = answered(private, parameters)
-    found = json.loads(answer.choice())["data"]
-    assert (found["value_variance"], found["value_variance_from"]) == (0.25, "worst")
-    assert found["value_variance_label"] == "public input"
+    choice_data = json.loads(answer.choice())["data"]
+    assert (choice_data["value_variance"], choice_data["value_variance_from"]) == (0.25, "worst")
+    assert choice_data["value_variance_label"] == "public input"
 
 
 # --- the drawing --------------------------------------------------------------------------------------------

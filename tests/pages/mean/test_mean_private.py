@@ -91,8 +91,8 @@ def test_variance_and_mean_of_the_values_are_used():
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
     usual = mean.best_cap(shop_problem(release=Release.SPLIT))
-    said = f"{wording.number(usual.standard_error)} at their best bound"
-    assert said in shown_texts(at)
+    sentence = f"{wording.number(usual.standard_error)} at their best bound"
+    assert sentence in shown_texts(at)
     assert usual.standard_error > 1.5 * best.standard_error
 
 

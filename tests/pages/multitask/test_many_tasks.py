@@ -107,12 +107,12 @@ def small_problem(kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
     return problem_of(SkewedTasks(400, 12, 1.0, 3.0), kind)
 
 
-def found_of(dataset=WITHOUT, **changed) -> MultitaskSolution:
+def solve_for(dataset=WITHOUT, **changed) -> MultitaskSolution:
     return solve(dataset, MultitaskParameters(**{"epsilon": 1.0, **SMALL, **changed}))
 
 
-def answer_of(found: MultitaskSolution, data=WITHOUT) -> Answer:
-    return build_answer(data, found.parameters, found)
+def answer_of(solution: MultitaskSolution, data=WITHOUT) -> Answer:
+    return build_answer(data, solution.parameters, solution)
 
 
 def words_of(one: Answer) -> str:
@@ -122,15 +122,15 @@ def words_of(one: Answer) -> str:
 
 def traced(plot: Plot, name: str) -> tuple[np.ndarray, np.ndarray]:
     """(x, y) of a trace of this name; bars begin at 1."""
-    (found,) = [one for one in plotly_figures.draw(plot).data if one.name == name]
-    y = np.asarray(found.y, dtype=np.float64)
-    return np.asarray(found.x), y + 1.0 if found.type == "bar" else y
+    (plot_trace,) = [one for one in plotly_figures.draw(plot).data if one.name == name]
+    y = np.asarray(plot_trace.y, dtype=np.float64)
+    return np.asarray(plot_trace.x), y + 1.0 if plot_trace.type == "bar" else y
 
 
-def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
+def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> None:
     """Figures and numbers show these weights on these tasks: buckets, weights, and the card's numbers."""
     chosen, uniform = rule.allocate(problem), rule.with_exponent(0.0).allocate(problem)
-    drawn = of.plots["many-tasks-buckets"]()
+    drawn = answer.plots["many-tasks-buckets"]()
     name = f"μ = {rule.exponent:g}"
     buckets = bounds.slice_by_size(chosen, uniform)
     bars = f"{name} (whiskers: from its best task to its worst)"
@@ -140,14 +140,14 @@ def assert_answer(of: Answer, problem: TaskProblem, rule: WeightRule) -> None:
     assert traced(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
         [b.bound / b.reference_bound for b in bounds.slice_by_size(sampled, uniform)]
     )
-    weights = dict(zip(*traced(of.plots["many-tasks-weights"](), name), strict=True))
+    weights = dict(zip(*traced(answer.plots["many-tasks-weights"](), name), strict=True))
     for size in np.unique(problem.task_sizes):
         mean = chosen.mean_weights[problem.task_sizes == size].mean() / np.sqrt(problem.budget)
         assert weights[float(size)] == pytest.approx(mean)
-    said = {one.label: one.text for one in of.numbers}
-    assert said["User budget β"] == wording.number(problem.budget)
+    texts = {one.label: one.text for one in answer.numbers}
+    assert texts["User budget β"] == wording.number(problem.budget)
     used = chosen.budget_use[problem.require_graph().tasks_per_user > 0].mean() / problem.budget
-    assert said["Budget used"] == wording.percent(float(used))
+    assert texts["Budget used"] == wording.percent(float(used))
 
 
 def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
@@ -164,9 +164,9 @@ def ratio_of(problem: TaskProblem, rule: WeightRule) -> float:
 @pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("kind", Loss)
 def test_every_fit_and_loss(fit, kind):
-    of = answer_of(found_of(fit=fit, loss=kind, exponent=0.25, log_constant=0.5))
-    assert_answer(of, small_problem(kind), WeightRule(0.25, fit, 0.5))
-    reads = "depends on who contributed to which task" in of.detail
+    answer = answer_of(solve_for(fit=fit, loss=kind, exponent=0.25, log_constant=0.5))
+    assert_answer(answer, small_problem(kind), WeightRule(0.25, fit, 0.5))
+    reads = "depends on who contributed to which task" in answer.detail
     assert reads == (fit is BudgetFit.NOBODY_CLIPPED)
 
 
@@ -177,10 +177,10 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
     best = float(tried[np.argmin(totals)])
     near = tried[totals <= 1.05 * totals.min()]
     for mu in (*tried[::8], best):
-        found = found_of(exponent=float(mu))
-        one = answer_of(found)
+        solution = solve_for(exponent=float(mu))
+        one = answer_of(solution)
         expected = float(mu) if ratio_of(problem, WeightRule(float(mu))) <= 1.05 * totals.min() else best
-        assert found.comparison.recommendation[0] == expected
+        assert solution.comparison.recommendation[0] == expected
         assert one.numbers[0].text_to_copy == wording.digits(expected)
         assert (f"are for your μ = {words.format_exponent(float(mu))}" in one.detail) == (expected != mu)
         assert f"μ = {wording.entered(near[0])} to {wording.entered(near[-1])}, within 5" in one.near_optimal
@@ -190,7 +190,7 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
         assert one.headline == f"Weight each task of n users by 1 / n to the power {power}."
     # Two stretches that are good enough: only the one around the best counts.
     curve = replace(
-        found.comparison.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
+        solution.comparison.curve, exponents=np.arange(5.0), totals=np.array([1.0, 2.0, 1.03, 0.99, 2.0])
     )
     assert curve.near_optimal == (2.0, 3.0)
     assert replace(curve, totals=np.array([1.0, 1.1, 1.2, 1.3, 1.4])).near_optimal == (0.0, 0.0)
@@ -198,7 +198,7 @@ def test_what_is_good_enough_is_recommended_and_else_the_best():
 
 def test_the_curve_over_mu_is_computed_by_dpcore():
     problem, rule = small_problem(), WeightRule(0.0)
-    drawn = plots.plot_exponents(found_of())
+    drawn = plots.plot_exponents(solve_for())
     mu, totals = traced(drawn, "Total bound")
     expected = [rule.with_exponent(m).allocate(problem).total_bound for m in mu]
     assert totals == pytest.approx(np.array(expected) / expected[0])
@@ -209,14 +209,14 @@ def test_the_curve_over_mu_is_computed_by_dpcore():
 def test_an_own_sampling_is_compared():
     problem = small_problem()
     ratio = allocate_uniform_sampling(problem, 2).total_bound / WeightRule(0.0).allocate(problem).total_bound
-    said = f"Your sampling: 2 tasks per user: total bound {format_change(ratio)}"
-    assert said in words_of(answer_of(found_of(max_tasks=2)))
+    sentence = f"Your sampling: 2 tasks per user: total bound {format_change(ratio)}"
+    assert sentence in words_of(answer_of(solve_for(max_tasks=2)))
 
 
 def test_few_tasks_have_few_buckets():
-    only = answer_of(found_of(num_tasks=1, tasks_per_user=1.0))
+    only = answer_of(solve_for(num_tasks=1, tasks_per_user=1.0))
     assert only.headline == "Give the only task every user's whole budget."
-    three = words_of(answer_of(found_of(num_tasks=3, tasks_per_user=1.5)))
+    three = words_of(answer_of(solve_for(num_tasks=3, tasks_per_user=1.5)))
     assert "The smallest task" in three
     assert "tail fifth" not in three
 
@@ -248,7 +248,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
         assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
         assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
     fine(at.button(key="tasks_use_best").click().run())
-    assert at.slider(key="multitask.exponent").value == found_of().comparison.curve.best[0]
+    assert at.slider(key="multitask.exponent").value == solve_for().comparison.curve.best[0]
     assert "tasks_use_best" not in [button.key for button in at.button]
 
 
@@ -265,7 +265,7 @@ def test_every_tab_is_drawn_for_every_source(at):
 
 
 def test_users_budget_use():
-    weighed, problem = found_of().comparison, small_problem()
+    weighed, problem = solve_for().comparison, small_problem()
     graph = problem.require_graph()
     use, users = plots.plot_use(weighed), plots.plot_users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
@@ -292,13 +292,13 @@ def test_the_table_of_tasks(at):
 
 
 def test_a_long_table_keeps_both_ends():
-    found = found_of(num_tasks=50, num_users=500, tasks_per_user=5.0)
-    columns, left_out = plots.tabulate_tasks(found, 10)
-    ordered = np.sort(found.comparison.problem.task_sizes)
+    solution = solve_for(num_tasks=50, num_users=500, tasks_per_user=5.0)
+    columns, left_out = plots.tabulate_tasks(solution, 10)
+    ordered = np.sort(solution.comparison.problem.task_sizes)
     assert left_out == ordered.size - 10
     assert columns["Users"].tolist() == [*ordered[:5], *ordered[-5:]]
     assert columns["Weight, mean"] == pytest.approx(
-        np.sqrt(compute_exact_budget(TARGET)) * found.comparison.allocation.mean_weights[columns["Task"]]
+        np.sqrt(compute_exact_budget(TARGET)) * solution.comparison.allocation.mean_weights[columns["Task"]]
     )
 
 
@@ -314,8 +314,8 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     clipped = WeightRule(0.5).allocate(problem)
 
     def further() -> float:
-        (said,) = re.findall(r"The exact optimum would gain a further ([\d.]+)", shown_texts(at))
-        return float(said)
+        (percent,) = re.findall(r"The exact optimum would gain a further ([\d.]+)", shown_texts(at))
+        return float(percent)
 
     gained = 1.0 - anything.total_bound / clipped.total_bound
     assert further() == pytest.approx(100.0 * gained, rel=0.06)
@@ -415,15 +415,15 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
     of_data = TaskProblem.from_graph(graph, compute_exact_budget(TARGET))
-    found = found_of(private, source=TaskSource.DATA)
-    assert_answer(answer_of(found, private), of_data, WeightRule(0.5))
+    solution = solve_for(private, source=TaskSource.DATA)
+    assert_answer(answer_of(solution, private), of_data, WeightRule(0.5))
     with pytest.raises(InvalidInput, match="these data have none"):
-        solve(WITHOUT, found.parameters)
+        solve(WITHOUT, solution.parameters)
     # Nothing puts the best exponent, which these data say, among the settings that a link or a report holds.
     fine(at.slider(key="multitask.exponent").set_value(1.0).run())
     assert (
         replace(
-            found.comparison, allocation=WeightRule(1.0).allocate(found.comparison.problem)
+            solution.comparison, allocation=WeightRule(1.0).allocate(solution.comparison.problem)
         ).recommendation[0]
         != 1.0
     )
@@ -448,7 +448,7 @@ def test_data_without_tasks_are_said_and_lead_to_your_data(at):
 def test_downloads_hold_the_shown_weights(at):
     problem = small_problem()
     chosen = WeightRule(0.5).allocate(problem)
-    scaled = found_of().comparison.allocation.with_budget(problem.budget)
+    scaled = solve_for().comparison.allocation.with_budget(problem.budget)
     assert scaled.task_weights == pytest.approx(chosen.task_weights)
     lines = files.write_task_weights(scaled, Disclosure.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
@@ -464,7 +464,7 @@ def test_downloads_hold_the_shown_weights(at):
 
 
 def test_refused_input_gets_a_sentence_and_loses_nothing(at):
-    for name, value, said in (
+    for name, value, sentence in (
         ("delta", None, "δ is empty"),
         ("delta", 0.9, "δ must lie between"),
         ("num_users", 0, "the number of users must be a whole number"),
@@ -474,7 +474,7 @@ def test_refused_input_gets_a_sentence_and_loses_nothing(at):
         key = f"multitask.{name}"
         before = at.number_input(key=key).value
         fine(at.number_input(key=key).set_value(value).run())
-        assert said.lower() in errors(at).lower()
+        assert sentence.lower() in errors(at).lower()
         assert at.number_input(key=key).value == value
         fine(at.number_input(key=key).set_value(before).run())
         assert not at.error
@@ -526,15 +526,15 @@ def test_figures_have_at_most_500_points():
 def test_every_task_is_in_the_figure_of_sizes_and_of_very_many_all_in_its_file(count):
     sizes = np.random.default_rng(2).integers(1, 10**6, count)
     tasks = SimpleNamespace(graph=SimpleNamespace(task_sizes=sizes), disclosure=Disclosure.PUBLIC)
-    whole, few = plots.plot_sizes(tasks, has_all_tasks=True), plots.plot_sizes(tasks)
-    assert list(whole.columns["rank"]) == list(range(1, count + 1))
+    complete, few = plots.plot_sizes(tasks, has_all_tasks=True), plots.plot_sizes(tasks)
+    assert list(complete.columns["rank"]) == list(range(1, count + 1))
     ordered = sorted(sizes, reverse=True)
-    assert list(whole.columns["users"]) == ordered
-    (line,) = plotly_figures.draw(whole).data
+    assert list(complete.columns["users"]) == ordered
+    (line,) = plotly_figures.draw(complete).data
     # A report holds what is drawn: it stays small.
     assert list(line.x) == list(few.columns["rank"])
     if count <= 3_000:
-        assert list(line.x) == list(whole.columns["rank"])
+        assert list(line.x) == list(complete.columns["rank"])
     else:
         assert 300 < len(line.x) <= 3_000
         assert (line.x[0], line.x[-1]) == (1, count)

@@ -69,7 +69,7 @@ def problem(epsilon=1.0, q=0.5, base=BASE):
 
 
 @functools.cache
-def asked(**given):
+def answer_for(**given):
     """The answer on the shop purchases."""
     ends = {} if given.get("base") else ENDS
     return build_answer(SHOP, QuantileParameters(**{"epsilon": 1.0, **ends, **given}))
@@ -92,24 +92,24 @@ def drawn_of(plot) -> dict:
     return json.loads(to_json(plotly_figures.draw(plot)))
 
 
-def figure(found, key="error") -> dict:
+def figure(answer, key="error") -> dict:
     """A figure of an answer."""
-    return drawn_of(found.plots[f"quantile-{key}"]())
+    return drawn_of(answer.plots[f"quantile-{key}"]())
 
 
-def words_of(found) -> str:
+def words_of(answer) -> str:
     """All that a card says."""
-    facts = [f"{name}: {sentence}" for name, sentence in found.all_facts]
-    proofs = [f"{ended} {proof.sentence}" for _, proof, ended in found.proofs]
-    kept = [f"{one.label} {one.text} {one.note}" for one in found.numbers]
-    return "\n".join([found.headline, found.detail, *kept, *facts, *proofs, *found.assumptions])
+    facts = [f"{name}: {sentence}" for name, sentence in answer.all_facts]
+    proofs = [f"{ended} {proof.sentence}" for _, proof, ended in answer.proofs]
+    kept = [f"{one.label} {one.text} {one.note}" for one in answer.numbers]
+    return "\n".join([answer.headline, answer.detail, *kept, *facts, *proofs, *answer.assumptions])
 
 
 # --- the answer ---------------------------------------------------------------------------------------------
 
 
 def test_the_answer_is_that_of_the_core():
-    answer = asked()
+    answer = answer_for()
     main = answer.plots["quantile-error"]()
     drawn_main = drawn_of(main)
     for kind, name in ((WeightKind.SMOOTH, "Smooth weights"), (WeightKind.CAP, "Bounded rows")):
@@ -120,10 +120,10 @@ def test_the_answer_is_that_of_the_core():
         assert drawn[picks] == pytest.approx(expected)
         ((x,), (y,)) = trace(drawn_main, f"Best, {name.lower()}")
         # The mark of a cap is on other subsamples than the curve: within four standard errors of either.
-        found = quantile.subsample_errors([problem().on_search_subsamples()], kind, float(x))
+        subsample_errors = quantile.subsample_errors([problem().on_search_subsamples()], kind, float(x))
         assert x == bounds[np.argmin(drawn)]
-        assert min(drawn) == pytest.approx(found.mean())
-        spread = quantile.standard_error(found, kind, float(x), problem().rows)
+        assert min(drawn) == pytest.approx(subsample_errors.mean())
+        spread = quantile.standard_error(subsample_errors, kind, float(x), problem().rows)
         assert abs(y - min(drawn)) <= 8.0 * spread
         assert y == pytest.approx(quantile.output(problem(), kind, float(x)).expected_rank_error)
     unbounded = quantile.output(problem(), WeightKind.CAP, 1000.0)
@@ -154,7 +154,7 @@ def test_the_answer_is_that_of_the_core():
 
 
 def test_good_enough_is_where_all_bounds_tried_cost_little():
-    for answer in (asked(), asked(weighting=Weighting.CAP)):
+    for answer in (answer_for(), answer_for(weighting=Weighting.CAP)):
         view = answer.solution
         low, high = view.near_optimal
         tried = view.choices.get(view.weight_kind).search_errors
@@ -166,14 +166,14 @@ def test_good_enough_is_where_all_bounds_tried_cost_little():
             assert tried.rank_error[tried.bounds == beyond[0]] > 1.05 * tried.rank_error.min()
     assert f"{wording.number(low)} to {high:.0f} rows, within 5" in answer.near_optimal
     # A bound from counts was not chosen by its error.
-    assert not asked(bound_from=BoundFrom.COUNTS).near_optimal
+    assert not answer_for(bound_from=BoundFrom.COUNTS).near_optimal
 
 
 def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_their_average():
     # One subsample, picked with the cap that is luckiest on it, can say 1.13 %: below smooth weights, at 1.28 %.
     one = QuantileProblem(SHOP.values, 0.5, 1.0, BASE, subsample=29, subsamples=1)
-    found = asked(weighting=Weighting.CAP)
-    smooth, best = found.solution.choices.smooth, found.solution.choices.cap
+    answer = answer_for(weighting=Weighting.CAP)
+    smooth, best = answer.solution.choices.smooth, answer.solution.choices.cap
     assert optimal_bound.best_bound(one, WeightKind.CAP).rank_error < 0.9 * smooth.rank_error
     # By subsamples that the page did not use.
     fresh = np.concatenate(
@@ -189,15 +189,15 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     spread = float(np.hypot(best.standard_error, fresh.std(ddof=1) / np.sqrt(fresh.size)))
     assert abs(best.rank_error - fresh.mean()) <= 4.0 * spread
     assert fresh.mean() > smooth.rank_error
-    words = words_of(found)
-    assert found.numbers[1].text == wording.percent(best.rank_error)
-    said = sentences.format_error(best.rank_error, best.standard_error)
+    words = words_of(answer)
+    assert answer.numbers[1].text == wording.percent(best.rank_error)
+    error_text = sentences.format_error(best.rank_error, best.standard_error)
     assert (
-        f"bounded rows with a bound of {wording.number(best.bound)}: {said}; smooth weights with a bound of "
+        f"bounded rows with a bound of {wording.number(best.bound)}: {error_text}; smooth weights with a bound of "
         in words
     )
     assert (
-        found.numbers[1].note
+        answer.numbers[1].note
         == f"± {wording.percent(best.standard_error)} ({mechanism.SUBSAMPLES} subsamples)"
     )
     assert "the release draws its own" in words
@@ -205,43 +205,43 @@ def test_a_cap_is_judged_by_many_subsamples_and_compared_with_smooth_weights_by_
     low, high = wording.percent(subsamples.min()), wording.percent(subsamples.max())
     assert f"single subsamples go from {low} to {high}" in words
     # Smooth weights draw no subsample.
-    assert "subsamples)" not in words_of(asked())
+    assert "subsamples)" not in words_of(answer_for())
 
 
 def test_an_own_bound_is_compared():
-    found = asked(weighting=Weighting.CAP, own_bound=4.0)
+    answer = answer_for(weighting=Weighting.CAP, own_bound=4.0)
     out = quantile.output(problem(), WeightKind.CAP, 4.0)
-    ((x,), (y,)) = trace(figure(found), "Your own bound")
+    ((x,), (y,)) = trace(figure(answer), "Your own bound")
     assert (x, y) == (4.0, pytest.approx(out.expected_rank_error))
-    x, density = trace(figure(found, "density"), "Your own bound")
+    x, density = trace(figure(answer, "density"), "Your own bound")
     width = x[1] - x[0]
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
     error = wording.percent(out.expected_rank_error)
-    assert f"Your own bound, 4 rows: rank error {error}" in words_of(found)
-    assert [name for name, _ in found.code.forms][-1] == "Bound, 4 rows"
-    assert "Your own bound" not in [t.get("name") for t in figure(asked())["data"]]
+    assert f"Your own bound, 4 rows: rank error {error}" in words_of(answer)
+    assert [name for name, _ in answer.code.forms][-1] == "Bound, 4 rows"
+    assert "Your own bound" not in [t.get("name") for t in figure(answer_for())["data"]]
 
 
 def test_density_and_nearness_are_exact():
-    found = asked(weighting=Weighting.CAP)
-    out = quantile.output(problem(), WeightKind.CAP, found.solution.bound)
-    x, density = trace(figure(found, "density"), "Median")
+    answer = answer_for(weighting=Weighting.CAP)
+    out = quantile.output(problem(), WeightKind.CAP, answer.solution.bound)
+    x, density = trace(figure(answer, "density"), "Median")
     width = x[1] - x[0]
     inside = float(out.cdf(x[-1] + width / 2.0) - out.cdf(x[0] - width / 2.0))
     assert density.sum() * width == pytest.approx(inside)
     middle = out.cdf(x[100] + width / 2.0) - out.cdf(x[100] - width / 2.0)
     assert density[100] * width == pytest.approx(float(middle))
-    t, within = trace(figure(found, "near"), "Median")
+    t, within = trace(figure(answer, "near"), "Median")
     assert within == pytest.approx(out.probability_within(t))
-    (first, second), _ = trace(figure(found, "density"), "Median: mean of the answer")
+    (first, second), _ = trace(figure(answer, "density"), "Median: mean of the answer")
     assert first == second == pytest.approx(out.mean)
 
 
 def test_axes_stay_where_they_are_while_epsilon_moves():
     shown = []
     for epsilon in (0.1, 1.0, 10.0):
-        error, density, near, paper = (make() for make in asked(epsilon=epsilon).plots.values())
+        error, density, near, paper = (make() for make in answer_for(epsilon=epsilon).plots.values())
         # The height of a density, which has area 1, must move with epsilon; that of the error follows its curves.
         shown.append(
             [(one.x.limits, one.y.limits) for one in (near, paper)] + [error.x.limits, density.x.limits]
@@ -266,25 +266,25 @@ def test_axes_stay_where_they_are_while_epsilon_moves():
     ],
 )
 def test_other_bases_and_no_bound_are_used(given, base):
-    found = asked(**given, weighting=Weighting.NONE)
+    answer = answer_for(**given, weighting=Weighting.NONE)
     out = quantile.output(problem(base=base), WeightKind.SMOOTH, 1000.0)
     best = optimal_bound.best_bound(problem(base=base), WeightKind.SMOOTH, core.SEARCH_POINTS)
-    assert f"Without a bound the rank error is {wording.percent(out.expected_rank_error)}." in found.detail
+    assert f"Without a bound the rank error is {wording.percent(out.expected_rank_error)}." in answer.detail
     assert (
-        found.headline
+        answer.headline
         == f"Set a bound: cap each user's total weight at {wording.counted(best.bound, 'row')}."
     )
-    assert found.numbers[1].text == wording.percent(best.rank_error)
+    assert answer.numbers[1].text == wording.percent(best.rank_error)
     # Its density over the values shown is that of the base.
-    x, drawn = trace(figure(found, "density"), "Base ν")
+    x, drawn = trace(figure(answer, "density"), "Base ν")
     assert np.median(drawn / np.exp(base.log_density(x))) == pytest.approx(1.0, rel=1e-3)
 
 
 def test_several_quantiles_share_epsilon_and_have_a_line_each():
-    found = asked(quantiles="0.9, 0.1")
-    together = several.compute_outputs(problem(), [0.1, 0.9], WeightKind.SMOOTH, found.solution.bound)
-    words = words_of(found)
-    near = figure(found, "near")
+    answer = answer_for(quantiles="0.9, 0.1")
+    together = several.compute_outputs(problem(), [0.1, 0.9], WeightKind.SMOOTH, answer.solution.bound)
+    words = words_of(answer)
+    near = figure(answer, "near")
     for one in together:
         low, high = one.interval()
         assert f"answers lie from {wording.number(low)} to {wording.number(high)}" in words
@@ -296,28 +296,28 @@ def test_several_quantiles_share_epsilon_and_have_a_line_each():
 
 def test_the_bound_from_counts_uses_no_values():
     given = {"bound_from": BoundFrom.COUNTS, "beta": 0.2, "alpha": 0.1, "gamma": 0.1}
-    found = asked(**given)
+    answer = answer_for(**given)
     bound = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1)
     best = bound.best(WeightKind.SMOOTH).bound
-    assert found.numbers[0].text == wording.counted(best, "row")
-    paper = figure(found, "paper")
+    assert answer.numbers[0].text == wording.counted(best, "row")
+    paper = figure(answer, "paper")
     x, drawn = trace(paper, "Smooth weights")
     assert drawn == pytest.approx(bound.value(WeightKind.SMOOTH, x))
     ((x,), (y,)) = trace(paper, "Best, smooth weights")
     assert (x, y) == (pytest.approx(best), pytest.approx(float(bound.value(WeightKind.SMOOTH, best))))
     wider = optimal_bound.RankBound(SHOP.histogram, 1.0, 0.1, 0.2, 0.1, population=True)
     assert f"A = {wording.number(wider.trade_off)}" in sentences.describe_paper_bound(
-        asked(**given, population=True).solution
+        answer_for(**given, population=True).solution
     )
 
 
 def test_ties_cost_what_no_budget_can_buy_back():
     ratings = values_of([(f"u{k:03}", 1 + k % 5) for k in range(100)])
     parameters = QuantileParameters(1000.0, low=0.5, high=5.5)
-    found = build_answer(ratings, parameters)
+    answer = build_answer(ratings, parameters)
     # Ratings 1 to 5, 20 each: F is 0.4 or 0.6 next to the median.
-    assert re.search(r"Least possible: 10(\.0)?\s% under this base", words_of(found))
-    assert re.fullmatch(r"10(\.0)?\s%", found.numbers[1].text)
+    assert re.search(r"Least possible: 10(\.0)?\s% under this base", words_of(answer))
+    assert re.fullmatch(r"10(\.0)?\s%", answer.numbers[1].text)
 
 
 def test_degenerate_data_are_answered():
@@ -329,37 +329,37 @@ def test_degenerate_data_are_answered():
         [*[("a", float(k)) for k in range(300)], ("b", 1e9)],
     ]
     for rows in cases:
-        of = values_of(rows)
+        dataset = values_of(rows)
         parameters = QuantileParameters(1.0, low=0.0, high=300.0)
-        _, few = answer_answer.sort_rows(of, parameters)
+        _, few = answer_answer.sort_rows(dataset, parameters)
         first = core.compute(parameters, few, answer_answer.first_choices(few, parameters.levels))
-        for found in (build_answer(of, parameters), build_answer(of, parameters, first)):
-            window, widest = core.window(found.solution)
+        for answer in (build_answer(dataset, parameters), build_answer(dataset, parameters, first)):
+            window, widest = core.window(answer.solution)
             assert widest[0] <= window[0] < window[1] <= widest[1]
-            for make in found.plots.values():
+            for make in answer.plots.values():
                 assert plotly_figures.draw(make()).data
-            assert "nan" not in words_of(found)
+            assert "nan" not in words_of(answer)
 
 
 def test_columns_hold_what_is_drawn():
-    found = asked(weighting=Weighting.CAP)
-    columns = found.plots["quantile-error"]().columns
+    answer = answer_for(weighting=Weighting.CAP)
+    columns = answer.plots["quantile-error"]().columns
     assert len(columns["weights"]) == columns["bound"].size == columns["expected_rank_error"].size
-    density = plots.plot_density(found.solution, SHOP, (0.0, 100.0)).columns
+    density = plots.plot_density(answer.solution, SHOP, (0.0, 100.0)).columns
     width = density["to"] - density["from"]
     # Everything lies inside the base, and both densities have area 1.
     assert float(density["density_q0.5"] @ width) == pytest.approx(1.0)
     assert float(density["base_density"] @ width) == pytest.approx(1.0)
-    assert re.search(r"Keep at most \d+ rows of each user", found.headline)
+    assert re.search(r"Keep at most \d+ rows of each user", answer.headline)
 
 
 def test_a_search_that_is_stopped_answers_with_what_was_tried_and_data_without_values_are_refused():
-    told = []
-    found = build_answer(
-        SHOP, QuantileParameters(1.0, **ENDS), progress=told.append, should_stop=lambda: len(told) > 8
+    shares = []
+    answer = build_answer(
+        SHOP, QuantileParameters(1.0, **ENDS), progress=shares.append, should_stop=lambda: len(shares) > 8
     )
-    assert "The search was stopped early" in found.detail
-    assert told == sorted(told)
+    assert "The search was stopped early" in answer.detail
+    assert shares == sorted(shares)
     with pytest.raises(InvalidInput, match="needs values"):
         build_answer(dataclasses.replace(SHOP, values=None), QuantileParameters(1.0, **ENDS))
 
@@ -422,8 +422,8 @@ def test_of_many_rows_the_answer_before_stands_until_the_exact_one_is_there(monk
     monkeypatch.setattr(answer_answer, "FIRST_ROWS", 0)
     at = quantile_page()
     before, before_epsilon = chart(at, "quantile_error"), at.session_state[keys.EPSILON]
-    with monkeypatch.context() as held:
-        work_waits_for_stop(held)
+    with monkeypatch.context() as patch:
+        work_waits_for_stop(patch)
         fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
         assert answer_answer.DOING_AT[Stage.EARLIER] in at.get("progress")[0].proto.text
         assert chart(at, "quantile_error") == before
@@ -452,7 +452,7 @@ def test_without_values_it_shows_invented_data_and_leaves_those_in_use():
     assert f"data={session.DEFAULT_SAMPLE}" in link_of(at)
     # The ends of the base come from the invented values, rounded out; the answer is that on these values.
     assert [at.number_input(key=k).value for k in ("quantile.low", "quantile.high")] == [0.0, 100.0]
-    assert metrics_of(at)[0].value == asked().numbers[0].text
+    assert metrics_of(at)[0].value == answer_for().numbers[0].text
     at.session_state["quantile.tabs"] = "Where the answer falls"
     fine(at.run())
     for key in ("quantile_density", "quantile_near"):
@@ -549,7 +549,7 @@ def test_a_poor_base_is_drawn_and_said():
     at.session_state["quantile.tabs"] = "Base distribution"
     settled(fine(at.run()))
     assert "ν gives β = " in shown_texts(at)
-    bound = asked().solution.bound
+    bound = answer_for().solution.bound
     x, drawn = trace(chart(at, "quantile_poorer"), "Expected rank error")
     for k in (0, 10, 14):
         moved = uniform_base(100.0 * x[k], 100.0 + 100.0 * x[k])
@@ -564,7 +564,7 @@ def test_a_poor_base_is_drawn_and_said():
 
 
 def test_sampled_answers_are_called_a_simulation_and_lie_on_the_exact_probabilities():
-    view = asked().solution
+    view = answer_for().solution
     sampled = several.sample_answers(view.outputs, 5000)
     drawn = drawn_of(plots.plot_samples(view, sampled, core.window(view)[0], SHOP))
     _, exact = trace(drawn, "Median, exact")

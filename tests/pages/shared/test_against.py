@@ -79,8 +79,10 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
     data = catalogue.find_question("your_data")
     assert data is not None
     assert compare_tab.find_comparison_function(data) is None
-    asked = [of for of in catalogue.PAGES if of.parameters is not None]
-    assert [of.name for of in asked if compare_tab.find_comparison_function(of) is None] == []
+    questions = [question for question in catalogue.PAGES if question.parameters is not None]
+    assert [
+        question.name for question in questions if compare_tab.find_comparison_function(question) is None
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -88,14 +90,14 @@ def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> No
 )
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 20.0])
 def test_the_best_bound_is_the_best_of_all_whole_ones(name: str, epsilon: float) -> None:
-    found = compare_bounds(name)
-    bound, error = found.compute_best(epsilon)
-    assert found.compute_errors is not None
-    every = np.arange(1.0, float(np.max(found.contributions)) + 1.0)
-    errors = found.compute_errors(epsilon, every)
+    comparison = compare_bounds(name)
+    bound, error = comparison.compute_best(epsilon)
+    assert comparison.compute_errors is not None
+    every = np.arange(1.0, float(np.max(comparison.contributions)) + 1.0)
+    errors = comparison.compute_errors(epsilon, every)
     # A real bound between two whole ones may be better than both; a whole one never is better than the best.
     assert error <= errors.min() * (1 + 1e-9)
-    assert found.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
+    assert comparison.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(error, rel=1e-12)
 
 
 def test_fields_that_nothing_depends_on_make_no_work() -> None:
@@ -130,11 +132,11 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
 
 @pytest.mark.parametrize("personal", [0, 300])
 def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
-    found = compare("data_owners", personal=personal, personal_diameter=float(personal > 0))
-    assert isinstance(found, MethodComparison)
-    assert len(found.crossings) == 1 + (personal > 0)
-    for epsilon, words in found.crossings:
-        alone, nothing, joint, *full = found.compute_errors(
+    comparison = compare("data_owners", personal=personal, personal_diameter=float(personal > 0))
+    assert isinstance(comparison, MethodComparison)
+    assert len(comparison.crossings) == 1 + (personal > 0)
+    for epsilon, words in comparison.crossings:
+        alone, nothing, joint, *full = comparison.compute_errors(
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
         assert len(full) == (personal > 0)
@@ -143,73 +145,75 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
         assert other[0] > alone[0]
         assert other[2] < alone[2]
         assert (nothing < np.minimum(joint, other)).all()
-    curves = against.compute_method_curves(found)
-    assert {epsilon for epsilon, _ in found.crossings} <= set(curves.epsilons.tolist())
-    rows = against.tabulate_methods(found, 1.0)
-    assert [row["Way"] for row in rows] == list(found.names)
+    curves = against.compute_method_curves(comparison)
+    assert {epsilon for epsilon, _ in comparison.crossings} <= set(curves.epsilons.tolist())
+    rows = against.tabulate_methods(comparison, 1.0)
+    assert [row["Way"] for row in rows] == list(comparison.names)
     assert rows[0]["Change"] == ""
-    plot = against.plot_methods("owners", found, curves, 1.0, DATA.provenance)
+    plot = against.plot_methods("owners", comparison, curves, 1.0, DATA.provenance)
     traces = plotly_figures.draw(plot).data
-    assert [trace.name for trace in traces][: len(found.names)] == list(found.names)
+    assert [trace.name for trace in traces][: len(comparison.names)] == list(comparison.names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
-    assert marked == [epsilon for epsilon, _ in found.crossings]
+    assert marked == [epsilon for epsilon, _ in comparison.crossings]
 
 
 def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
-    asked = MultitaskParameters(1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
-    found = compare("multitask", num_users=400, num_tasks=12, tasks_per_user=4.0)
-    assert isinstance(found, MethodComparison)
+    parameters = MultitaskParameters(1.0, num_users=400, num_tasks=12, tasks_per_user=4.0)
+    comparison = compare("multitask", num_users=400, num_tasks=12, tasks_per_user=4.0)
+    assert isinstance(comparison, MethodComparison)
     epsilons = np.array([0.1, 1.0, 5.0])
-    errors = found.compute_errors(epsilons)
+    errors = comparison.compute_errors(epsilons)
     assert (errors[1] <= errors[0] * (1.0 + 1e-12)).all()
     # For strongly convex losses the bound is one over the budget, whatever divides it.
-    budgets = [compute_exact_budget(replace(asked, epsilon=float(epsilon)).target) for epsilon in epsilons]
+    budgets = [
+        compute_exact_budget(replace(parameters, epsilon=float(epsilon)).target) for epsilon in epsilons
+    ]
     assert np.allclose(errors * budgets, errors[:, :1] * budgets[0])
     assert errors[1, 1] / errors[0, 1] == pytest.approx(errors[1, 0] / errors[0, 0])
 
 
 def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
     for wanted in (BoundPurpose.SMOOTH, BoundPurpose.CAP, BoundPurpose.SUM):
-        found = compare_bounds("private_choice", purpose=wanted)
+        comparison = compare_bounds("private_choice", purpose=wanted)
         for epsilon in (0.05, 2.0):
-            asked = PrivateParameters(epsilon, wanted)
-            bound, error = found.compute_best(epsilon)
-            chances = choice.compute_probabilities(asked.choice, DATA.histogram)
-            costs = choice.compute_regrets(asked.condition, DATA.histogram, asked.choice.candidates)
+            parameters = PrivateParameters(epsilon, wanted)
+            bound, error = comparison.compute_best(epsilon)
+            chances = choice.compute_probabilities(parameters.choice, DATA.histogram)
+            costs = choice.compute_regrets(parameters.condition, DATA.histogram, parameters.choice.candidates)
             assert error == pytest.approx(float(chances @ costs), rel=1e-9)
-            assert found.compute_errors is not None
-            assert found.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
+            assert comparison.compute_errors is not None
+            assert comparison.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
 
 
 def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
     """Expected excess from noise of this deviation in every step, by the answer to a push in each step alone."""
-    first, found = mechanism.average.first_step(mechanism.steps), 0.0
+    first, excess = mechanism.average.first_step(mechanism.steps), 0.0
     for pushed in range(1, mechanism.steps + 1):
         theta, averaged = np.zeros(eigenvalues.size), np.zeros(eigenvalues.size)
         for step in range(1, mechanism.steps + 1):
             theta = theta - mechanism.learning_rate * (eigenvalues * theta + (step == pushed))
             averaged += theta * (step >= first) / (mechanism.steps - first + 1)
-        found += 0.5 * float(eigenvalues @ averaged**2) * deviation**2
-    return found
+        excess += 0.5 * float(eigenvalues @ averaged**2) * deviation**2
+    return excess
 
 
 def test_training_predicts_what_its_formulas_say() -> None:
     loaded = load_sample()
     settings = {"neighbours": Neighbours.REPLACE_VALUES, "pace": Pace.ENTERED}
-    asked, found = TrainingParameters(1.0, **settings), compare("training", loaded, **settings)
-    assert isinstance(found, BoundComparison)
-    assert found.compute_errors is not None
-    rows = asked.make_experiment(
-        prepare_rows(loaded.dataset.table, loaded.scaling, asked.positive_above)
+    parameters, comparison = TrainingParameters(1.0, **settings), compare("training", loaded, **settings)
+    assert isinstance(comparison, BoundComparison)
+    assert comparison.compute_errors is not None
+    rows = parameters.make_experiment(
+        prepare_rows(loaded.dataset.table, loaded.scaling, parameters.positive_above)
     ).train  # type: ignore[arg-type]
-    eigenvalues = excess.compute_public_hessian(rows, asked.mechanism)
+    eigenvalues = excess.compute_public_hessian(rows, parameters.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
-        mechanism = replace(asked.mechanism, epsilon=epsilon)
-        bound, error = found.compute_best(epsilon)
+        mechanism = replace(parameters.mechanism, epsilon=epsilon)
+        bound, error = comparison.compute_best(epsilon)
         theory = excess.find_theory_bound(rows.histogram, excess.calibrate_trade_off(eigenvalues, mechanism))
         assert bound == theory.threshold.bound
-        assert error <= found.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
+        assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
@@ -224,18 +228,18 @@ def test_training_predicts_what_its_formulas_say() -> None:
 
 
 def test_the_curves_agree_with_the_answers_of_the_pages() -> None:
-    asked = MeanParameters(0.3, lower=0.0, upper=60.0)
-    view = build_answer(DATA, asked).solution
+    parameters = MeanParameters(0.3, lower=0.0, upper=60.0)
+    view = build_answer(DATA, parameters).solution
     assert compare_bounds("mean").compute_best(0.3) == (view.cap.max_contributions, view.cap.standard_error)
 
 
 def test_curves_follow_epsilon_and_stop_when_told() -> None:
-    told: list[float] = []
-    curves = against.compute_bound_curves(toy(), told.append)
+    shares: list[float] = []
+    curves = against.compute_bound_curves(toy(), shares.append)
     assert np.allclose(curves.bounds, 10.0 * curves.epsilons)
-    assert (curves.epsilons[0], curves.epsilons[-1], told[-1]) == (*against.EPSILON_LIMITS, 1.0)
-    stop: ShouldStop = lambda: len(told) >= curves.epsilons.size + 3  # noqa: E731
-    assert against.compute_bound_curves(toy(), told.append, stop).bounds.size == 3
+    assert (curves.epsilons[0], curves.epsilons[-1], shares[-1]) == (*against.EPSILON_LIMITS, 1.0)
+    stop: ShouldStop = lambda: len(shares) >= curves.epsilons.size + 3  # noqa: E731
+    assert against.compute_bound_curves(toy(), shares.append, stop).bounds.size == 3
     nothing = against.compute_bound_curves(toy(), None, lambda: True)
     for plot in against.plot_best("toy", toy(), nothing, 1.0, None, DATA.provenance):
         (curve,) = [trace for trace in plotly_figures.draw(plot).data if trace.name == "best at each ε"]
@@ -244,9 +248,9 @@ def test_curves_follow_epsilon_and_stop_when_told() -> None:
 
 @pytest.mark.parametrize("name", ["quantile", "per_group"])
 def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
-    found = compare_bounds(name)
-    assert found.is_slow
-    curves = against.compute_bound_curves(found)
+    comparison = compare_bounds(name)
+    assert comparison.is_slow
+    curves = against.compute_bound_curves(comparison)
     assert curves.epsilons.tolist() == list(against.COARSE_EPSILONS)
     # More ε, less error, but for subsamples.
     assert (np.diff(curves.errors) <= curves.errors[:-1] * 0.02).all()
@@ -255,19 +259,19 @@ def test_slow_questions_are_worked_out_at_few_epsilons(name: str) -> None:
 
 def test_candidates_against_brute_force() -> None:
     per_user = np.repeat(SIZES, USERS)
-    found = against.list_candidates(toy(), 0.7)
-    assert [one.bound for one in found] == sorted({one.bound for one in found})
-    for one in found:
+    candidates = against.list_candidates(toy(), 0.7)
+    assert [one.bound for one in candidates] == sorted({one.bound for one in candidates})
+    for one in candidates:
         assert one.error == pytest.approx(abs(one.bound - 7.0))
         assert one.lost_share == pytest.approx(1.0 - np.minimum(per_user, one.bound).sum() / per_user.sum())
         assert one.num_affected == (per_user > one.bound).sum()
-    why = {one.bound: one.reason for one in found}
+    why = {one.bound: one.reason for one in candidates}
     assert why[7.0] == "best"
     assert why[1.0] == "median"  # 50 of 100 users have 1.
     assert why[5.0].replace("\xa0", " ") == "90 % of users have at most this; 95 % of users have at most this"
     assert why[40.0].replace("\xa0", " ") == "99 % of users have at most this; the most that a user has"
     assert why[10.0] == why[20.0] == "round number"
-    rows = against.tabulate_candidates(found, toy())
+    rows = against.tabulate_candidates(candidates, toy())
     assert [row["Against the best"] for row in rows if row["How it is come by"] == "best"] == [""]
     assert rows[-1]["Users over it"] == "0"
 
@@ -277,12 +281,14 @@ def test_quantiles_are_those_of_users_and_round_numbers_stay_few() -> None:
     for _ in range(30):
         counts = np.ceil(rng.pareto(0.7, size=int(rng.integers(1, 60))) + 1e-9) * int(rng.integers(1, 4))
         histogram = ContributionHistogram.from_counts(counts)
-        of = BoundComparison("", "", lambda e: (1.0, 0.0), lambda e, b: b, histogram.sizes, histogram.users)
-        found = against.list_candidates(of, 1.0)
+        comparison = BoundComparison(
+            "", "", lambda e: (1.0, 0.0), lambda e, b: b, histogram.sizes, histogram.users
+        )
+        candidates = against.list_candidates(comparison, 1.0)
         for share, words in ((0.5, "median"), (0.9, "90"), (0.99, "99")):
-            (one,) = [c for c in found if words in c.reason]
+            (one,) = [c for c in candidates if words in c.reason]
             assert one.bound == histogram.quantile(share)
-        assert sum(c.reason == "round number" for c in found) <= against.MAX_ROUND_BOUNDS + 1
+        assert sum(c.reason == "round number" for c in candidates) <= against.MAX_ROUND_BOUNDS + 1
 
 
 def test_the_tab_shows_curves_at_the_epsilon_in_use_and_answers_a_new_one() -> None:

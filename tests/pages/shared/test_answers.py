@@ -25,16 +25,16 @@ COST = ChoiceCost(median=0.1, percentile_95=0.2, low=1.0, high=9.0)
 def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped() -> None:
     answers, searched = cache.Answers[str](2), []
 
-    def ask(question: str, whole: bool = True) -> str:
+    def ask(question: str, is_complete: bool = True) -> str:
         def search() -> str:
             searched.append(question)
             return f"answer to {question}"
 
-        return answers.compute(question, search, lambda found: whole and found.endswith(question))
+        return answers.compute(question, search, lambda found: is_complete and found.endswith(question))
 
     assert ask("a") == ask("a") == "answer to a"
     assert searched == ["a"]
-    ask("b", whole=False)  # Stopped early: it is the answer now, and no answer later.
+    ask("b", is_complete=False)  # Stopped early: it is the answer now, and no answer later.
     assert answers.get("b") is None
     assert ask("b") == "answer to b"
     ask("a")

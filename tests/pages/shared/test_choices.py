@@ -23,13 +23,13 @@ def test_no_run_sets_what_only_a_person_has_chosen(page, kind, key, other):
     A run that tells the browser then to set a choice takes back what a person pressed before the run had ended.
     """
     at = fine(open_app(page))
-    found = getattr(at, kind)(key=key)
+    widget = getattr(at, kind)(key=key)
     for value in (at.session_state[key], other):
-        fine(found.set_value(value).run())
+        fine(widget.set_value(value).run())
         fine(at._run(WidgetStates()))  # of a browser that has opened no popover yet
-        found = getattr(at, kind)(key=key)
-        assert found.value == value
-        assert not found.proto.set_value
-        default = found.proto.default  # shown where the browser draws it for the first time
+        widget = getattr(at, kind)(key=key)
+        assert widget.value == value
+        assert not widget.proto.set_value
+        default = widget.proto.default  # shown where the browser draws it for the first time
         chosen = default if isinstance(default, int) else next(iter(default))
-        assert found.options[chosen] == str(found.format_func(value))
+        assert widget.options[chosen] == str(widget.format_func(value))

@@ -55,8 +55,8 @@ def written(card: str, library: Library, which: int = 0) -> Code:
 
 def number(card: str, label: str) -> float:
     """A number of the card, as it is read."""
-    (found,) = [one for one in SHOWN[card].numbers if one.label == label]
-    return float(re.sub(r"[^\d.]", "", found.text))
+    (card_number,) = [one for one in SHOWN[card].numbers if one.label == label]
+    return float(re.sub(r"[^\d.]", "", card_number.text))
 
 
 def open_code(at: AppTest, card: str) -> AppTest:
@@ -127,9 +127,9 @@ def test_sum_and_count_shows_the_bound(summed: str) -> None:
 def test_quantile_writes_the_cap_and_says_where_weights_cannot_be() -> None:
     parameters = QuantileParameters(1.0, low=0.0, high=100.0)
     shop = samples.load("shop-events")
-    found = quantile_answer.build_answer(shop, parameters).code
-    assert found is not None
-    (_, weights), (name, cap) = found.forms
+    code = quantile_answer.build_answer(shop, parameters).code
+    assert code is not None
+    (_, weights), (name, cap) = code.forms
     for library in Library:
         written = write(weights, library)
         if library is not Library.PYTHON:
@@ -332,10 +332,10 @@ def test_regression_weighs_in_plain_python_only() -> None:
                 at.session_state[key].wait(300.0)
                 at = fine(at.run())
     for library in Library:
-        found = written("regression_card", library)
+        code = written("regression_card", library)
         if library is Library.PYTHON:
-            assert "LARGEST_USER_WEIGHT = " in found.text
-            assert "regression_matrix.parquet" in found.text
+            assert "LARGEST_USER_WEIGHT = " in code.text
+            assert "regression_matrix.parquet" in code.text
         else:
-            assert not found.text
-            assert "lain Python" in "\n".join(found.differences)
+            assert not code.text
+            assert "lain Python" in "\n".join(code.differences)

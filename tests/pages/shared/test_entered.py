@@ -57,7 +57,7 @@ def words(at) -> str:
 
 
 def numbers(text: str) -> list[float]:
-    return [float(found.replace(",", "").replace("−", "-")) for found in NUMBER.findall(text)]
+    return [float(number.replace(",", "").replace("−", "-")) for number in NUMBER.findall(text)]
 
 
 @pytest.mark.parametrize(("title", "link", "state"), CASES)

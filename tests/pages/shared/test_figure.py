@@ -38,25 +38,25 @@ from tests.pages.driving import chart, fine, numbers, open_app, trace
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def told(fig: go.Figure, **options: Any) -> dict[str, Any]:
+def read_message(fig: go.Figure, **options: Any) -> dict[str, Any]:
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is no JSON: no browser reads it")
 
-    found: dict[str, Any] = json.loads(
+    message: dict[str, Any] = json.loads(
         component.build_message(fig, alt="What it shows.", fileName="name-of-file", **options),
         parse_constant=refuse,
     )
-    return found
+    return message
 
 
-def plain(told: Any) -> Any:
+def plain(value: Any) -> Any:
     """A figure as JSON with its arrays as lists, whatever their type."""
-    if isinstance(told, dict) and "bdata" in told:
-        shape = [int(length) for length in told["shape"].split(",")] if "shape" in told else [-1]
-        return np.frombuffer(base64.b64decode(told["bdata"]), dtype=told["dtype"]).reshape(shape).tolist()
-    if isinstance(told, dict):
-        return {name: plain(part) for name, part in told.items()}
-    return [plain(part) for part in told] if isinstance(told, list) else told
+    if isinstance(value, dict) and "bdata" in value:
+        shape = [int(length) for length in value["shape"].split(",")] if "shape" in value else [-1]
+        return np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"]).reshape(shape).tolist()
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ def plain(told: Any) -> Any:
 def test_a_figure_is_written_as_plotly_writes_it(column, monkeypatch):
     layout = {"height": 9, "xaxis": {"range": np.array([0.5, 2.0])}}
     fig = go.Figure({"data": [{"type": "scatter", "y": column}], "layout": layout}, _validate=False)
-    theirs, asked = json.loads(to_json(fig, validate=False)), []
+    theirs, calls = json.loads(to_json(fig, validate=False)), []
     monkeypatch.setattr(
-        "plotly.io.to_json", lambda *given, **named: (asked.append(1), to_json(*given, **named))[1]
+        "plotly.io.to_json", lambda *given, **named: (calls.append(1), to_json(*given, **named))[1]
     )
-    ours = told(fig)["figure"]
+    ours = read_message(fig)["figure"]
     # Compared as text: NaN is not itself.
     assert repr(plain(ours)) == repr(plain(theirs))
     assert ours["layout"]["xaxis"]["range"] == [0.5, 2.0]
@@ -94,7 +94,7 @@ def test_a_figure_is_written_as_plotly_writes_it(column, monkeypatch):
     no_word = (
         math.nan in column if isinstance(column, list) else getattr(column, "dtype", None) == "datetime64[D]"
     )
-    assert asked == [1] * no_word
+    assert calls == [1] * no_word
 
 
 def test_the_browser_gets_every_digit_and_all_that_it_needs():
@@ -105,11 +105,11 @@ def test_the_browser_gets_every_digit_and_all_that_it_needs():
         333,
     ).to_figure()
     fig.add_trace(go.Scatter(plotly_figures.build_trace("A curve", x, y, "%{y}", mode="lines")))
-    found = told(fig, csv="a_csv", ghost=True, key="a_figure", channel="a token")
-    drawn_x, drawn_y = trace(found["figure"], "A curve")
+    message = read_message(fig, csv="a_csv", ghost=True, key="a_figure", channel="a token")
+    drawn_x, drawn_y = trace(message["figure"], "A curve")
     assert np.array_equal(drawn_x, x)
     assert np.array_equal(drawn_y, y)
-    rest = {name: found[name] for name in found if name != "figure"}
+    rest = {name: message[name] for name in message if name != "figure"}
     assert rest == {
         "alt": "What it shows.",
         "fileName": "name-of-file",
@@ -124,14 +124,14 @@ def test_the_browser_gets_every_digit_and_all_that_it_needs():
 def test_numbers_that_json_does_not_know_and_signs_of_its_own_arrive():
     values = [1.0, float("nan"), float("inf"), None]
     fig = go.Figure(go.Scatter(x=[1, 2, 3, 4], y=values, name='"quoted", \\ and </script> ε'))
-    found = told(fig)
-    (only,) = found["figure"]["data"]
+    message = read_message(fig)
+    (only,) = message["figure"]["data"]
     assert only["y"] == [1.0, None, None, None]
     assert only["name"] == '"quoted", \\ and </script> ε'
-    assert found["height"] == component.HEIGHT
+    assert message["height"] == component.HEIGHT
     fig = go.Figure(go.Scatter(x=np.arange(4), y=np.array([1.0, np.nan, np.inf, 2.0])))
     assert np.array_equal(
-        numbers(told(fig)["figure"]["data"][0]["y"]), [1.0, np.nan, np.inf, 2.0], equal_nan=True
+        numbers(read_message(fig)["figure"]["data"][0]["y"]), [1.0, np.nan, np.inf, 2.0], equal_nan=True
     )
 
 
@@ -152,7 +152,7 @@ class Answer:
 
     def __init__(self, app: Any, path: str, **headers: str) -> None:
         sent: list[dict[str, Any]] = []
-        asked: list[bool] = []
+        requests: list[bool] = []
         given = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
@@ -162,9 +162,9 @@ class Answer:
 
         async def receive() -> dict[str, Any]:
             # A file's sender waits beside for the browser to leave, which this one does not.
-            if asked:
+            if requests:
                 await asyncio.Event().wait()
-            asked.append(True)
+            requests.append(True)
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def send(message: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ class Answer:
         self.body = b"".join(message.get("body", b"") for message in sent[1:])
 
     def header(self, name: str) -> str:
-        return ", ".join(text for found, text in self.headers if found == name)
+        return ", ".join(text for header, text in self.headers if header == name)
 
 
 def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch):
@@ -213,9 +213,9 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
-    asked = set(re.findall(r'"(/assets/[^"]+)"', component._build_loader()))
-    assert asked == {component.PLOTLY.address, component.FIGURE.address, figure_socket.ADDRESS}
-    assert asked <= served
+    addresses = set(re.findall(r'"(/assets/[^"]+)"', component._build_loader()))
+    assert addresses == {component.PLOTLY.address, component.FIGURE.address, figure_socket.ADDRESS}
+    assert addresses <= served
     text = b"\n".join(file.read_bytes() for file in component.FIGURE.files)
     assert Answer(Starlette(routes=server.ROUTES), component.FIGURE.address).body == text
     edited = tmp_path / "figure.js"
@@ -243,9 +243,9 @@ class Ear:
             "headers": [],
             "query_string": b"",
         }
-        await Starlette(routes=server.ROUTES)(scope, self.says.get, self.told)
+        await Starlette(routes=server.ROUTES)(scope, self.says.get, self.receive)
 
-    async def told(self, message: dict[str, Any]) -> None:
+    async def receive(self, message: dict[str, Any]) -> None:
         await self.send(message)
 
     async def hear(self, message: dict[str, Any]) -> None:
@@ -573,16 +573,16 @@ def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
         route for route in server.ROUTES if isinstance(route, Route) and route.path == figure_socket.SESSION
     ]
 
-    def told(token: str) -> int:
+    def ask_status(token: str) -> int:
         headers = [(figure_socket.HEADER.lower().encode(), token.encode())]
         return route.endpoint(Request({"type": "http", "headers": headers})).status_code
 
     connected = {"mine"}
     runtime = SimpleNamespace(is_active_session=connected.__contains__)
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: runtime)
-    assert (told(mine.token), told("a guess"), told("")) == (204, 404, 404)
+    assert (ask_status(mine.token), ask_status("a guess"), ask_status("")) == (204, 404, 404)
     connected.clear()  # In memory still, and the browser was given another session.
-    assert told(mine.token) == 404
+    assert ask_status(mine.token) == 404
     # Where Streamlit no longer says which sessions it knows, the channel alone tells.
     monkeypatch.setattr("streamlit.runtime.Runtime.instance", object)
-    assert (told(mine.token), told("a guess")) == (204, 404)
+    assert (ask_status(mine.token), ask_status("a guess")) == (204, 404)

@@ -116,11 +116,11 @@ def test_nothing_stays_beside_a_copy_that_is_not_declared_public(
     filled: tuple[bool, dict[str, Any]], when: str
 ) -> None:
     with_values, seen = filled
-    held = seen[when]
+    state = seen[when]
     # Nothing but what fields hold.
-    assert {key: held.get(key) for key in held[setting.LAST_VALUES_KEY]} == held[setting.LAST_VALUES_KEY]
+    assert {key: state.get(key) for key in state[setting.LAST_VALUES_KEY]} == state[setting.LAST_VALUES_KEY]
     aside = (keys.LOADED_DATA, setting.LAST_VALUES_KEY)
-    stayed = {key for key, value in held.items() if "secret of" in str(value) and key not in aside}
+    stayed = {key for key, value in state.items() if "secret of" in str(value) and key not in aside}
     kept = (*KEPT, *([] if with_values else [FieldOrigin.VALUES]))
     assert {key for key in stayed if declared(key) not in kept} == set()
     # The other way round: what is public was not lost, and the test did fill the session.
@@ -236,7 +236,7 @@ def test_jobs_are_stopped_wherever_they_are_dropped() -> None:
 def test_caches_are_made_in_one_room() -> None:
     """Every way to keep an answer beyond a run, however it is imported."""
     makers = {"cache_resource", "cache_data", "lru_cache", "cache", "experimental_memo"}
-    found = set()
+    files = set()
     for path in (ROOT / "pages").rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
@@ -245,10 +245,10 @@ def test_caches_are_made_in_one_room() -> None:
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 named = {node.attr} if node.value.id in ("st", "streamlit", "functools") else set()
             if named & makers:
-                found.add(str(path.relative_to(ROOT)))
+                files.add(str(path.relative_to(ROOT)))
     # The shell settles memory once per process; the report's template, the formulae and the files of Streamlit's page
     # are no data; fields keep the types that a class declares.
-    assert found == {
+    assert files == {
         "pages/shared/base/cache.py",
         "pages/shared/base/question.py",
         "pages/shared/shell/__init__.py",

@@ -248,15 +248,15 @@ def test_a_page_says_that_work_was_stopped_as_the_connection_was_lost():
 
 
 def test_work_goes_on_while_somebody_is_connected():
-    job, asked = Job(None), threading.Event()
+    job, was_asked = Job(None), threading.Event()
 
     def is_lost():
-        asked.set()
+        was_asked.set()
         return False
 
     watcher = threading.Thread(target=job.stop_when, args=(is_lost, 0.01))
     watcher.start()
-    assert asked.wait(PATIENCE)
+    assert was_asked.wait(PATIENCE)
     job.run(lambda progress, should_stop: should_stop())
     watcher.join(PATIENCE)
     assert not watcher.is_alive()
@@ -286,9 +286,9 @@ def test_a_page_says_why_its_work_failed_and_tries_again(monkeypatch, title):
         patched.setattr(Job, "run", run_and_fail)
         at = open_app(title, link="1", data="shop-events", epsilon="1")
         at = finished(at, *PAGES[title])  # What a page starts by itself is not started over and over.
-    said = errors(at)
-    assert said.count("An error that nobody foresaw ended this (ZeroDivisionError") == len(PAGES[title])
-    assert "s3cr3t" not in said
+    error_text = errors(at)
+    assert error_text.count("An error that nobody foresaw ended this (ZeroDivisionError") == len(PAGES[title])
+    assert "s3cr3t" not in error_text
     for key in PAGES[title]:
         at.button(key=f"{key}_retry").click().run()
     at = finished(at, *PAGES[title])
@@ -305,18 +305,18 @@ def test_work_that_ends_between_two_looks_of_a_page_is_shown_whole(
 ) -> None:
     looked, run, result_of = threading.Event(), jobs.Job.run, jobs.result_of
 
-    def held(job: jobs.Job, work: jobs.Work) -> None:
+    def hold(job: jobs.Job, work: jobs.Work) -> None:
         looked.wait(PATIENCE)
         run(job, work)
 
     def look(name: str) -> object:
-        found = result_of(name)
+        result = result_of(name)
         looked.set()
         job: jobs.Job = st.session_state[name]
         job._done.wait(PATIENCE)
-        return found
+        return result
 
-    monkeypatch.setattr(jobs.Job, "run", held)
+    monkeypatch.setattr(jobs.Job, "run", hold)
     monkeypatch.setattr(jobs, "result_of", look)
     at = open_app(title)
     assert looked.is_set()

@@ -158,13 +158,13 @@ def test_every_field_of_the_parameters_has_a_widget_of_its_own(spec):
 )
 @given(epsilon=st.floats(1e-6, 1e3), origin=ORIGINS)
 def test_a_link_to_a_page_without_parameters_carries_data_and_epsilon(spec, epsilon, origin):
-    found = links.read_link(
+    link_content = links.read_link(
         query(
             links.write_link(ADDRESS, spec.url_path, origin, links.list_parameter_fields(Parameters(epsilon)))
         ),
         spec,
     )
-    assert found == (origin, {keys.EPSILON: epsilon}, [])
+    assert link_content == (origin, {keys.EPSILON: epsilon}, [])
 
 
 # --- hostile links, pure ------------------------------------------------------------------------------------
@@ -473,17 +473,17 @@ def test_a_link_holds_no_number_computed_from_private_data():
     rows = [f"u{k},{value}" for k in range(137) for value in (17.31, 91.77)]
     rows += [f"heavy,{17.31 + 0.5 * k}" for k in range(41)]
     at = use(upload(open_app("Your data"), ("user_id,amount\n" + "\n".join(rows)).encode(), "secret.csv"))
-    held = data(at)
-    assert held.disclosure is Disclosure.PRIVATE
-    assert held.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
+    dataset = data(at)
+    assert dataset.disclosure is Disclosure.PRIVATE
+    assert dataset.histogram == ContributionHistogram(sizes=[2, 41], users=[137, 1])
     go(at, "Mean").number_input(key="mean.lower").set_value(0.0)
     fine(at.number_input(key="mean.upper").set_value(100.0).run())
     fine(at.segmented_control(key="mean.variance_source").set_value("From values").run())
-    variance = clamp(held.values, 0.0, 100.0).variance
+    variance = clamp(dataset.values, 0.0, 100.0).variance
     assert f"σ² = {wording.number(variance)}" in shown_texts(at)
-    problem = mean.MeanProblem(held.histogram, setting.DEFAULT_EPSILON, 100.0, variance)
+    problem = mean.MeanProblem(dataset.histogram, setting.DEFAULT_EPSILON, 100.0, variance)
     computed = [
-        138, 315, 41, variance, clamp(held.values, 0.0, 100.0).mean, held.values.values.max(),
+        138, 315, 41, variance, clamp(dataset.values, 0.0, 100.0).mean, dataset.values.values.max(),
         mean.best_cap(problem).standard_error, mean.best_smooth(problem).threshold,
     ]  # fmt: skip
     for title in [spec.title for spec in catalogue.PAGES]:
@@ -493,8 +493,8 @@ def test_a_link_holds_no_number_computed_from_private_data():
 def assert_link_tells_nothing(link, title, computed):
     """Nothing of these numbers, and of the data only that there was an upload."""
     # What also stands in the link of a session that never saw these data tells nothing of them.
-    said, fresh = query(link), query(link_of(open_app(title)))
-    telling = {text for name, text in said.items() if text != fresh.get(name)}
+    link_fields, fresh = query(link), query(link_of(open_app(title)))
+    telling = {text for name, text in link_fields.items() if text != fresh.get(name)}
     for number in computed:
         for text in (f"{number:g}", str(number), f"{number:.3g}"):
             assert text not in telling, (text, link)
@@ -502,9 +502,9 @@ def assert_link_tells_nothing(link, title, computed):
     # Nothing but the page's parameters, which are what the person entered, and the word for an upload.
     expected = {"link": "1", "data": "upload", "epsilon": f"{setting.DEFAULT_EPSILON:g}"}
     if catalogue.page(title).parameters is None:
-        assert said == expected
+        assert link_fields == expected
     elif title == "Mean":
-        assert said == {
+        assert link_fields == {
             **expected,
             "lower": "0",
             "upper": "100",
@@ -516,27 +516,27 @@ def assert_link_tells_nothing(link, title, computed):
         }
     elif title == "Quantile":  # The range that a value can have was entered on Mean.
         ends = {"low": 0.0, "high": 100.0}
-        assert said == {
+        assert link_fields == {
             **fields_of_link(catalogue.page(title).parameters(setting.DEFAULT_EPSILON, **ends)),
             **expected,
             "bound_from": "counts",  # One read off the values would leak.
             "neighbours": Neighbours.ADD_OR_REMOVE_USER.value,  # Counts are private, too.
         }
     elif catalogue.page(title).own_data:
-        assert said == {**fresh, **expected}
+        assert link_fields == {**fresh, **expected}
     elif title == "Plan":  # Lines for the columns that there are, and what was entered on Mean.
-        asked = PlanParameters(
+        parameters = PlanParameters(
             setting.DEFAULT_EPSILON,
             lines="users; rows; sum",
             target=mean.Target.TABLE,
             likeness=mean.Likeness.ENTERED,
         )
-        assert said == {**fields_of_link(asked), **expected}
+        assert link_fields == {**fields_of_link(parameters), **expected}
     elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
-        asked = catalogue.page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
-        assert said == {**fields_of_link(asked), **expected}
+        parameters = catalogue.page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
+        assert link_fields == {**fields_of_link(parameters), **expected}
     else:
-        assert said == {
+        assert link_fields == {
             **fields_of_link(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)),
             **expected,
         }

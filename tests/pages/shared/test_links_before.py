@@ -128,12 +128,12 @@ def as_json(spec: Question, name: str, text: str) -> Any:
 @pytest.mark.parametrize("spec", PAGES, ids=lambda spec: spec.title)
 def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     """A page that was seen has its fields of then in a file; what came later means there what it means in a link."""
-    told, meant, refused = BEFORE[spec.title]
-    held = {name: as_json(spec, name, text) for name, text in parse_qsl(told)}
+    link_text, meant, refused = BEFORE[spec.title]
+    settings_saved = {name: as_json(spec, name, text) for name, text in parse_qsl(link_text)}
     aside = Problems()
-    found = links.read_settings(JsonValue({spec.name: held}, "settings", aside), aside)
-    if held:  # Of a page that had no fields a file says nothing.
-        assert {name: plain(found[spec.key(name)]) for name in meant} == meant
+    entries = links.read_settings(JsonValue({spec.name: settings_saved}, "settings", aside), aside)
+    if settings_saved:  # Of a page that had no fields a file says nothing.
+        assert {name: plain(entries[spec.key(name)]) for name in meant} == meant
     assert all("no such field" in problem.message for problem in aside.entries)
     assert bool(aside.entries) is bool(refused)
     # A pin is what was said when it was made: no field of today changes it.
@@ -148,10 +148,10 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
 def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:
     """What data propose for it is there by itself, and is proposed anew."""
     aside = Problems()
-    (of,) = (spec for spec in PAGES if spec.name == "quantile")
-    held = {"quantile": {"low": 0.0, "high": 9.0, "bound_from": "counts", "own_bound": None}}
-    found = links.read_settings(JsonValue(held, "settings", aside), aside)
-    assert of.key("neighbours") not in found
+    (question,) = (spec for spec in PAGES if spec.name == "quantile")
+    settings = {"quantile": {"low": 0.0, "high": 9.0, "bound_from": "counts", "own_bound": None}}
+    entries = links.read_settings(JsonValue(settings, "settings", aside), aside)
+    assert question.key("neighbours") not in entries
     for spec in catalogue.PAGES:
         for data in (samples.load("shop-events"), PRIVATE):
             if spec.propose is not None:
@@ -177,13 +177,13 @@ def test_a_choice_of_a_link_that_private_data_change_is_named() -> None:
 
 @pytest.mark.parametrize("spec", PAGES, ids=lambda spec: spec.title)
 def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followed(spec) -> None:
-    said, meant, refused = BEFORE[spec.title]
-    fields = {"link": "1", "data": "shop-events", "epsilon": "2"} | dict(parse_qsl(said))
+    link_text, meant, refused = BEFORE[spec.title]
+    fields = {"link": "1", "data": "shop-events", "epsilon": "2"} | dict(parse_qsl(link_text))
     origin, values, problems = links.read_link(fields, spec)
     assert origin.name == "shop-events"
     assert values[keys.EPSILON] == 2.0
-    found = {name: plain(values[spec.key(name)]) for name in meant}
-    assert found == meant
+    followed_values = {name: plain(values[spec.key(name)]) for name in meant}
+    assert followed_values == meant
     sentences = " ".join(problem.sentence for problem in problems)
     assert refused in sentences
     assert bool(problems) is bool(refused), sentences
@@ -192,8 +192,8 @@ def test_a_link_of_before_opens_with_its_old_meaning_or_says_what_is_not_followe
 def test_what_a_session_file_says_by_todays_name_holds() -> None:
     aside = Problems()
     settings = {"training": {"others": "nothing", "bound": 2.0}}
-    found = links.read_settings(JsonValue(settings, "settings", aside), aside)
-    assert (plain(found["training.bounded_by"]), found["training.bound"]) == ("smooth weights", 2.0)
+    entries = links.read_settings(JsonValue(settings, "settings", aside), aside)
+    assert (plain(entries["training.bounded_by"]), entries["training.bound"]) == ("smooth weights", 2.0)
     assert [problem.location for problem in aside.entries] == ["settings, training, others"]
-    (of,) = (spec for spec in PAGES if spec.name == "mean")
-    assert of.as_now({"noise": "old", "variance_source": "new"}, str) == {"variance_source": "new"}
+    (question,) = (spec for spec in PAGES if spec.name == "mean")
+    assert question.as_now({"noise": "old", "variance_source": "new"}, str) == {"variance_source": "new"}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import mean
+from dpcore.answer import Answer
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, Provenance, ReleaseFacts
@@ -26,16 +28,14 @@ from dpcore.gap_examples.parameters import GapParameters
 from dpcore.learning import LearningParameters
 from dpcore.learning import answer as learning_answer
 from dpcore.mean import answer as mean_answer
-from dpcore.per_group.answer import build_answer as groups_answered
+from dpcore.per_group import answer as per_group_answer
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.answer import build_methods as private_methods
 from dpcore.private_choice.choice import PrivateChoice, choose, format_choice
 from dpcore.private_choice.parameters import PrivateParameters
-from dpcore.quantile import QuantileProblem
-from dpcore.quantile.answer import solution as quantile_found
-from dpcore.quantile.answer import words as quantile_methods
+from dpcore.quantile import answer as quantile_answer
 from dpcore.quantile.parameters import QuantileParameters, Weighting
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
@@ -69,97 +69,65 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
     return Dataset("mine.csv", "", disclosure, histogram, values=values, pairs=pairs)
 
 
-def of_mean(data: Dataset, counts: mean.Counts = mean.Counts.PUBLIC) -> Methods:
-    asked = mean.MeanParameters(1.0, counts=counts)
-    found = mean_answer.build_answer(data, asked).methods
-    assert found is not None
-    return found
-
-
-def of_total(data: Dataset, **more: object) -> Methods:
-    asked = TotalParameters(1.0, **more)  # type: ignore[arg-type]
-    found = total_answer.build_answer(data, asked).methods
-    assert found is not None
-    return found
-
-
-def of_groups(data: Dataset, **more: object) -> Methods:
-    asked = PerGroupParameters(1.0, **more)  # type: ignore[arg-type]
-    found = groups_answered(data, asked).methods
-    assert found is not None
-    return found
-
-
-def of_quantile(data: Dataset, weighting: Weighting = Weighting.SMOOTH) -> Methods:
-    asked = QuantileParameters(1.0, weighting=weighting)
-    assert data.values is not None
-    problem = QuantileProblem(data.values, 0.5, 1.0, asked.base_distribution(), subsamples=8)
-    found = quantile_found.compute(asked, problem, quantile_found.search(problem, asked.levels))
-    return quantile_methods.write_methods(found, data)
-
-
-def of_learning(data: Dataset) -> Methods:
-    found = learning_answer.build_answer(data, LearningParameters(1.0)).methods
-    assert found is not None
-    return found
-
-
-def of_gap(data: Dataset) -> Methods:
-    found = gap_answer.build_answer(data, GapParameters(1.0)).methods
-    assert found is not None
-    return found
-
-
-def of_owners(data: Dataset) -> Methods:
-    asked = OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER)
-    found = owners_answer.build_answer(data, asked).methods
-    assert found is not None
-    return found
-
-
-def of_choice(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
-    asked = PrivateParameters(1.0)
-    found = comparison.solve_exactly(
-        data, asked, comparison.compute_direct_over_epsilon(asked, data.histogram)
+def write_choice_methods(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
+    parameters = PrivateParameters(1.0)
+    solution = comparison.solve_exactly(
+        data, parameters, comparison.regret_over_epsilon(parameters, data.histogram)
     )
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.add(one.facts)
-    return private_methods(found, [(asked.purpose, one) for one in drawn], ledger)
+    return private_methods(solution, [(parameters.purpose, one) for one in drawn], ledger)
 
 
-def read(found: Methods) -> Iterator[str]:
+def read(methods: Methods) -> Iterator[str]:
     """Numbers in what was computed from the data."""
-    yield from re.findall(r"\d[\d,.]*\d|\d", found.sentences)
+    yield from re.findall(r"\d[\d,.]*\d|\d", methods.sentences)
 
 
-ASKED: dict[str, Callable[[Dataset], Methods]] = {
-    "mean": of_mean,
-    "mean, private counts": lambda data: of_mean(data, mean.Counts.PRIVATE),
-    "count": of_total,
-    "sum": lambda data: of_total(data, summed=Summed.VALUES, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
-    "per group": of_groups,
-    "private groups": lambda data: of_groups(
-        data, selection=SelectionRule.TRUNCATED_GEOMETRIC, selection_share=0.5, selection_delta=1e-5
+QUESTIONS: dict[str, tuple[Callable[[Dataset, Any], Answer], Any]] = {
+    "mean": (mean_answer.build_answer, mean.MeanParameters(1.0)),
+    "mean, private counts": (mean_answer.build_answer, mean.MeanParameters(1.0, counts=mean.Counts.PRIVATE)),
+    "count": (total_answer.build_answer, TotalParameters(1.0)),
+    "sum": (
+        total_answer.build_answer,
+        TotalParameters(1.0, summed=Summed.VALUES, mechanism=NoiseKind.GAUSSIAN, delta=1e-6),
     ),
-    "quantile": of_quantile,
-    "quantile, cap": lambda data: of_quantile(data, Weighting.CAP),
-    "quantile, no bound": lambda data: of_quantile(data, Weighting.NONE),
-    "learning": of_learning,
-    "gap": of_gap,
-    "owners": of_owners,
+    "per group": (per_group_answer.build_answer, PerGroupParameters(1.0)),
+    "private groups": (
+        per_group_answer.build_answer,
+        PerGroupParameters(
+            1.0, selection=SelectionRule.TRUNCATED_GEOMETRIC, selection_share=0.5, selection_delta=1e-5
+        ),
+    ),
+    "quantile": (quantile_answer.build_answer, QuantileParameters(1.0)),
+    "quantile, cap": (quantile_answer.build_answer, QuantileParameters(1.0, weighting=Weighting.CAP)),
+    "quantile, no bound": (quantile_answer.build_answer, QuantileParameters(1.0, weighting=Weighting.NONE)),
+    "learning": (learning_answer.build_answer, LearningParameters(1.0)),
+    "gap": (gap_answer.build_answer, GapParameters(1.0)),
+    "owners": (
+        owners_answer.build_answer,
+        OwnersParameters(1.0, source=OwnersSource.DATA, unit=Unit.OWNER),
+    ),
 }
 
 
-@pytest.mark.parametrize("name", ASKED)
+def write_methods(name: str, data: Dataset) -> Methods:
+    build_answer, parameters = QUESTIONS[name]
+    methods = build_answer(data, parameters).methods
+    assert methods is not None
+    return methods
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
     one, other = ([1, 1, 2, 3, 5, 90] * 9, [2, 4, 7, 30] * 30)
-    texts = [ASKED[name](users(counts, Disclosure.PRIVATE)) for counts in (one, other)]
+    texts = [write_methods(name, users(counts, Disclosure.PRIVATE)) for counts in (one, other)]
     assert texts[0].text == texts[1].text
     assert texts[0].latex == texts[1].latex
     assert texts[0].latex.isascii()
     assert texts[0].shown_disclosure is Disclosure.PUBLIC
-    public = [ASKED[name](users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
+    public = [write_methods(name, users(counts, Disclosure.PUBLIC)).text for counts in (one, other)]
     assert public[0] != public[1], "else this test shows nothing"
     assert "private data" in texts[0].text
     assert "not" in texts[0].text
@@ -167,32 +135,33 @@ def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mean", "count", "learning", "gap", "owners"])
 def test_on_a_release_its_facts_are_stated(name: str) -> None:
-    found = ASKED[name](users([1, 1, 2, 3, 5, 90] * 9, COPY))
-    assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in found.text
-    assert "on top of the one stated above" in found.text
-    assert found.shown_disclosure == COPY
+    methods = write_methods(name, users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in methods.text
+    assert "on top of the one stated above" in methods.text
+    assert methods.shown_disclosure == COPY
 
 
 def test_a_number_that_was_drawn_stands_there_with_its_own_budget_and_nothing_before() -> None:
     private = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PRIVATE)
-    assert of_choice(private) is None
+    assert write_choice_methods(private) is None
     problem = PrivateParameters(1.0).choice
     ones = [choose(problem, private.histogram, charge=lambda facts: None) for _ in range(2)]
-    found = of_choice(private, *ones)
-    assert found is not None
-    assert f"smooth weights is {format_choice(ones[1])}. " in found.text
-    assert "at ε = 0.1. " in found.text
-    assert "spent ε = 0.2 together" in found.text
-    assert found.shown_disclosure == ones[1].facts
-    copy = of_choice(users([1, 1, 2, 3, 5, 90] * 9, COPY))
+    methods = write_choice_methods(private, *ones)
+    assert methods is not None
+    assert f"smooth weights is {format_choice(ones[1])}. " in methods.text
+    assert "at ε = 0.1. " in methods.text
+    assert "spent ε = 0.2 together" in methods.text
+    assert methods.shown_disclosure == ones[1].facts
+    copy = write_choice_methods(users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert copy is not None
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in copy.text
 
 
 def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
     data = users([1, 1, 2, 3, 5, 90] * 9, Disclosure.PUBLIC)
+    methods = write_methods("mean", data)
     view = mean_answer.build_answer(data, mean.MeanParameters(1.0)).solution
-    rows, *rest = read(replace(of_mean(data), sentences=of_mean(data).sentences.replace("[@dwork2006]", "")))
+    rows, *rest = read(replace(methods, sentences=methods.sentences.replace("[@dwork2006]", "")))
     # Brute force over all whole caps, by the formula of claim 2: B = 1, sigma^2 = 1/4, epsilon = 1.
     sizes, number = data.histogram.sizes.astype(float), data.histogram.users
     errors = {}
@@ -206,10 +175,10 @@ def test_the_bound_and_the_error_are_those_of_the_answer() -> None:
 
 @given(epsilon=st.floats(1e-6, 1e3), delta=st.floats(1e-15, 0.5))
 def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: float) -> None:
-    said = write_guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
-    found = re.search(r"ε = ([\d,.e−]+) and δ = ([\d,.e−]+)\. ", said)
-    assert found is not None
-    stated = [float(number.replace(",", "").replace("−", "-")) for number in found.groups()]
+    sentence = write_guarantee("It was released", epsilon, Neighbours.REPLACE_USER, delta)
+    match = re.search(r"ε = ([\d,.e−]+) and δ = ([\d,.e−]+)\. ", sentence)
+    assert match is not None
+    stated = [float(number.replace(",", "").replace("−", "-")) for number in match.groups()]
     # What a sum's rounding leaves in the last two units is not shown.
     assert stated[0] >= epsilon * (1.0 - 5e-16)
     assert stated[1] >= delta * (1.0 - 5e-16)
@@ -217,11 +186,11 @@ def test_a_budget_is_never_stated_smaller_than_it_is(epsilon: float, delta: floa
 
 def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
     data = users([1, 2, 3], Disclosure.PUBLIC)
-    found = total_answer.build_answer(data, TotalParameters(0.001)).methods
-    assert found is not None
-    assert found.text.startswith("At ε = 0.001 no bound")
-    assert "was released with" not in found.text
-    hidden = replace(found, disclosure=Disclosure.PRIVATE)
+    methods = total_answer.build_answer(data, TotalParameters(0.001)).methods
+    assert methods is not None
+    assert methods.text.startswith("At ε = 0.001 no bound")
+    assert "was released with" not in methods.text
+    hidden = replace(methods, disclosure=Disclosure.PRIVATE)
     assert "no bound" not in hidden.text
     assert "was released with" in hidden.text
 

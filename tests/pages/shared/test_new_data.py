@@ -53,30 +53,30 @@ def two_files() -> None:
 @pytest.fixture(scope="module")
 def seen() -> dict[str, Any]:
     at = AppTest.from_function(two_files, default_timeout=60)
-    at.session_state["seen"] = found = {}
+    at.session_state["seen"] = states = {}
     at.run()
     assert not at.exception, at.exception
-    return found
+    return states
 
 
 def test_no_setting_that_is_not_declared_public_answers_for_other_data(seen: dict[str, Any]) -> None:
     state, cleared, kept = seen["second"], 0, 0
     for question in catalogue.PAGES:
         for name in (*question.fields, *question.also):
-            held = str(state.get(question.key(name)))
+            value_text = str(state.get(question.key(name)))
             declared = question.fields.get(name)
             if question.comes_from(name) in (FieldOrigin.DATA, FieldOrigin.VALUES) or (
                 declared and declared.renewed
             ):
                 cleared += 1
                 # What belongs to a page's own table goes with that table.
-                assert "first.csv" not in held or question.comes_from(name) is FieldOrigin.OWN_DATA, (
+                assert "first.csv" not in value_text or question.comes_from(name) is FieldOrigin.OWN_DATA, (
                     question.name,
                     name,
                 )
             elif declared and name not in question.proposed_fields:
                 kept += 1
-                assert held == f"of first.csv: {name}", (question.name, name)
+                assert value_text == f"of first.csv: {name}", (question.name, name)
     assert cleared > 60
     assert kept > 100
     shared = state["release_setting"]

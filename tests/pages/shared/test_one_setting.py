@@ -56,7 +56,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
     ):
         lower, upper = -3.0 * number, 7.0 + number
         for counts in mean.Counts:
-            asked = mean.MeanParameters(
+            parameters = mean.MeanParameters(
                 epsilon,
                 lower,
                 upper,
@@ -64,9 +64,9 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
                 value_variance=share * (upper - lower) * (upper - lower),
                 counts=counts,
             )
-            on_mean = mean_answered(data_set, asked)
+            on_mean = mean_answered(data_set, parameters)
             bounds = {"Mean": on_mean.numbers[0].value}
-            compared = mean_against(data_set, asked)
+            compared = mean_against(data_set, parameters)
             bounds["Compare"] = compared.compute_best(epsilon)[0]
             on_gap = gap_answered(
                 data_set,
@@ -90,7 +90,7 @@ def test_all_pages_find_one_number_for_one_setting(histogram):
             }
             assert list(costs.values()) == pytest.approx([costs["Mean"]] * len(costs), rel=1e-12), bounds
             # Another variance is another setting, and it is named.
-            other = dataclasses.replace(asked, value_variance=asked.value_variance / 2)
+            other = dataclasses.replace(parameters, value_variance=parameters.value_variance / 2)
             assert on_mean.setting.list_differences(mean_answered(data_set, other).setting) == (
                 "variance_share",
             )
@@ -107,24 +107,24 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         (0.05, 0.3, 1.0, 3.0, 20.0), NoiseKind, (Summed.ROWS, Summed.VALUES)
     ):
         delta = None if noise is NoiseKind.LAPLACE else 1e-6
-        asked = TotalParameters(
+        parameters = TotalParameters(
             epsilon, summed, mechanism=noise, delta=delta, objective=Measure.BOUND, highest_total=5e4
         )
-        on_page = total_answered(data_set, asked)
+        on_page = total_answered(data_set, parameters)
         problem = on_page.solution.problem
         bounds = {"Sum and count": on_page.numbers[0].value}
-        bounds["Compare"] = total_against(data_set, asked).compute_best(epsilon)[0]
+        bounds["Compare"] = total_against(data_set, parameters).compute_best(epsilon)[0]
         call = ss.count_bound if summed is Summed.ROWS else ss.sum_bound
-        said = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
-        bounds["Python"] = said.bound
+        call_answer = call(data_set, epsilon=epsilon, mechanism=noise.value, delta=delta, objective="bound")
+        bounds["Python"] = call_answer.bound
         drawn = selection.build_request(on_page, data_set, selection.SelectionSettings())
         assert not on_page.setting.list_differences(drawn.setting)
-        of = data_set.histogram
+        histogram_drawn_on = data_set.histogram
         if summed is Summed.VALUES:
-            of = release_bounds.count_units(
+            histogram_drawn_on = release_bounds.count_units(
                 amounts_of(data_set).totals, drawn.problem.unit, drawn.problem.largest
             )
-        bounds["the draw"] = drawn.problem.condition.best_bound(of) * drawn.problem.unit
+        bounds["the draw"] = drawn.problem.condition.best_bound(histogram_drawn_on) * drawn.problem.unit
         at = total.errors(problem, list(bounds.values()))
         # A bound on totals is written in few digits, and drawn in units: hardly more error.
         near = 1e-12 if summed is Summed.ROWS else 2e-3
@@ -133,7 +133,7 @@ def test_all_pages_find_one_bound_for_one_count_or_sum(histogram):
         )
         assert bounds["Sum and count"] == bounds["Compare"] == bounds["Python"]
         if noise is NoiseKind.LAPLACE:  # A plan with this line alone, which goes by root mean squares.
-            squares = total_answered(data_set, dataclasses.replace(asked, objective=Measure.RMSE))
+            squares = total_answered(data_set, dataclasses.replace(parameters, objective=Measure.RMSE))
             line = "rows" if summed is Summed.ROWS else "sum"
             planned = plan_answered(data_set, PlanParameters(epsilon, lines=line)).solution.lines[0]
             assert planned.error == pytest.approx(squares.solution.error(planned.bound), rel=1e-5)
@@ -149,12 +149,18 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
     for epsilon, kind, quantiles in itertools.product(
         (0.05, 0.3, 1.0, 3.0, 20.0), (Weighting.SMOOTH, Weighting.CAP), ("0.5", "0.25, 0.9")
     ):
-        said = {"epsilon": epsilon, "weighting": kind.value, "quantiles": quantiles, "lower": 0, "upper": 100}
-        on_page = ss.quantile_bound(data_set, **said)
-        asked = on_page.parameters
-        assert asked.protects_users
+        settings = {
+            "epsilon": epsilon,
+            "weighting": kind.value,
+            "quantiles": quantiles,
+            "lower": 0,
+            "upper": 100,
+        }
+        on_page = ss.quantile_bound(data_set, **settings)
+        parameters = on_page.parameters
+        assert parameters.protects_users
         bound = on_page.solution.bound
-        assert quantile_against(data_set, asked).compute_best(epsilon)[0] == bound == on_page.bound
+        assert quantile_against(data_set, parameters).compute_best(epsilon)[0] == bound == on_page.bound
         drawn = selection.build_request(on_page.answer, data_set, selection.SelectionSettings())
         assert not on_page.answer.setting.list_differences(drawn.setting)
         errors = drawn.problem.condition.errors(
@@ -164,10 +170,10 @@ def test_all_pages_find_one_bound_for_one_quantile_or_learner():
     for epsilon, differ, form in itertools.product(
         (0.05, 0.3, 1.0, 3.0, 20.0), (0.0, 0.25), (PrivacyForm.QUADRATIC, PrivacyForm.LINEAR)
     ):
-        asked = LearningParameters(epsilon, loss_variance=differ, privacy_form=form, public_rows=3_000)
-        on_page = learning_answered(SECRET, asked)
+        parameters = LearningParameters(epsilon, loss_variance=differ, privacy_form=form, public_rows=3_000)
+        on_page = learning_answered(SECRET, parameters)
         bound = on_page.numbers[0].value
-        assert learning_against(SECRET, asked).compute_best(epsilon)[0] == bound
+        assert learning_against(SECRET, parameters).compute_best(epsilon)[0] == bound
         call = ss.learning_bound(SECRET, epsilon=epsilon, loss_variance=differ, privacy_form=form.value)
         assert call.bound == bound
         # Its draw aims at another number on purpose, and the card says so.
@@ -180,7 +186,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
     """The mean of this table with counts alone: *Mean*, *Compare*, and what a private draw aims at."""
     data_set = Dataset("few", "few", Disclosure.PRIVATE, histogram)
     for epsilon, alike in itertools.product((0.1, 1.0, 5.0), (0.05, 0.2, 1.0)):
-        asked = mean.MeanParameters(
+        parameters = mean.MeanParameters(
             epsilon,
             0.0,
             50.0,
@@ -189,17 +195,17 @@ def test_users_who_differ_are_one_setting_too(histogram):
             likeness=mean.Likeness.ENTERED,
             user_share=alike,
         )
-        on_mean = mean_answered(data_set, asked)
+        on_mean = mean_answered(data_set, parameters)
         drawn = PrivateParameters.from_release(on_mean.setting)
         assert not on_mean.setting.list_differences(drawn.setting)
         best = on_mean.numbers[0].value
         assert drawn.condition.best_bound(histogram) == best
-        assert mean_against(data_set, asked).compute_best(epsilon)[0] == best
+        assert mean_against(data_set, parameters).compute_best(epsilon)[0] == best
         errors = drawn.condition.errors(histogram, np.array([1.0, 7.0, float(best)]))
         there = np.sqrt(mean.capped_variance(on_mean.solution.problem, [1.0, 7.0, best]))
         np.testing.assert_allclose(errors / errors[-1], there / there[-1], rtol=1e-9)
         # Of a population users who differ are not taken into account, and that is told.
-        population = dataclasses.replace(asked, target=mean.Target.POPULATION)
+        population = dataclasses.replace(parameters, target=mean.Target.POPULATION)
         other = mean_answered(data_set, population).setting
         assert other.list_differences(PrivateParameters.from_release(other).setting) == ("user_share",)
 
@@ -207,7 +213,7 @@ def test_users_who_differ_are_one_setting_too(histogram):
 @pytest.mark.parametrize("histogram", [SHOP.histogram, SKEWED], ids=["shop", "skewed"])
 def test_private_choice_aims_at_the_best_bounds(histogram):
     for epsilon, share in itertools.product((0.05, 0.3, 1.0, 3.0, 20.0), (0.25, 0.05)):
-        asked = mean.MeanParameters(
+        parameters = mean.MeanParameters(
             epsilon,
             0.0,
             100.0,
@@ -218,7 +224,7 @@ def test_private_choice_aims_at_the_best_bounds(histogram):
         chosen = PrivateParameters(epsilon, BoundPurpose.CAP, variance_share=share)
         smooth = dataclasses.replace(chosen, purpose=BoundPurpose.SMOOTH)
         for counts in mean.Counts:
-            problem = dataclasses.replace(asked, counts=counts).problem(histogram)
+            problem = dataclasses.replace(parameters, counts=counts).problem(histogram)
             cap = mean.best_cap(problem).max_contributions
             # Where the error is the same at two caps, either is best.
             there = chosen.condition.best_bound(histogram)
@@ -243,10 +249,10 @@ def test_private_data_get_the_private_side_and_every_page_the_same_number():
     fine(at.run())
     assert at.session_state["mean.target"] is mean.Target.TABLE
     assert at.session_state["mean.likeness"] is mean.Likeness.ENTERED
-    asked = mean.MeanParameters(
+    parameters = mean.MeanParameters(
         1.0, 0.0, 100.0, counts=mean.Counts.PRIVATE, target=mean.Target.TABLE, likeness=mean.Likeness.ENTERED
     )
-    differ = mean.best_cap(asked.problem(SECRET.histogram)).max_contributions
+    differ = mean.best_cap(parameters.problem(SECRET.histogram)).max_contributions
     assert f"Keep at most {differ} rows" in shown_texts(at)
     at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     go(at, "Choose privately")
@@ -288,8 +294,8 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     variance = float(np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1))
     read = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, variance)).max_contributions
     worst = mean.best_cap(mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 2_500.0)).max_contributions
-    said = f"*Mean* finds {read} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
-    assert said in shown_texts(go(at, "What weights gain"))
+    sentence = f"*Mean* finds {read} for this release, this page {worst}: its σ² is {variance / 1e4:.3g} of"
+    assert sentence in shown_texts(go(at, "What weights gain"))
     at.session_state["mean.variance_source"] = mean.VarianceSource.WORST_CASE
     fine(at.run())
     assert "*Mean* finds" not in shown_texts(at)
@@ -306,8 +312,8 @@ def test_where_a_page_finds_another_number_on_purpose_a_sentence_says_both():
     for measure, there in by.items():
         at.session_state["total.objective"] = measure
         text = shown_texts(go(at, "Choose privately"))
-        said = f"*Sum and count* finds {there:g} for this release, this page {here:g}:"
-        assert (said in text) is (measure is not Measure.BOUND and there != here)
+        sentence = f"*Sum and count* finds {there:g} for this release, this page {here:g}:"
+        assert (sentence in text) is (measure is not Measure.BOUND and there != here)
     assert len(set(by.values())) > 1
 
 
@@ -399,8 +405,8 @@ def test_a_bound_is_drawn_on_the_page_that_asks_for_it(title, name, wanted):
     assert "Spends ε = 0.1" in draw.help
     fine(draw.click().run())
     ((_, choices),) = at.session_state["private_choice.choices"].items()
-    ((of, drawn),) = choices
-    assert of is wanted
+    ((purpose, drawn),) = choices
+    assert purpose is wanted
     assert drawn.problem == PrivateParameters(1.0, wanted, user_share=0.2).choice
     assert f"Keep at most {drawn.value:,.0f} row" in shown_texts(at)
     assert drawn.facts.label in shown_texts(at)
@@ -466,15 +472,15 @@ def test_the_strip_leads_from_what_is_missing_to_a_bound_that_was_drawn():
 
 def test_what_a_draw_costs_stands_beside_its_button_and_says_nothing_of_the_data():
     """Two private tables, one sentence; it goes with the draw."""
-    said = set()
+    cost_texts = set()
     for histogram in (SHOP.histogram, SKEWED):
         private = dataclasses.replace(SECRET, histogram=histogram, values=None)
         at = fine(with_data(open_app("Sum and count"), private).run())
         (cost,) = (text for text in shown_texts(at).splitlines() if "On public samples" in text)
-        said.add(cost)
-    assert len(said) == 1
+        cost_texts.add(cost)
+    assert len(cost_texts) == 1
     # What it aims at is not what this page minimises unless told to, which is said, too.
-    (cost,) = said
+    (cost,) = cost_texts
     assert "The draw aims at the least bias plus mean noise." in cost
     # A cost of several hundred per cent is said as a multiple of the least error, with what does better.
     extra = [one.extra for one in forecast(PrivateParameters(1.0, purpose=BoundPurpose.SUM).choice)]
@@ -512,14 +518,16 @@ def test_on_choose_privately_the_bound_is_the_large_number_once_it_is_drawn():
 def test_a_bound_of_ones_own_is_compared_under_the_card():
     at = fine(with_data(open_app("Mean"), SHOP).run())
     fine(at.number_input(key="mean.own_bound").set_value(50.0).run())
-    (said,) = {text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")}
+    (sentence,) = {
+        text for text in shown_texts(at).splitlines() if text.startswith("Your own bound, 50 rows")
+    }
     table = ValueSummary.from_dataset(SHOP, 0.0, 100.0).table
     problem = mean.MeanProblem(SHOP.histogram, 1.0, 100.0, 1.0, target=mean.Target.TABLE, table=table)
     ratio = math.sqrt(
         mean.capped_variance(problem, 50)
         / mean.capped_variance(problem, mean.best_cap(problem).max_contributions)
     )
-    assert f"{ratio:.1f} times as much compared with the bound above" in said
+    assert f"{ratio:.1f} times as much compared with the bound above" in sentence
     # What is wrong with it is said beside it, and the answer stands.
     fine(at.number_input(key="mean.own_bound").set_value(1.5).run())
     assert metrics_of(at)

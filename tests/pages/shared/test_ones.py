@@ -94,17 +94,17 @@ def test_one_value_is_clamped_and_one_user_is_over_the_cap():
 
 
 @pytest.mark.parametrize(
-    ("at_limit", "said"),
+    ("at_limit", "sentence"),
     [(1, "1 user of 79 has the largest weight;"), (2, "2 users of 79 share the largest weight;")],
 )
-def test_who_has_the_largest_weight_in_a_regression(at_limit, said, monkeypatch):
+def test_who_has_the_largest_weight_in_a_regression(at_limit, sentence, monkeypatch):
     monkeypatch.setattr(RegressionSolution, "at_limit", at_limit)
     at = open_app("Regression", link="1", epsilon="1", lower="-300", upper="300", num_rows="300", informative="1",
                   uninformative="0")  # fmt: skip
     finished(at, "regression.solve", "regression.caps")
     texts = shown_texts(at)
     assert not wrong(texts)
-    assert said in texts
+    assert sentence in texts
 
 
 def test_the_only_user_is_not_all_1_user():

@@ -45,8 +45,8 @@ HISTOGRAMS = {
 
 
 def view_of(histogram, epsilon, value_bound=1.0):
-    held = Dataset("", "", Disclosure.PUBLIC, histogram)
-    return build_answer(held, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_bound=3))
+    dataset = Dataset("", "", Disclosure.PUBLIC, histogram)
+    return build_answer(dataset, mean.MeanParameters(epsilon=epsilon, upper=value_bound, own_bound=3))
 
 
 def figures_of(histogram, epsilon=1.0):
@@ -116,12 +116,12 @@ def test_classes_of_sizes_hold_all_users_and_rows(name):
     seen = 0
     for words, users, rows in zip(columns["rows_per_user"], columns["users"], columns["rows"], strict=True):
         ends = [int(end.replace(",", "")) for end in words.split("–")]
-        held = (histogram.sizes >= ends[0]) & (histogram.sizes <= ends[-1])
-        assert users == histogram.users[held].sum()
+        in_class = (histogram.sizes >= ends[0]) & (histogram.sizes <= ends[-1])
+        assert users == histogram.users[in_class].sum()
         assert rows == pytest.approx(
-            float(np.dot(histogram.sizes[held].astype(float), histogram.users[held]))
+            float(np.dot(histogram.sizes[in_class].astype(float), histogram.users[in_class]))
         )
-        seen += held.sum()
+        seen += in_class.sum()
     assert seen == histogram.sizes.size
     assert sum(columns["share_of_users"]) == pytest.approx(1.0)
     assert sum(columns["share_of_rows"]) == pytest.approx(1.0)

@@ -34,11 +34,11 @@ FACTS = ReleaseFacts(0.25, 0.0, Neighbours.REPLACE_USER, "discrete Laplace")
 
 
 def pin(name: str = "a", disclosure: Any = Disclosure.PUBLIC, **changes: Any) -> Pin:
-    whole = Pin(
+    complete_pin = Pin(
         "mean", name, "a.csv", 1.0, ("Best cap", "3 rows"), ("Error", "0.1"), 0.25, "half costs 3 %",
         (("Highest value", "7"),), disclosure,
     )  # fmt: skip
-    return replace(whole, **changes)
+    return replace(complete_pin, **changes)
 
 
 def test_the_strictest_label_holds() -> None:
@@ -59,13 +59,13 @@ def test_the_list_as_a_file_carries_the_label_and_no_formula() -> None:
 
 
 def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
-    held = [pin(), pin("release", FACTS), pin("map", Disclosure.PRIVATE, epsilon=None)]
-    content = json.loads(json.dumps([own_tables.PIN_CODEC.write(one) for one in held]))
+    pins_made = [pin(), pin("release", FACTS), pin("map", Disclosure.PRIVATE, epsilon=None)]
+    content = json.loads(json.dumps([own_tables.PIN_CODEC.write(one) for one in pins_made]))
     problems = Problems()
     back = own_tables.pins_from_json(JsonValue(content, "pins", problems))
     assert problems.entries == []
-    assert [pins.tabulate_pin(one) for one in back] == [pins.tabulate_pin(one) for one in held]
-    assert [one.disclosure for one in back] == [one.disclosure for one in held]
+    assert [pins.tabulate_pin(one) for one in back] == [pins.tabulate_pin(one) for one in pins_made]
+    assert [one.disclosure for one in back] == [one.disclosure for one in pins_made]
     before = content[0] | {"curve": {"x": [1, 2, 3], "y": [1, 2, 3]}}  # Pins of before had one.
     (without,) = own_tables.pins_from_json(JsonValue([before], "pins", problems))
     assert (pins.tabulate_pin(without), problems.entries) == (pins.tabulate_pin(back[0]), [])
@@ -140,13 +140,13 @@ def test_a_pin_stays_over_settings_and_data_with_its_label_and_never_in_a_link()
 
 def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
     # While another answer is looked for, the fields hold what nobody has answered yet.
-    asked, since = QuantileParameters(1.0), QuantileParameters(0.25)
+    parameters, since = QuantileParameters(1.0), QuantileParameters(0.25)
     monkeypatch.setattr(streamlit, "session_state", {keys.PAGE_PARAMETERS: since})
     run = page_run.PageRun(catalogue.find_question("quantile"))  # type: ignore[arg-type]
     try:
         page_run.CURRENT_RUN.set(run)
         assert "public input: epsilon = 0.25" in figures.question_notes()
-        run.answered_parameters = asked
+        run.answered_parameters = parameters
         assert "public input: epsilon = 1" in figures.question_notes()
     finally:
         page_run.CURRENT_RUN.set(None)
@@ -178,8 +178,8 @@ def test_pins_of_private_data_go_with_them_and_come_back() -> None:
     at = pinned(go(at, "Sum and count"), "total")
     (beside,) = at.session_state[keys.PINS]
     assert isinstance(beside.disclosure, ReleaseFacts)
-    held = session_file.write_file(at.session_state[keys.SESSION_FILE].content)
-    assert len(json.loads(held)["pins"]) == 2
+    saved_session = session_file.write_file(at.session_state[keys.SESSION_FILE].content)
+    assert len(json.loads(saved_session)["pins"]) == 2
     at = go(at, "Choose privately")
     fine(at.button(key="private_back").click().run())
     assert [one.disclosure for one in at.session_state[keys.PINS]] == [Disclosure.PRIVATE, beside.disclosure]

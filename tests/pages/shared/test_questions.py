@@ -145,16 +145,16 @@ def test_what_stands_in_for_a_bad_field_is_said_beside_it_and_on_top():
 
 
 def test_empty_and_refused_fields_are_named_at_once():
-    found, problems = questions.build_parameters(
+    parameters, problems = questions.build_parameters(
         MeanParameters,
         {"epsilon": None, "lower": 0.0, "upper": None, "own_bound": 1.5},
         {"epsilon": "ε", "upper": "Highest value U"},
     )
-    assert found is None
-    said = [problem.sentence for problem in problems]
-    assert said[:2] == ["ε is empty. Enter a number.", "Highest value U is empty. Enter a number."]
-    assert len(said) == 3
-    assert said[2].startswith(
+    assert parameters is None
+    sentences = [problem.sentence for problem in problems]
+    assert sentences[:2] == ["ε is empty. Enter a number.", "Highest value U is empty. Enter a number."]
+    assert len(sentences) == 3
+    assert sentences[2].startswith(
         "Your own bound must be a whole number between 1 and 1,000,000,000,000; got 1.5"
     )
 
@@ -171,41 +171,43 @@ def test_a_refused_field_is_named_as_on_the_page():
 
 
 @pytest.mark.parametrize(
-    "of", [q for q in catalogue.PAGES if q.parameters is not None], ids=lambda of: of.name
+    "question", [q for q in catalogue.PAGES if q.parameters is not None], ids=lambda question: question.name
 )
-def test_no_sentence_names_a_field_as_python_does(of):
+def test_no_sentence_names_a_field_as_python_does(question):
     # Each number far out of range, those that may stay empty among them.
-    hints = get_type_hints(of.parameters)
-    numbers = [n for n in of.fields if {int, float} & {hints[n], *get_args(hints[n])}]
-    usual = {name: of.first(name) for name in of.fields} | {"epsilon": 1.0}
-    labels = {name: field.name for name, field in of.fields.items() if field.is_required}
+    hints = get_type_hints(question.parameters)
+    numbers = [n for n in question.fields if {int, float} & {hints[n], *get_args(hints[n])}]
+    usual = {name: question.first(name) for name in question.fields} | {"epsilon": 1.0}
+    labels = {name: field.name for name, field in question.fields.items() if field.is_required}
     for name in numbers:
         for value in (-1.5e300, 1.5e300):
-            asked = usual | {name: value}
-            _, problems = questions.build_parameters(of.parameters, asked, labels, labels=of.subjects)
+            values = usual | {name: value}
+            _, problems = questions.build_parameters(
+                question.parameters, values, labels, labels=question.subjects
+            )
             for problem in problems:
                 begins, must, _ = problem.sentence.partition(" must ")
                 # What a page leaves out is no matter of names; G is its letter.
                 if not must or begins == "G":
                     continue
                 assert "_" not in begins.replace("D_X", "").replace("D_U", ""), problem.sentence
-                is_python = begins.lower() in of.fields
-                assert not is_python or begins == of.field(begins.lower()).subject, problem.sentence
+                is_python = begins.lower() in question.fields
+                assert not is_python or begins == question.field(begins.lower()).subject, problem.sentence
 
 
 def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
-    told = []
-    monkeypatch.setattr(questions.st, "error", lambda text, icon: told.append(text))
-    found = Problems()
-    found.whole(2, 10**12, num_users=1)
-    found.positive(constant=-1.0)
+    messages = []
+    monkeypatch.setattr(questions.st, "error", lambda text, icon: messages.append(text))
+    problems = Problems()
+    problems.whole(2, 10**12, num_users=1)
+    problems.positive(constant=-1.0)
     try:
         page_run.CURRENT_RUN.set(page_run.PageRun(catalogue.find_question("multitask")))
-        questions.show_problems(found.entries)
+        questions.show_problems(problems.entries)
     finally:
         page_run.CURRENT_RUN.set(None)
-    assert "The number of users must be a whole number between 2 and" in told[0]
-    assert "Constant must be a finite number above 0" in told[0]
+    assert "The number of users must be a whole number between 2 and" in messages[0]
+    assert "Constant must be a finite number above 0" in messages[0]
 
 
 def test_an_empty_end_of_a_range_says_nothing_of_the_other():
@@ -221,10 +223,10 @@ def test_what_is_made_of_floats_is_what_is_made_of_whole_numbers(kind):
     usual = kind(0.5)
     values = {one.name: getattr(usual, one.name) for one in fields(usual)}
     floats = {name: float(value) if type(value) is int else value for name, value in values.items()}
-    found, problems = questions.build_parameters(kind, floats, {})
+    parameters, problems = questions.build_parameters(kind, floats, {})
     assert problems == []
-    assert found == usual
-    assert {name: type(getattr(found, name)) for name in values} == {
+    assert parameters == usual
+    assert {name: type(getattr(parameters, name)) for name in values} == {
         name: type(v) for name, v in values.items()
     }
 

@@ -119,12 +119,16 @@ def assert_one_file_with_every_figure_and_a_label_beside_every_number(page, cont
     assert "Do not publish" not in page.text
 
 
-def assert_sentences_for_a_methods_section(methods, told, page):
+def assert_sentences_for_a_methods_section(methods, document_methods, page):
     if methods is None:
-        assert told is None
+        assert document_methods is None
         assert not page.of_class("methods")
         return
-    assert told == {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex}
+    assert document_methods == {
+        "label": methods.shown_disclosure.label,
+        "text": methods.text,
+        "bibtex": methods.bibtex,
+    }
     assert " ".join(methods.text.split()) in page.text
     assert "@misc{sweetspot," in page.text
     assert "ε = 1" in methods.text

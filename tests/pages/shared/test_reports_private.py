@@ -64,14 +64,14 @@ def test_private_numbers_are_left_out_and_that_is_said(taken):
     histogram = data(at).histogram
     numbers = [value for _, value in card_numbers(at, "mean_card")]
     users, rows = f"{histogram.num_users:,}", f"{histogram.num_rows:,}"
-    whole = Reader(report_content.write_html(content, MADE, public_only=False))
+    full = Reader(report_content.write_html(content, MADE, public_only=False))
     public_text = report_content.write_html(content, MADE, public_only=True)
     public = Reader(public_text)
-    assert users in whole.text
-    assert rows in whole.text
-    assert "Do not publish" in whole.text
-    assert "What is marked private in this report was computed from private data." in whole.text
-    assert len(whole.of_class("private")) > 20
+    assert users in full.text
+    assert rows in full.text
+    assert "Do not publish" in full.text
+    assert "What is marked private in this report was computed from private data." in full.text
+    assert len(full.of_class("private")) > 20
     assert rows not in public.text
     assert not public.of_class("private")
     assert not public.of_class("plot")
@@ -100,7 +100,9 @@ def test_a_public_report_of_a_private_choice_holds_what_was_drawn_and_what_it_co
     fine(at.button(key="private_choose").click().run())
     content = taken["private"]()
     (first, second) = (
-        drawn.value for found in at.session_state["private_choice.choices"].values() for _, drawn in found
+        drawn.value
+        for selections in at.session_state["private_choice.choices"].values()
+        for _, drawn in selections
     )
     texts = [f"{value:,.3f}".rstrip("0").rstrip(".") for value in (first, second)]
     public = report_content.write_html(content, MADE, public_only=True)
@@ -141,8 +143,8 @@ def test_a_public_report_does_not_depend_on_the_private_data(taken):
     first = taken["mean"]()
     counts = np.array([1, 2, 90, 4000])
     origin = session.Origin(session.UPLOADED)
-    held = data(at)
-    other = type(held)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
+    dataset = data(at)
+    other = type(dataset)("other", "elsewhere", Disclosure.PRIVATE, ContributionHistogram.from_counts(counts))
     at.session_state[keys.LOADED_DATA] = session.LoadedData(other, origin)
     settled(at)
     second = taken["mean"]()
@@ -209,7 +211,7 @@ def test_no_text_of_a_report_becomes_markup():
             proofs=((text, Certificate(2.0, 1.0, text), text),),
             parameters=MeanParameters(1.0),
         )
-        whole = Report(
+        full_report = Report(
             page=text,
             question=text,
             answers=((text, answer),),
@@ -220,7 +222,7 @@ def test_no_text_of_a_report_becomes_markup():
             formulae=text,
             releases=(line,),
         )
-        for report in (whole, replace(remove_private(whole), omitted=(text,))):
+        for report in (full_report, replace(remove_private(full_report), omitted=(text,))):
             page = Reader(report_html.write_report_html(report, MADE))
             assert not {tag for tag, _ in page.elements} & {"img", "a", "iframe", "svg"}
             assert len(page.scripts) == (3 if report.figures else 0)
@@ -277,8 +279,8 @@ def test_the_script_of_private_values_reads_the_file_that_was_loaded(taken, tmp_
 
 def test_both_reports_of_private_data_stand_beside_each_other():
     at = private_page("Mean")
-    found = [b.key for b in at.get("download_button") if "report" in str(b.key)]
-    assert found == [
+    button_keys = [b.key for b in at.get("download_button") if "report" in str(b.key)]
+    assert button_keys == [
         f"mean_report{public}_{ending}" for public in ("", "_public") for ending in ("html", "json", "py")
     ]
     texts = shown_texts(at)
@@ -299,9 +301,9 @@ def test_how_large_a_report_will_be_is_true_of_what_it_holds(title, monkeypatch)
 
     monkeypatch.setattr(report_content, "build_writer", noted)
     at = private_page(title)
-    without, whole = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
+    without, full = f"Less than {report_content.KILOBYTES} kB", f"About {report_content.MEGABYTES} MB"
     assert without in shown_texts(at)
-    assert whole in shown_texts(at)
+    assert full in shown_texts(at)
     text = report_content.write_html(contents[report_content.write_html, True](), MADE, True)
     assert report_content.KILOBYTES / 2 < len(text.encode()) / 1e3 < report_content.KILOBYTES
     text = report_content.write_html(contents[report_content.write_html, False](), MADE, False)
@@ -412,14 +414,14 @@ def test_the_epsilon_of_released_coefficients_is_never_rounded_down_and_draws_ad
 
 
 @pytest.mark.parametrize(
-    ("list_lines", "of"),
-    [(regression_report.list_lines, "labels"), (training_report._list_release_lines, "rows")],
+    ("list_lines", "noun"),
+    [(regression_report.list_lines, "labels"), (training_report.list_lines, "rows")],
 )
-def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, of):
+def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""
     (line,) = list_lines([], paid(0.5, 0.25))
     assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
-    assert f"2 releases of these {of} ended in an error" in line.note
+    assert f"2 releases of these {noun} ended in an error" in line.note
 
 
 @pytest.mark.parametrize(
@@ -433,9 +435,9 @@ def test_what_was_asked_is_said_with_all_its_digits(value, shown):
 @pytest.mark.parametrize("public_only", [False, True])
 def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(disclosure, public_only):
     """A cap of one's own and a range are typed with the data in sight; counts stand as they began."""
-    asked = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_bound=7)
+    parameters = MeanParameters(0.7, lower=0.0, upper=40.0, user_share=0.35, own_bound=7)
     behind = Dataset("a.csv", "", disclosure, ContributionHistogram([1, 9], [30, 2]))
-    answer = Answer("", "", (), (), disclosure, parameters=asked)
+    answer = Answer("", "", (), (), disclosure, parameters=parameters)
     report = report_content.of_answer(MEAN, answer, Source(behind))
     report = remove_private(report) if public_only else report
     labels = {line.name: line.shown_label for line in report.settings}
@@ -447,8 +449,8 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     for name in ("epsilon", "counts"):
         assert labels[escape_markdown(words[name])] == Disclosure.PUBLIC.label
     document = json.loads(write_report_json(report, MADE))
-    found = document["question"]["entered_beside_private_data"]
-    assert found == (["lower", "upper", "user_share", "own_bound"] if private else [])
+    entered_names = document["question"]["entered_beside_private_data"]
+    assert entered_names == (["lower", "upper", "user_share", "own_bound"] if private else [])
     # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
     assert not report.holds_private or not public_only
     assert (content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, MADE)) == private

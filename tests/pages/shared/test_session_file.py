@@ -86,7 +86,7 @@ PIN = Pin(
 )  # fmt: skip
 
 
-def whole() -> Content:
+def build_content() -> Content:
     """A release in use, what it was made of, an account, and fields of both sides."""
     behind = session.LoadedData(SECRET, session.Origin(session.UPLOADED))
     loaded = session.LoadedData(RELEASE, session.Origin(session.DP_RELEASE), behind, {"mean.upper": 9.0})
@@ -101,12 +101,12 @@ def whole() -> Content:
 
 
 def test_a_file_with_a_second_data_set_opens_and_says_that_it_is_left_out() -> None:
-    before = json.loads(session_file.write_file(whole())) | {
+    before = json.loads(session_file.write_file(build_content())) | {
         "second": {"origin": "shop-events", "generator": {}}
     }
-    found = session_file.read_file(json.dumps(before).encode())
-    assert found.content.data is not None
-    assert [problem.message for problem in found.not_followed] == [
+    session_read = read_json(before)
+    assert session_read.content.data is not None
+    assert [problem.message for problem in session_read.not_followed] == [
         "the second data set of this file is left out: pages show one data set at a time"
     ]
 
@@ -120,34 +120,40 @@ def tables() -> dict[str, OwnTable]:
     }
 
 
-def file(content: Content) -> Any:
+def write_json(content: Content) -> Any:
     return json.loads(session_file.write_file(content))
 
 
-def read(content: Any) -> session_file.FileContent:
+def read_json(content: Any) -> session_file.FileContent:
     return session_file.read_file(json.dumps(content).encode())
 
 
+def reopen(content: Content) -> session_file.FileContent:
+    return read_json(write_json(content))
+
+
 def test_everything_comes_back() -> None:
-    found = session_file.read_file(session_file.write_file(whole()).encode())
-    assert replace(found.content, pins=(), own_tables={}) == replace(whole(), pins=(), own_tables={})
+    session_read = reopen(build_content())
+    assert replace(session_read.content, pins=(), own_tables={}) == replace(
+        build_content(), pins=(), own_tables={}
+    )
     for name, table in tables().items():
-        back = found.content.own_tables[name]
+        back = session_read.content.own_tables[name]
         assert type(back.table) is type(table.table)
         assert (back.dataset, back.table.account, back.table.design) == (TABLE, ACCOUNT, DESIGN)
         assert back.entries == table.entries
-    assert [own_tables.PIN_CODEC.write(pin) for pin in found.content.pins] == [
+    assert [own_tables.PIN_CODEC.write(pin) for pin in session_read.content.pins] == [
         own_tables.PIN_CODEC.write(PIN)
     ]
-    assert found.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
-    assert (found.not_followed, found.left_out) == ((), ())
+    assert session_read.content.accounts[""][SECRET.histogram.digest].marks == ("aa", "bb", "cc")
+    assert (session_read.not_followed, session_read.left_out) == ((), ())
     for origin in (
         session.Origin("shop-events"),
         session.Origin("zipf", {"alpha": "1.5", "num_users": "50", "max_contributions": "9", "seed": "3"}),
     ):
         content = Content(session.LoadedData(origin.load(), origin))
         assert "histogram" not in session_file.write_file(content)
-        assert session_file.read_file(session_file.write_file(content).encode()).content == content
+        assert reopen(content).content == content
 
 
 def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
@@ -158,25 +164,23 @@ def test_the_label_of_the_file_is_the_most_private_of_what_it_holds() -> None:
     private = Content(session.LoadedData(SECRET, session.Origin(session.UPLOADED)))
     accounts = Content(public.data, accounts={"": {"0" * 64: LEDGER}})
     own = Content(public.data, own_tables=tables())
-    for content in (whole(), private, accounts, own, Content(public.data, files=FILES)):
+    for content in (build_content(), private, accounts, own, Content(public.data, files=FILES)):
         assert content.disclosure is Disclosure.PRIVATE
-        assert file(content)["label"] == Disclosure.PRIVATE.label
+        assert write_json(content)["label"] == Disclosure.PRIVATE.label
     assert Content(public.data, files=FILES[1:]).disclosure is Disclosure.PUBLIC
     of_all = replace(tables()["regression"].table, dataset=replace(TABLE, disclosure=Disclosure.PUBLIC))
     assert Content(public.data, own_tables={"regression": OwnTable(of_all)}).disclosure is Disclosure.PUBLIC
 
 
 def test_a_table_that_is_too_large_is_named_and_the_other_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = file(Content(None, own_tables=tables()))
+    content = write_json(Content(None, own_tables=tables()))
     assert (sorted(content["own"]), content["left_out"]) == (["regression", "training"], [])
     # Room for one of them: four rows of two features, a label and a code, and two sizes.
     monkeypatch.setattr(session_file.saved_dataset, "ROOM", 4 * 4 * 8 + 2 * 16 + 8)
-    content = file(Content(None, own_tables=tables()))
+    content = write_json(Content(None, own_tables=tables()))
     assert list(content["own"]) == ["regression"]
     assert content["left_out"] == ["Training: its own table is too large for a file"]
-    assert (
-        session_file.read_file(json.dumps(content).encode()).content.own_tables["regression"].dataset == TABLE
-    )
+    assert read_json(content).content.own_tables["regression"].dataset == TABLE
 
 
 # --- Fields -----------------------------------------------------------------------------------------------------------
@@ -206,18 +210,21 @@ def test_settings_come_back_or_are_said_and_a_good_question_comes_back_whole(
 ) -> None:
     question, values = entered_fields
     content = Content(None, epsilon, {question.key(name): value for name, value in values.items()})
-    found = session_file.read_file(session_file.write_file(content).encode())
-    assert found.content.epsilon == epsilon
-    back = found.content.settings
+    session_read = reopen(content)
+    assert session_read.content.epsilon == epsilon
+    back = session_read.content.settings
     assert all(back[key] == content.settings[key] for key in back)
-    assert len(back) + len(found.not_followed) == len(values)
+    assert len(back) + len(session_read.not_followed) == len(values)
     labels = {name: "it" for name in question.fields if question.fields[name].is_required}
     assert question.parameters is not None
-    asked, _ = fields.build_parameters(question.parameters, {"epsilon": epsilon} | values, labels)
-    if asked is not None:
-        assert found.not_followed == ()
+    parameters, _ = fields.build_parameters(question.parameters, {"epsilon": epsilon} | values, labels)
+    if parameters is not None:
+        assert session_read.not_followed == ()
         again = {name: back[question.key(name)] for name in question.fields}
-        assert fields.build_parameters(question.parameters, {"epsilon": epsilon} | again, labels)[0] == asked
+        assert (
+            fields.build_parameters(question.parameters, {"epsilon": epsilon} | again, labels)[0]
+            == parameters
+        )
 
 
 def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
@@ -228,30 +235,30 @@ def test_the_apps_own_first_values_of_all_pages_come_back() -> None:
         for name in question.widgets
         if name != "epsilon"
     }
-    found = session_file.read_file(session_file.write_file(Content(None, 1.0, first_values)).encode())
-    assert found.not_followed == ()
-    assert {key: found.content.settings[key] for key in first_values} == first_values
+    session_read = reopen(Content(None, 1.0, first_values))
+    assert session_read.not_followed == ()
+    assert {key: session_read.content.settings[key] for key in first_values} == first_values
 
 
 def test_what_does_not_apply_now_and_what_is_half_entered_comes_back() -> None:
-    held = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
-    found = session_file.read_file(session_file.write_file(Content(None, None, held)).encode())
-    assert {key: found.content.settings[key] for key in held} == held
-    assert found.not_followed == ()
+    settings_saved = {"mean.value_variance": 0.3, "mean.lower": 7.0, "mean.upper": None}
+    session_read = reopen(Content(None, None, settings_saved))
+    assert {key: session_read.content.settings[key] for key in settings_saved} == settings_saved
+    assert session_read.not_followed == ()
 
 
 def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None:
-    content = file(whole()) | {"epsilon": -1}
+    content = write_json(build_content()) | {"epsilon": -1}
     content["settings"] = {
         "mean": {"lower": 2, "upper": "x", "nowhere": 1, "counts": "nobody's", "own_bound": -5},
         "start": {"bound": True},
         "nobody": {},
         "total": [],
     }
-    found = read(content)
-    assert found.content.settings == {"mean.lower": 2.0}
-    assert found.content.epsilon is None
-    said = [problem.sentence for problem in found.not_followed]
+    session_read = read_json(content)
+    assert session_read.content.settings == {"mean.lower": 2.0}
+    assert session_read.content.epsilon is None
+    sentences = [problem.sentence for problem in session_read.not_followed]
     for words in (
         "ε must",
         "Highest value U",
@@ -259,8 +266,8 @@ def test_settings_that_no_field_holds_are_said_and_the_others_followed() -> None
         "Contribution counts",
         "own bound cannot be this: -5",
     ):
-        assert any(words in sentence for sentence in said), words
-    assert len(said) == 8
+        assert any(words in sentence for sentence in sentences), words
+    assert len(sentences) == 8
 
 
 def number(content: Any) -> Any:
@@ -319,17 +326,17 @@ def number(content: Any) -> Any:
     ],
 )  # fmt: skip
 def test_a_changed_file_is_refused_in_a_sentence(change: Callable[[Any], Any], words: str) -> None:
-    content = file(whole())
+    content = write_json(build_content())
     change(content)
     with pytest.raises(InvalidInput) as refused:
-        read(content)
+        read_json(content)
     assert words.lower() in str(refused.value).lower()
 
 
 @st.composite
 def hostile(draw: st.DrawFn) -> bytes:
     """A good file with one place changed: another value, a value gone, or a piece of text."""
-    content = file(whole())
+    content = write_json(build_content())
     here, above, name = content, content, ""
     while isinstance(here, dict | list) and here and (here is content or draw(st.integers(0, 4))):
         above, name = (
@@ -356,24 +363,24 @@ def hostile(draw: st.DrawFn) -> bytes:
 @given(hostile())
 def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> None:
     try:
-        found = session_file.read_file(content)
+        session_read = session_file.read_file(content)
     except InvalidInput:
         return
-    if found.content.data is not None:  # The data are whole, or another sample that the file names.
-        assert found.content.data.dataset.digest == RELEASE.digest
-    for table in found.content.own_tables.values():
+    if session_read.content.data is not None:  # The data are whole, or another sample that the file names.
+        assert session_read.content.data.dataset.digest == RELEASE.digest
+    for table in session_read.content.own_tables.values():
         assert (table.dataset.digest, table.table.account) == (TABLE.digest, ACCOUNT)
     digest = SECRET.histogram.digest
     # A number drawn comes back only where the file says what it cost.
-    for held in found.content.releases.get("private_choice", {}).values():
-        for _, one in held:
-            assert one.facts in found.content.accounts[""][digest].releases
+    for selections in session_read.content.releases.get("private_choice", {}).values():
+        for _, one in selections:
+            assert one.facts in session_read.content.accounts[""][digest].releases
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {keys.LEDGERS: {digest: LEDGER}})
-        session_file.apply(found.content)
+        session_file.apply(session_read.content)
         spent = state[keys.LEDGERS][digest].total
     assert spent.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
-    for key, value in found.content.settings.items():
+    for key, value in session_read.content.settings.items():
         name, _, entry = key.partition(".")
         assert entry in catalogue.find_question(name).fields  # type: ignore[union-attr]
         assert not isinstance(value, float) or math.isfinite(value)
@@ -382,11 +389,7 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
 def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {})
-        session_file.apply(
-            session_file.read_file(
-                session_file.write_file(Content(None, own_tables=tables())).encode()
-            ).content
-        )
+        session_file.apply(reopen(Content(None, own_tables=tables())).content)
         assert state["training.loaded"].dataset == state["regression.loaded"].dataset == TABLE
         # Not to be proposed once more, in place of what was entered.
         assert state["training.proposed"] == ACCOUNT
@@ -403,9 +406,7 @@ def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
         for _ in range(2):  # The same file twice.
-            session_file.apply(
-                session_file.read_file(session_file.write_file(replace(whole(), data=None)).encode()).content
-            )
+            session_file.apply(reopen(replace(build_content(), data=None)).content)
         assert state[key] == {"x": ((BoundPurpose.SUM, other),), **DRAWN}
         state[key] = {
             SECRET.histogram.digest: (
@@ -430,22 +431,24 @@ conditions = st.one_of(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(conditions, st.floats(0.0, 1.0)), min_size=1, max_size=4), st.text(max_size=20))
 def test_whatever_was_drawn_and_entered_of_a_table_comes_back(
-    asked: list[tuple[PrivateParameters, float]], name: str
+    draws: list[tuple[PrivateParameters, float]], name: str
 ) -> None:
     drawn, ledger = [], Ledger()
-    for parameters, at in asked:
+    for parameters, at in draws:
         problem = parameters.choice
         facts = ReleaseFacts(problem.epsilon * (1.0 - at / 8.0), 0.0, problem.neighbours, MECHANISM)
         value = float(problem.candidates[int(at * (problem.candidates.size - 1))])
         drawn.append((parameters.purpose, PrivateChoice(value, facts, problem)))
         ledger = ledger.add(facts)
     table = OwnTable(TrainingData(replace(TABLE, name=name), ACCOUNT, DESIGN), {"range_low_" + name: 1.5})
-    held = {"private_choice": {"0" * 64: tuple(drawn)}}
-    content = Content(None, accounts={"": {"0" * 64: ledger}}, own_tables={"training": table}, releases=held)
-    found = session_file.read_file(session_file.write_file(content).encode()).content
-    assert found.releases == held
-    assert found.own_tables["training"].entries == table.entries
-    assert found.own_tables["training"].dataset == table.dataset
+    releases = {"private_choice": {"0" * 64: tuple(drawn)}}
+    content = Content(
+        None, accounts={"": {"0" * 64: ledger}}, own_tables={"training": table}, releases=releases
+    )
+    session_read = reopen(content).content
+    assert session_read.releases == releases
+    assert session_read.own_tables["training"].entries == table.entries
+    assert session_read.own_tables["training"].dataset == table.dataset
 
 
 # --- In the app -------------------------------------------------------------------------------------------------------

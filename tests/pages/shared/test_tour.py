@@ -93,9 +93,12 @@ def test_start_says_what_the_heavy_user_costs() -> None:
     best = int(np.argmin(lost + noise * np.exp(-lost / noise)))
     assert rows == 60_000
     percent = {name: f"{100 * share:.2g}" for name, share in (("noise", noise[best]), ("lost", lost[best]))}
-    found = answer_at("start").replace("\N{NO-BREAK SPACE}", " ")
-    assert f"At 20,000 rows the noise is 400 % of a count, at {best + 1} only {percent['noise']} %" in found
-    assert f"loses {percent['lost']} % of the rows, all of them rows of 1 user" in found
+    answer_text = answer_at("start").replace("\N{NO-BREAK SPACE}", " ")
+    assert (
+        f"At 20,000 rows the noise is 400 % of a count, at {best + 1} only {percent['noise']} %"
+        in answer_text
+    )
+    assert f"loses {percent['lost']} % of the rows, all of them rows of 1 user" in answer_text
     assert "At 10,000 rows the noise is 200" in answer_at("start", 10_000)
 
 
@@ -120,24 +123,29 @@ def test_mean_says_what_weights_save_over_the_best_cap() -> None:
         capped, smooth, lost = errors_at(epsilon)
         assert f"{100 * (1 - smooth / capped):.2g}" == err
         assert f"{100 * lost:.2g}" == cut
-    found = answer_at("mean").replace("\N{NO-BREAK SPACE}", " ")
-    assert "At ε = 0.3 weights err 13 % less than the best bound, which leaves 68 % of the rows out" in found
-    assert "at ε = 10, 1.9 % less than one that leaves 11 % out" in found
+    answer_text = answer_at("mean").replace("\N{NO-BREAK SPACE}", " ")
+    assert (
+        "At ε = 0.3 weights err 13 % less than the best bound, which leaves 68 % of the rows out"
+        in answer_text
+    )
+    assert "at ε = 10, 1.9 % less than one that leaves 11 % out" in answer_text
 
 
 def test_the_sum_cuts_as_many_users_as_its_rule_says() -> None:
     users = samples.load("online-retail-lines").histogram
     bounds = np.arange(1, users.max_size + 1)
     lost = np.array([np.maximum(users.sizes - b, 0) @ users.users for b in bounds])
-    found = answer_at("total")
-    said = [int(text.replace(",", "")) for text in re.findall(r"from ([\d,]+) to ([\d,]+)\.", found)[0]]
-    for epsilon, bound in zip((1.0, 0.1), said, strict=True):
+    answer_text = answer_at("total")
+    bounds_said = [
+        int(text.replace(",", "")) for text in re.findall(r"from ([\d,]+) to ([\d,]+)\.", answer_text)[0]
+    ]
+    for epsilon, bound in zip((1.0, 0.1), bounds_said, strict=True):
         errors = lost + bounds / epsilon
         assert errors[bound - 1] == pytest.approx(errors.min(), rel=1e-12)
-    cut = int(users.users[users.sizes > said[1]].sum())
-    assert found.startswith(f"**{cut} users**")
-    assert cut < 1 / 0.1 <= int(users.users[users.sizes >= said[1]].sum())
-    assert int(users.users[users.sizes > said[0]].sum()) == 0  # As the question says.
+    cut = int(users.users[users.sizes > bounds_said[1]].sum())
+    assert answer_text.startswith(f"**{cut} users**")
+    assert cut < 1 / 0.1 <= int(users.users[users.sizes >= bounds_said[1]].sum())
+    assert int(users.users[users.sizes > bounds_said[0]].sum()) == 0  # As the question says.
 
 
 def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
@@ -169,18 +177,18 @@ def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
         )
         words.append((most_groups, most_rows))
     (l0, rows), (l0_now, rows_now) = words
-    found = answer_at("per_group")
-    assert found.startswith(
+    answer_text = answer_at("per_group")
+    assert answer_text.startswith(
         f"**Both**: from {l0} products with {rows} rows each to {l0_now} with {rows_now} rows."
     )
-    assert f"{l0 * rows} before and {l0_now * rows_now} now" in found
+    assert f"{l0 * rows} before and {l0_now * rows_now} now" in answer_text
     assert answer_at("per_group", 0.01).startswith("At ε = 0.01 no pair is worth its noise")
 
 
 def test_plan_names_the_line_that_needs_most_and_more_lines_are_as_wanted_with_more_budget() -> None:
-    found = [answer_at("plan", epsilon) for epsilon in (1.0, 10.0, 100.0)]
-    assert all(text.startswith("**Rows per group**") for text in found)
-    reached = [int(re.findall(r"(\d) of 5 are", text)[0]) for text in found]
+    answer_texts = [answer_at("plan", epsilon) for epsilon in (1.0, 10.0, 100.0)]
+    assert all(text.startswith("**Rows per group**") for text in answer_texts)
+    reached = [int(re.findall(r"(\d) of 5 are", text)[0]) for text in answer_texts]
     assert reached == sorted(reached)
     assert reached[0] < reached[-1]
 
@@ -220,11 +228,11 @@ class State(dict[str, Any]):
 @pytest.fixture
 def state() -> Iterator[dict[str, Any]]:
     """A session without widgets: private data in use, with settings and an account."""
-    held = State()
-    with unittest.mock.patch.object(st, "session_state", held):
+    session_state = State()
+    with unittest.mock.patch.object(st, "session_state", session_state):
         session.use(session.LoadedData(SECRET, UPLOAD))
         session.record(FACTS)
-        held |= {
+        session_state |= {
             keys.EPSILON: 0.7,
             "mean.lower": 17.0,
             "mean.upper": 89.0,
@@ -234,7 +242,7 @@ def state() -> Iterator[dict[str, Any]]:
             "regression.residual_variance": 5.0,
             "regression.spent": {"x": Ledger()},
         }
-        yield held
+        yield session_state
 
 
 def held_of(state: dict[str, Any]) -> dict[str, Any]:
@@ -374,9 +382,9 @@ def test_a_reload_brings_the_data_back_that_an_address_can_name(state: dict[str,
 def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wanted: str) -> None:
     problems = Problems()
     tour.resume({tour.MARK: wanted}, False, problems)
-    (found,) = problems.entries
-    assert "the tour has 7 steps" in found.sentence.lower()
-    assert len(found.sentence) < 120
+    (problem,) = problems.entries
+    assert "the tour has 7 steps" in problem.sentence.lower()
+    assert len(problem.sentence) < 120
     assert shelf.get_tour() is None
     assert session.dataset() is SECRET
 
@@ -397,18 +405,18 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     assert now is not None
     start, mean = STOPS[:2]
     step = tour.step_of(start)
-    asked = strip.write_text(start, start, step, now, "")
-    assert "step 1 of 7" in asked
-    assert step.question in asked
-    assert strip.HINT in asked
-    assert "brings **secret.csv** back, and your settings" in asked.replace("\\", "")
+    bar_text = strip.write_text(start, start, step, now, "")
+    assert "step 1 of 7" in bar_text
+    assert step.question in bar_text
+    assert strip.HINT in bar_text
+    assert "brings **secret.csv** back, and your settings" in bar_text.replace("\\", "")
     named_only = replace(now, saved_state=replace(now.saved_state, named_only=True))
     assert "goes on with **secret.csv**" in strip.write_text(start, start, step, named_only, "").replace(
         "\\", ""
     )
     long = replace(now.saved_state.loaded_data, dataset=replace(SECRET, name="x" * 200))
     of_long = replace(now, saved_state=replace(now.saved_state, loaded_data=long))
-    assert len(strip.write_text(start, start, step, of_long, "")) < len(asked) + 20
+    assert len(strip.write_text(start, start, step, of_long, "")) < len(bar_text) + 20
     assert strip.write_text(start, start, step, now, "Because.").endswith("Because.")
     away = strip.write_text(mean, start, step, now, "")
     assert "waits on **Start**" in away

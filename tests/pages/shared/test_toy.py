@@ -117,10 +117,10 @@ def test_a_link_carries_its_fields_and_brings_them_back(toy: Any) -> None:
     assert {"rows=3", "shown=share", "epsilon=0.5", "data=shop-events"} <= set(
         link_of(at).partition("?")[2].split("&")
     )
-    origin, found, problems = links.read_link(
+    origin, values, problems = links.read_link(
         {"link": "1", "data": "zipf", **to_fields(toy.parameters(epsilon=2.0, rows=9))}, toy
     )
-    assert found["toy.rows"] == 9
+    assert values["toy.rows"] == 9
     assert not problems
     assert origin.name == "zipf"
 

@@ -19,12 +19,12 @@ from tests.pages.driving import PATIENCE, until
 def line(monkeypatch: pytest.MonkeyPatch) -> cache.WorkQueue:
     """A line of the test's own, in which one computes at a time, and no page is at work."""
     pages = cache.Pages()
-    found = cache.WorkQueue(1, pages)
+    queue = cache.WorkQueue(1, pages)
     monkeypatch.setattr(cache, "PAGES", pages)
-    monkeypatch.setattr(cache, "LIGHT", found)
+    monkeypatch.setattr(cache, "LIGHT", queue)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
     monkeypatch.setattr(jobs, "_loss_of_session", lambda: None)
-    return found
+    return queue
 
 
 class Searches:

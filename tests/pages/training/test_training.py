@@ -93,9 +93,9 @@ def question(parameters: TrainingParameters = PARAMETERS) -> Experiment:
 
 @cache
 def references(parameters: TrainingParameters) -> References:
-    found = experiment.compute_references(question(parameters))
-    assert found is not None
-    return found
+    solutions = experiment.compute_references(question(parameters))
+    assert solutions is not None
+    return solutions
 
 
 @cache
@@ -108,12 +108,12 @@ def view(parameters: TrainingParameters = PARAMETERS, table: Table | None = None
     return TrainingSolution(loaded, parameters, Runs(table or filled(parameters), references(parameters)))
 
 
-def said_of(found: TrainingSolution) -> Answer:
-    return build_answer(found.data, found.parameters, found)
+def answer_for(solution: TrainingSolution) -> Answer:
+    return build_answer(solution.data, solution.parameters, solution)
 
 
 @pytest.fixture(scope="module")
-def whole() -> TrainingSolution:
+def full_solution() -> TrainingSolution:
     table = filled(PARAMETERS)
     close = decision.plan_close_call(table)
     decided = None if close is None else experiment.fill_table(close.make_empty_table())
@@ -125,33 +125,33 @@ def whole() -> TrainingSolution:
 
 
 def drawn(figure, name: str):
-    (found,) = [t for t in figure.data if t.name == name]
-    return np.asarray(found.x), np.asarray(found.y)
+    (plot_trace,) = [t for t in figure.data if t.name == name]
+    return np.asarray(plot_trace.x), np.asarray(plot_trace.y)
 
 
 @pytest.mark.parametrize("measure", Measure)
 @pytest.mark.parametrize("over", ScoreUnit)
-def test_the_figure_has_every_method_with_its_band_and_the_references(whole, measure, over):
-    figure = plotly_figures.draw(plots.plot_bounds(whole, measure, over))
-    summary = whole.table.summarise(measure, over)
+def test_the_figure_has_every_method_with_its_band_and_the_references(full_solution, measure, over):
+    figure = plotly_figures.draw(plots.plot_bounds(full_solution, measure, over))
+    summary = full_solution.table.summarise(measure, over)
     for method, name in ((Method.SMOOTH, "Smooth weights"), (Method.CAP, "Cap, random rows"),
                          (Method.CLIPPED_SUM, "Clipped sum"), (Method.OUTPUT, "Output perturbation")):  # fmt: skip
-        cells = whole.table.find_cells(method)
+        cells = full_solution.table.find_cells(method)
         x, y = drawn(figure, name)
-        assert x == pytest.approx(whole.reaches[cells])
+        assert x == pytest.approx(full_solution.reaches[cells])
         assert y == pytest.approx(summary.mean[cells])
         (band,) = [t for t in figure.data if t.legendgroup == name and t.fill == "toself"]
         assert np.asarray(band.y)[: cells.size] == pytest.approx((summary.mean + summary.half_width)[cells])
-    floor, guess, *_ = whole.average_references(measure, over)
+    floor, guess, *_ = full_solution.average_references(measure, over)
     assert drawn(figure, "No privacy")[1] == pytest.approx([floor] * 2)
     assert drawn(figure, "Guessing")[1] == pytest.approx([guess] * 2)
-    (followed,) = whole.table.find_cells(Method.FOLLOWED)
+    (followed,) = full_solution.table.find_cells(Method.FOLLOWED)
     assert drawn(figure, "Clipped sum, bound follows")[1] == pytest.approx([summary.mean[followed]] * 2)
-    *_, quiet, unclipped = whole.average_references(measure, over)
+    *_, quiet, unclipped = full_solution.average_references(measure, over)
     assert drawn(figure, "Bound follows, no noise")[1] == pytest.approx([quiet] * 2)
     assert drawn(figure, "No noise, no clipping")[1] == pytest.approx([unclipped] * 2)
     # W by hand: the heaviest user's weight over everybody's; below one row a bound shortens gradients instead.
-    sizes = whole.table.experiment.train.sizes
+    sizes = full_solution.table.experiment.train.sizes
     h, weight = drawn(figure, "W, the heaviest user's share")
     by_hand = [
         np.minimum(max(bound, 1.0), sizes).max() / np.minimum(max(bound, 1.0), sizes).sum() for bound in h
@@ -162,43 +162,44 @@ def test_the_figure_has_every_method_with_its_band_and_the_references(whole, mea
     assert low < min(floor, guess) <= max(floor, guess) < high
 
 
-def test_the_axis_stays_while_the_budget_moves(whole):
+def test_the_axis_stays_while_the_budget_moves(full_solution):
     other = view(replace(PARAMETERS, epsilon=7.0, runs=3))
-    assert other.table.scores[0, 0, 1, 0, 0] != whole.table.scores[0, 0, 1, 0, 0]
+    assert other.table.scores[0, 0, 1, 0, 0] != full_solution.table.scores[0, 0, 1, 0, 0]
     for measure in Measure:
         assert plots.choose_limits(other, measure, ScoreUnit.ROWS) == plots.choose_limits(
-            whole, measure, ScoreUnit.ROWS
+            full_solution, measure, ScoreUnit.ROWS
         )
         assert (
-            plots.choose_limits(whole, measure, ScoreUnit.ROWS)[0]
-            < plots.choose_limits(whole, measure, ScoreUnit.ROWS)[1]
+            plots.choose_limits(full_solution, measure, ScoreUnit.ROWS)[0]
+            < plots.choose_limits(full_solution, measure, ScoreUnit.ROWS)[1]
         )
 
 
-def with_loss(found: TrainingSolution, cell: Cell, loss: float) -> TrainingSolution:
+def with_loss(solution: TrainingSolution, cell: Cell, loss: float) -> TrainingSolution:
     """What was found, but with another loss of a method at a bound."""
-    scores = found.table.scores.copy()
-    scores[found.cells.index(cell), :, :, :, 0] = loss
-    return view(found.parameters, Table(found.table.experiment, scores))
+    scores = solution.table.scores.copy()
+    scores[solution.cells.index(cell), :, :, :, 0] = loss
+    return view(solution.parameters, Table(solution.table.experiment, scores))
 
 
-def test_the_card_says_what_the_runs_found(whole):
-    floor, guess, *_ = whole.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    first = with_loss(whole, Cell(Method.FOLLOWED), floor + 0.01)
-    said = said_of(first)
+def test_the_card_says_what_the_runs_found(full_solution):
+    floor, guess, *_ = full_solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    first = with_loss(full_solution, Cell(Method.FOLLOWED), floor + 0.01)
+    answer = answer_for(first)
     losses = first.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert said.headline == "Train with clipped gradient sums whose bound adapts to the users."
-    numbers = {one.label: (one.text, one.note) for one in said.numbers}
+    assert answer.headline == "Train with clipped gradient sums whose bound adapts to the users."
+    numbers = {one.label: (one.text, one.note) for one in answer.numbers}
     assert "Bound h" not in numbers
     noise, users = (
-        wording.number(of[first.best.cell_index], 2) for of in (losses.half_width, losses.users_half_width)
+        wording.number(half_widths[first.best.cell_index], 2)
+        for half_widths in (losses.half_width, losses.users_half_width)
     )
     assert numbers["Loss, users held out"][0] == wording.number(losses.mean[first.best.cell_index])
     assert numbers["95 % intervals"][0] == f"± {noise} noise, ± {users} users"
     assert numbers["Without privacy"][0] == wording.number(floor)
     assert numbers["Guessing"][0] == wording.number(guess)
-    facts = dict(said.facts)
-    assert any("or a method by these curves" in assumed for assumed in said.assumptions)
+    facts = dict(answer.facts)
+    assert any("or a method by these curves" in assumed for assumed in answer.assumptions)
     assert "by stopping early" in facts["Where the loss comes from"]
     for method in (
         "Smooth weights, h = ",
@@ -207,23 +208,23 @@ def test_the_card_says_what_the_runs_found(whole):
         "Output perturbation, h = ",
     ):
         assert method in facts["The other methods"]
-    assert "hardly any protection" not in said.detail
-    other = said_of(with_loss(whole, AVERAGES, floor - 0.2))
+    assert "hardly any protection" not in answer.detail
+    other = answer_for(with_loss(full_solution, AVERAGES, floor - 0.2))
     assert other.headline == "Train with smooth weights of at most one row per user."
     numbers = {one.label: one.text for one in other.numbers}
     assert numbers["Bound h"] == wording.number(1.0)
     assert words.describe_cell(Cell(Method.SMOOTH, 2.5)) == "smooth weights of at most 2.50 rows per user"
-    private = replace(with_loss(whole, AVERAGES, floor - 0.2), data=TrainingData(
+    private = replace(with_loss(full_solution, AVERAGES, floor - 0.2), data=TrainingData(
         replace(MADE.dataset, disclosure=Disclosure.PRIVATE), "an account", scaling=MADE.scaling
     ))  # fmt: skip
-    assert "An adaptive bound needs no choice" in said_of(private).detail
-    weak = said_of(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
+    assert "An adaptive bound needs no choice" in answer_for(private).detail
+    weak = answer_for(view(replace(PARAMETERS, epsilon=30.0, delta=0.1)))
     assert "hardly any protection" in weak.detail
 
 
-def test_a_budget_that_is_too_small_is_said_so(whole):
+def test_a_budget_that_is_too_small_is_said_so(full_solution):
     parameters = replace(PARAMETERS, epsilon=0.01)
-    small = view(parameters, Table(question(parameters), whole.table.scores))
+    small = view(parameters, Table(question(parameters), full_solution.table.scores))
     guess = small.runs.references.guessing[:, 1, 0, 0]
     scores = small.table.scores.copy()
     for more, headline in (
@@ -232,19 +233,19 @@ def test_a_budget_that_is_too_small_is_said_so(whole):
     ):
         sway = np.array([-0.05, 0.02, 0.03])
         scores[:, :, 1, 0, 0] = (guess + sway + more)[np.arange(9) % 3]
-        found = view(small.parameters, Table(small.table.experiment, scores))
-        assert (found.is_useless, found.is_unclear) == (more > 1, more < 1)
-        said = said_of(found)
-        assert said.headline == headline
-        if found.is_useless:
-            assert said.numbers[0].label == "Loss, users held out"  # no bound is recommended
-            assert not said.near_optimal
+        solution = view(small.parameters, Table(small.table.experiment, scores))
+        assert (solution.is_useless, solution.is_unclear) == (more > 1, more < 1)
+        answer = answer_for(solution)
+        assert answer.headline == headline
+        if solution.is_useless:
+            assert answer.numbers[0].label == "Loss, users held out"  # no bound is recommended
+            assert not answer.near_optimal
             assert "Every curve lies beyond" in str(
-                plotly_figures.draw(plots.plot_bounds(found, Measure.LOSS, ScoreUnit.ROWS)).layout
+                plotly_figures.draw(plots.plot_bounds(solution, Measure.LOSS, ScoreUnit.ROWS)).layout
             )
 
 
-def test_other_losses_paces_and_relations_are_drawn(whole):
+def test_other_losses_paces_and_relations_are_drawn(full_solution):
     for changes in (
         {"loss": LossKind.SQUARED},
         {"pace": Pace.ENTERED, "steps": 5, "neighbours": Neighbours.REPLACE_VALUES},
@@ -257,7 +258,7 @@ def test_other_losses_paces_and_relations_are_drawn(whole):
         assert {"Smooth weights", "Cap, random rows", "Clipped sum", "Clipped sum, bound follows"} <= names
         # The squared loss has no bounded slope.
         assert ("Output perturbation" in names) is (changes.get("loss") is not LossKind.SQUARED)
-        assert said_of(other).code is not None
+        assert answer_for(other).code is not None
 
 
 def test_labels_on_one_side_are_an_input_error():
@@ -265,7 +266,7 @@ def test_labels_on_one_side_are_an_input_error():
         question(replace(PARAMETERS, positive_above=3.0))
 
 
-def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
+def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
     parameters = replace(PARAMETERS, runs=12)
     seen: list[Table] = []
     experiment.fill_table(
@@ -277,21 +278,23 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(whole):
     assert np.isfinite(drawn(figure, "Clipped sum, bound follows")[1].astype(float)).all()
     # Curves of methods without a run are there, and empty: the figure is updated in place, curve by curve.
     assert not np.isfinite(drawn(figure, "Smooth weights")[1].astype(float)).any()
-    whole_figure = plotly_figures.draw(plots.plot_bounds(whole, Measure.LOSS, ScoreUnit.ROWS))
+    whole_figure = plotly_figures.draw(plots.plot_bounds(full_solution, Measure.LOSS, ScoreUnit.ROWS))
     assert [t.name for t in figure.data] == [t.name for t in whole_figure.data]
-    said = said_of(first)
-    assert "10 of 12 runs so far" in said.detail
+    answer = answer_for(first)
+    assert "10 of 12 runs so far" in answer.detail
 
 
-def test_the_table_and_the_files_hold_every_cell(whole):
-    frame = pd.DataFrame(sections.tabulate_methods(whole))
-    assert len(frame) == len(whole.cells)
-    assert frame["Loss"].to_numpy() == pytest.approx(whole.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean)
-    sides = plots.plot_sides(whole).columns
-    cells = whole.table.find_cells(Method.CLIPPED_SUM)
-    users = whole.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
+def test_the_table_and_the_files_hold_every_cell(full_solution):
+    frame = pd.DataFrame(sections.tabulate_methods(full_solution))
+    assert len(frame) == len(full_solution.cells)
+    assert frame["Loss"].to_numpy() == pytest.approx(
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+    )
+    sides = plots.plot_sides(full_solution).columns
+    cells = full_solution.table.find_cells(Method.CLIPPED_SUM)
+    users = full_solution.table.summarise(Measure.LOSS, ScoreUnit.USERS, 0).mean[cells]
     assert sides["loss_users_trained_on"] == pytest.approx(users)
-    assert '"schema": "sweetspot/training/2"' in said_of(whole).choice()
+    assert '"schema": "sweetspot/training/2"' in answer_for(full_solution).choice()
 
 
 # --- the page -----------------------------------------------------------------------------------------------
@@ -303,42 +306,48 @@ def page() -> AppTest:
     return opened()
 
 
-def assert_methods(figure, whole: TrainingSolution, means: np.ndarray) -> None:
+def assert_methods(figure, full_solution: TrainingSolution, means: np.ndarray) -> None:
     """Every method at its best bound, those far worse than guessing at the edge."""
-    drawn = {of["name"]: numbers(of["y"]) for of in figure["data"] if of.get("y") != [None]}
-    assert list(drawn["The answer"]) == [pytest.approx(means[whole.best.cell_index], rel=1e-9)]
-    best = whole.cells[whole.best.cell_index].method
-    first = sorted(whole.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
+    drawn = {
+        plot_trace["name"]: numbers(plot_trace["y"])
+        for plot_trace in figure["data"]
+        if plot_trace.get("y") != [None]
+    }
+    assert list(drawn["The answer"]) == [pytest.approx(means[full_solution.best.cell_index], rel=1e-9)]
+    best = full_solution.cells[full_solution.best.cell_index].method
+    first = sorted(full_solution.parameters.methods, key=lambda method: method is not Method.FOLLOWED)
     order = [method for method in first if method is not best]
     others = drawn["Other methods, at their best bounds"]
     seen = 0
     for method, shown in zip(order, others, strict=True):
         if math.isfinite(shown):
-            assert shown == pytest.approx(means[whole.best_by_method[method].cell_index], rel=1e-9)
+            assert shown == pytest.approx(means[full_solution.best_by_method[method].cell_index], rel=1e-9)
             seen += 1
     far = drawn.get("Beyond this axis: far worse than guessing", np.array([np.nan]))
     assert seen + np.isfinite(far).sum() == len(order)
     assert seen >= 2
 
 
-def test_the_page_shows_what_the_core_finds(page, whole):
+def test_the_page_shows_what_the_core_finds(page, full_solution):
     at = open_tab(page, "Behind the answer")
     assert_methods(
-        chart(at, "training_methods_loss"), whole, whole.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+        chart(at, "training_methods_loss"),
+        full_solution,
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
     )
     shown = answer_of(at, "training_card")
-    assert float(shown["copied"]) == pytest.approx(said_of(whole).numbers[0].value)
-    said = shown_texts(at)
-    assert "9 runs of every method at every bound, on 3 splits" in said
-    assert "Curves are simulated" in said
-    assert "public input" in said
+    assert float(shown["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
+    text = shown_texts(at)
+    assert "9 runs of every method at every bound, on 3 splits" in text
+    assert "Curves are simulated" in text
+    assert "public input" in text
     at.session_state["training.measure"], at.session_state["training.over"] = (
         Measure.ACCURACY,
         ScoreUnit.USERS,
     )
     fine(at.run())
-    drawn_means = whole.table.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
-    assert_methods(chart(at, "training_methods_accuracy"), whole, drawn_means)
+    drawn_means = full_solution.table.summarise(Measure.ACCURACY, ScoreUnit.USERS).mean
+    assert_methods(chart(at, "training_methods_accuracy"), full_solution, drawn_means)
     at.session_state["training.measure"], at.session_state["training.over"] = Measure.LOSS, ScoreUnit.ROWS
     for tab in ("Rows and users", "Theory", "Downloads", "How this is computed"):
         open_tab(at, tab)
@@ -362,14 +371,14 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
         if on_update is None:  # Runs that decide between the closest, as the second makes them.
             return experiment_fill(table, should_stop=should_stop, **options)
         begun.append(int(table.runs_done.sum()))
-        told: list[Table] = []
+        tables: list[Table] = []
 
         def tell(more):
-            told.append(more)
+            tables.append(more)
             on_update(more)
 
         def stop():
-            return should_stop() or bool(told and len(begun) == 1)
+            return should_stop() or bool(tables and len(begun) == 1)
 
         return experiment_fill(table, on_update=tell, should_stop=stop, **options)
 
@@ -445,7 +454,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
     settled(fine(at.number_input(key="training.data_seed").set_value(1).run()))
 
 
-def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
+def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
     work_waits_for_stop(monkeypatch)
     at = open_app(TITLE, **LINK)
     assert at.session_state[JOB].running
@@ -457,7 +466,9 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, whole):
     settled(fine(at.run()))
     assert "9 runs of every method at every bound" in shown_texts(at)
     assert_methods(
-        chart(at, "training_methods_loss"), whole, whole.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
+        chart(at, "training_methods_loss"),
+        full_solution,
+        full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
     )
 
 
@@ -535,10 +546,10 @@ def test_private_rows_need_public_ranges_and_are_labelled():
     settled(fine(at.number_input(key="training.range_high_minutes").set_value(0.0).run()))
     assert "from a lower to a higher number" in errors(at)
     settled(fine(at.number_input(key="training.range_low_minutes").set_value(-10.0).run()))
-    said = shown_texts(at)
-    assert "do not publish" in said
-    follows = "whose bound adapts to the users" in said
-    assert follows or "this bound was computed from them" in said.replace("*", "")
+    shown_text = shown_texts(at)
+    assert "do not publish" in shown_text
+    follows = "whose bound adapts to the users" in shown_text
+    assert follows or "this bound was computed from them" in shown_text.replace("*", "")
     assert "source=upload" in link_of(at)
     assert "minutes" not in link_of(at)
     # Nothing that may come from a table of one's own is in the address.
@@ -562,8 +573,8 @@ def test_labels_of_many_values_are_not_cut_in_silence():
     stars = replace(data.table, labels=np.arange(data.table.labels.size) % 5.0)
     loaded = TrainingData(replace(data, table=stars), "an account", scaling=MADE.scaling)
     at = AppTest.from_function(_cut, kwargs={"loaded": loaded}).run()
-    (said,) = at.info
-    assert "y has 5 different values: those above 2.5 count as 1" in said.value.replace("\\", "")
+    (notice,) = at.info
+    assert "y has 5 different values: those above 2.5 count as 1" in notice.value.replace("\\", "")
     assert not AppTest.from_function(_cut, kwargs={"loaded": TrainingData(data, "")}).run().info
 
 
@@ -580,17 +591,17 @@ def test_a_large_table_has_a_first_look(monkeypatch):
     known = experiment.compute_references(look)
     table = experiment.fill_table(look.make_empty_table())
     loaded = TrainingData(MADE.dataset, "an account", scaling=MADE.scaling)
-    found = TrainingSolution(loaded, PARAMETERS, Runs(table, known))
-    assert "A first look at" in said_of(found).detail
-    assert found.best is not None
+    solution = TrainingSolution(loaded, PARAMETERS, Runs(table, known))
+    assert "A first look at" in answer_for(solution).detail
+    assert solution.best is not None
     # Its program has the noise of everybody, as that of the whole runs.
     for parameters in (PARAMETERS, replace(PARAMETERS, pace=Pace.ENTERED)):
-        asked = experiment.make_first_look(question(parameters))
+        first_look = experiment.make_first_look(question(parameters))
         runs = Runs(
-            experiment.fill_table(asked.make_empty_table()),
-            experiment.compute_references(asked),
+            experiment.fill_table(first_look.make_empty_table()),
+            experiment.compute_references(first_look),
         )
-        written = said_of(TrainingSolution(loaded, parameters, runs)).code
+        written = answer_for(TrainingSolution(loaded, parameters, runs)).code
         smooth = next(form for name, form in written.forms if name.startswith("Smooth"))
         mechanism = parameters.mechanism
         needed = (

@@ -102,9 +102,9 @@ def test_a_plain_file_is_asked_about_as_ever():
 def test_whoever_knows_better_than_the_label_is_believed(choice):
     at = upload(open_app("Your data"), RELEASED.encode())
     fine(at.radio(key="your_data.upload_public").set_value(choice).run())
-    found = data(use(at))
-    assert found.disclosure is choice
-    assert found.release is None
+    dataset = data(use(at))
+    assert dataset.disclosure is choice
+    assert dataset.release is None
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_nothing_can_be_drawn_from_a_loaded_release():
 
 
 def test_the_kept_epsilon_is_that_of_the_label():
-    found = data(use(upload(open_app("Your data"), RELEASED.encode())))
-    assert math.isclose(found.release.epsilon, 0.1)
-    assert found.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
-    assert found.release.mechanism == "discrete Laplace"
-    assert found.values is found.totals is found.pairs is None
+    dataset = data(use(upload(open_app("Your data"), RELEASED.encode())))
+    assert math.isclose(dataset.release.epsilon, 0.1)
+    assert dataset.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
+    assert dataset.release.mechanism == "discrete Laplace"
+    assert dataset.values is dataset.totals is dataset.pairs is None

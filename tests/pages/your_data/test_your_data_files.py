@@ -100,7 +100,7 @@ def test_compressed_files_give_what_plain_ones_give_and_small_ones_never_touch_a
 
 
 @pytest.fixture
-def held(monkeypatch):
+def list_held_files(monkeypatch):
     """What Streamlit holds of uploaded files, asked while a page runs."""
     managers = []
     real = uploads.free_files
@@ -114,19 +114,19 @@ def held(monkeypatch):
     return lambda: [file for manager in managers for files in manager.file_storage.values() for file in files]
 
 
-def test_streamlit_holds_no_file_that_was_read(held):
+def test_streamlit_holds_no_file_that_was_read(list_held_files):
     at = open_app("Your data")
     for content in (SHOP_EVENTS, GZIPPED[:-9], b"\x89PNG"):
         upload(at, content)
-        assert held() == [], content[:9]
+        assert list_held_files() == [], content[:9]
 
 
-def test_streamlit_holds_no_table_that_was_read(held):
+def test_streamlit_holds_no_table_that_was_read(list_held_files):
     at = fine(open_app("Regression"))
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("shop.csv", SHOP_EVENTS).run())
     assert at.button(key="regression_use")
-    assert held() == []
+    assert list_held_files() == []
 
 
 def test_what_a_contribution_is_and_who_a_user_is_can_be_chosen():
@@ -309,9 +309,9 @@ def test_whatever_ends_in_an_error_is_said_and_the_panel_goes_on(monkeypatch, ch
         upload(at, SHOP_EVENTS, "shop_events.csv")
         if "count" in changes:
             at = until_counted(use(at))
-    said = errors(at)
+    error_text = errors(at)
     assert "s3cr3t" not in shown_texts(at)
-    assert says in said
+    assert says in error_text
     assert data(at) is in_use
     at = until_counted(use(upload(at, SHOP_EVENTS, "shop_events.csv")))
     assert not errors(at)
