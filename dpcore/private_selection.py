@@ -119,31 +119,27 @@ def _pose_question(
     contribution = data.contribution if isinstance(data, Dataset) else Contribution.ROWS
     # A pair is not selected by objective and floor, and no group of a made-up table is large.
     unused = ("objective", "floor") if question == "group_bounds" else ()
-    asked_of = {name: settings[name] for name in settings if name not in (*columns, *unused)}
-    asked_of |= _columns_taken(question, columns)
+    call_settings = {name: settings[name] for name in settings if name not in (*columns, *unused)}
+    taken = questions.QUESTIONS[question].columns
+    call_settings |= {name: column for name, column in columns.items() if name in taken and column}
     # The settings are checked before any row is read.
     table = build_dummy_dataset(columns, provenance, contribution)
-    reply = questions.reply_of(question, table, asked_of)
+    reply = questions.reply_of(question, table, call_settings)
     request = reply.private_question(epsilon, **public)
     amounts = _read_amounts(data, columns, request)
     table = build_dummy_dataset(columns, provenance, contribution, amounts)
     if request.number in OF_QUANTILE:
         # Its program is that of the answer, which names the file.
-        reply = questions.reply_of(question, table, asked_of)
+        reply = questions.reply_of(question, table, call_settings)
     return reply, request, amounts, table
-
-
-def _columns_taken(question: str, columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that the call takes."""
-    asked = questions.QUESTIONS[question]
-    return {name: column for name, column in columns.items() if name in asked.columns and column}
 
 
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Return what the selection is drawn from."""
-    problem, of_groups, of_values = request.problem, False, request.number is OtherBound.TOTAL
-    if isinstance(problem, PrivatePairProblem):
-        of_groups, of_values = True, problem.parameters.statistic is Statistic.SUM
+    pair = request.problem if isinstance(request.problem, PrivatePairProblem) else None
+    is_sum = (
+        request.number is OtherBound.TOTAL if pair is None else pair.parameters.statistic is Statistic.SUM
+    )
     if isinstance(data, Dataset):
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):
@@ -160,9 +156,9 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         try:
             return amounts_of(to_dataset(data, value=value, group=group or None))
         except InvalidInput:
-            what = "the data cannot be read without a column of users"
-            raise refuse(what, remedy="Say which column names the user: user=…") from None
-    roles = Roles.of_events(user, value if of_values else None, group if of_groups else ())
+            cause = "the data cannot be read without a column of users"
+            raise refuse(cause, remedy="Say which column names the user: user=…") from None
+    roles = Roles.of_events(user, value if is_sum else None, () if pair is None else group)
     read = read_user_amounts(paths, names, roles, named)
     return amounts_of(read) if isinstance(read, Dataset) else read
 

@@ -33,7 +33,7 @@ class LabelledRecords:
     Attributes:
         features: Each record of Euclidean norm at most 1, so that gradients are bounded; shape (records, features).
         labels: Classes 0 .. classes - 1, shape (records,).
-        classes: Their number, at least 2.
+        num_classes: Their number, at least 2.
         name: What they are, for a person.
         groups: Which of the generated populations a record is from, shape (records,); None where there are none.
         owners: Codes 0 .. num_owners - 1 of whose record it is, shape (records,); None where records are dealt out.
@@ -45,7 +45,7 @@ class LabelledRecords:
 
     features: FloatArray
     labels: IntArray
-    classes: int
+    num_classes: int
     name: str
     groups: IntArray | None = None
     owners: IntArray | None = None
@@ -55,7 +55,7 @@ class LabelledRecords:
         with Problems() as problems:
             if self.features.ndim != 2 or self.labels.shape != self.features.shape[:1]:
                 problems.add("features must have one row per label")
-            elif self.labels.min(initial=0) < 0 or self.labels.max(initial=0) >= self.classes:
+            elif self.labels.min(initial=0) < 0 or self.labels.max(initial=0) >= self.num_classes:
                 problems.add("labels must be classes from 0 on")
             elif np.linalg.norm(self.features, axis=1).max(initial=0.0) > 1.0 + 1e-9:
                 problems.add("every record must have norm 1 at most")
@@ -133,26 +133,18 @@ def read_table(dataset: Dataset) -> LabelledRecords:
                 f"a feature is beyond {LARGEST_FEATURE:g}, where the norm of its record leaves float64",
                 remedy="Express it in a larger unit",
             )
-        num_entries = num_owners * int(np.bincount(owners).max()) * (table.features.shape[1] + names.size)
-        if num_entries > MAX_ENTRIES:
+        largest_owner = int(np.bincount(owners).max())
+        if num_owners * largest_owner * (table.features.shape[1] + names.size) > MAX_ENTRIES:
             problems.add(
-                f"the owner with most rows has {int(np.bincount(owners).max()):,}, too many beside {num_owners:,} "
-                "owners",
+                f"the owner with most rows has {largest_owner:,}, too many beside {num_owners:,} owners",
                 remedy="Keep fewer rows of the largest owners",
             )
     feature_indices = [i for i, name in enumerate(table.feature_names) if name != INTERCEPT]
     if not feature_indices:
         raise refuse("no feature is left besides the intercept")
     features = scale_records(table.features[:, feature_indices])
-    return LabelledRecords(
-        features,
-        labels.astype(np.int64),
-        int(names.size),
-        dataset.name,
-        None,
-        owners.astype(np.int64),
-        num_owners,
-    )
+    labels, owners = labels.astype(np.int64), owners.astype(np.int64)
+    return LabelledRecords(features, labels, int(names.size), dataset.name, None, owners, num_owners)
 
 
 def split_records(records: LabelledRecords, seed: int) -> tuple[LabelledRecords, LabelledRecords]:
@@ -181,7 +173,7 @@ def assign_owners(records: LabelledRecords, owners: int, seed: int) -> IntArray:
     if records.owners is not None:
         return records.owners
     rng = np.random.default_rng((seed, owners))
-    classes, labels = records.classes, records.labels
+    classes, labels = records.num_classes, records.labels
     groups = np.zeros_like(labels) if records.groups is None else records.groups
     num_populations = int(groups.max()) + 1
     num_lacking = max(classes // 5, 1)

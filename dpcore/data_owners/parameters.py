@@ -170,7 +170,7 @@ class OwnersParameters(Parameters):
         return self.without(*TRAINING_FIELDS)
 
     @property
-    def whole_owner(self) -> bool:
+    def protects_owner(self) -> bool:
         """Return True if an owner is one unit of protection."""
         return self.unit is Unit.OWNER
 
@@ -194,7 +194,7 @@ class OwnersParameters(Parameters):
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
             raise refuse("a user cannot have more records than the largest owner has")
         largest_cap = float(histogram.max_size if cap is None else cap)
-        capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.whole_owner)
+        capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
         return capped_owners.replace(
             records=float(capped_owners.records), evenness=float(capped_owners.evenness)
         )

@@ -86,8 +86,8 @@ class RegimeMap:
         joint_gain: log(bound alone / bound of joint privacy), shape (rows, columns); above 0 joining pays. NaN where a
             unit would have more records than its owner.
         full_gain: The same of full privacy.
-        vacuous: Where the bound of joint privacy is no smaller than what any choice of parameters has.
-        not_covered: Where the theorem says nothing: ε > 10 or δ ≥ 1/n.
+        is_vacuous: Where the bound of joint privacy is no smaller than what any choice of parameters has.
+        is_uncovered: Where the theorem says nothing: ε > 10 or δ ≥ 1/n.
     """
 
     x_axis: MapAxis
@@ -96,8 +96,8 @@ class RegimeMap:
     y: FloatArray
     joint_gain: FloatArray
     full_gain: FloatArray
-    vacuous: npt.NDArray[np.bool_]
-    not_covered: npt.NDArray[np.bool_]
+    is_vacuous: npt.NDArray[np.bool_]
+    is_uncovered: npt.NDArray[np.bool_]
 
     @property
     def regimes(self) -> FloatArray:
@@ -120,7 +120,7 @@ def compute_regime_map(
     collaboration: Collaboration,
     x_axis: MapAxis,
     y_axis: MapAxis,
-    whole_owner: bool = False,
+    protects_owner: bool = False,
     columns: int = 100,
     rows: int = 70,
 ) -> RegimeMap:
@@ -130,20 +130,20 @@ def compute_regime_map(
         collaboration: The point; its other numbers hold everywhere.
         x_axis: What runs along x.
         y_axis: What runs along y, another.
-        whole_owner: Whether a unit is an owner, so that its records grow with the owner's.
+        protects_owner: Whether a unit is an owner, so that its records grow with the owner's.
         columns: Points along x.
         rows: Points along y.
     """
     x, y = np.geomspace(*AXIS_RANGES[x_axis], columns), np.geomspace(*AXIS_RANGES[y_axis], rows)
     grid = collaboration.replace(**{x_axis.value: x[None, :], y_axis.value: y[:, None]})
-    if whole_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
+    if protects_owner and MapAxis.RECORDS_PER_UNIT not in (x_axis, y_axis):
         grid = grid.replace(
             records_per_unit=np.divide(collaboration.records_per_unit, collaboration.records) * grid.records
         )
     joint_bounds = bound_together(grid, ProtectedPart.JOINT)
     # A unit of fewer records than its owner's; rounding of two equal numbers does not count.
     is_possible = np.asarray(
-        whole_owner or np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
+        protects_owner or np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
     )
 
     def compute_gains(bounds: Numbers) -> FloatArray:
@@ -183,7 +183,7 @@ def sum_weights_over_roots(histogram: ContributionHistogram, caps: npt.ArrayLike
 
 
 def cap_owners(
-    histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration, whole_owner: bool
+    histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration, protects_owner: bool
 ) -> Collaboration:
     """Cap the records per owner of a histogram.
 
@@ -192,7 +192,7 @@ def cap_owners(
         caps: τ, shape (q,) or a number.
         collaboration: Budget, parameters and diameters; its owners and records are replaced, and its records per unit
             where a whole owner is one unit.
-        whole_owner: Whether a unit is an owner with all records that are kept.
+        protects_owner: Whether a unit is an owner with all records that are kept.
 
     Returns:
         Owners with N_τ/n records on average. The evenness is √(N_τ/n) Σ_j w_j/√m_j with w_j = min(m_j, τ)/N_τ: an owner
@@ -205,7 +205,7 @@ def cap_owners(
         owners=float(histogram.num_users),
         records=mean_records,
         evenness=sum_weights_over_roots(histogram, tau) / kept_records * np.sqrt(mean_records),
-        records_per_unit=tau if whole_owner else collaboration.records_per_unit,
+        records_per_unit=tau if protects_owner else collaboration.records_per_unit,
     )
 
 
@@ -230,7 +230,7 @@ def compute_joint_bounds(
     histogram: ContributionHistogram, caps: npt.ArrayLike, collaboration: Collaboration
 ) -> FloatArray:
     """Compute B(τ), joint privacy of whole owners, shape of ``caps``."""
-    capped_owners = cap_owners(histogram, caps, collaboration, whole_owner=True)
+    capped_owners = cap_owners(histogram, caps, collaboration, protects_owner=True)
     return np.asarray(bound_together(capped_owners, ProtectedPart.JOINT))
 
 
@@ -238,7 +238,7 @@ def split_bound(
     histogram: ContributionHistogram, caps: FloatArray, collaboration: Collaboration
 ) -> tuple[FloatArray, FloatArray]:
     """Split B(τ) into the part that falls with τ and the one that rises; each of the shape of ``caps``."""
-    capped_owners = cap_owners(histogram, caps, collaboration, whole_owner=True)
+    capped_owners = cap_owners(histogram, caps, collaboration, protects_owner=True)
     sampling = np.asarray(bound_without_privacy(capped_owners))
     return sampling, bound_together(capped_owners, ProtectedPart.JOINT) - sampling
 

@@ -94,17 +94,17 @@ class StudyResult:
     Attributes:
         study: What was compared.
         accuracy: Shape (epsilons, owners, seeds) by form; one epsilon, the first, where it does not matter.
-        records: Number of records that were learned from.
-        tests: Number of records that were tested on.
-        parameters: ℓ = k, parameters of W and of one V_j.
+        num_records: Number of records that were learned from.
+        num_tests: Number of records that were tested on.
+        num_parameters: ℓ = k, parameters of W and of one V_j.
         name: What the records are.
     """
 
     study: Study
     accuracy: dict[Form, FloatArray]
-    records: int
-    tests: int
-    parameters: int
+    num_records: int
+    num_tests: int
+    num_parameters: int
     name: str
 
     @property
@@ -127,7 +127,7 @@ class StudyResult:
         accuracy, other_accuracy = np.broadcast_arrays(self.average(form), self.average(other_form))
         mean_accuracy = np.clip((accuracy + other_accuracy) / 2.0, 0.0, 1.0)
         runs = np.isfinite(self.accuracy[form]).sum(axis=2)
-        error = np.sqrt(2.0 * mean_accuracy * (1.0 - mean_accuracy) / (self.tests * np.maximum(runs, 1)))
+        error = np.sqrt(2.0 * mean_accuracy * (1.0 - mean_accuracy) / (self.num_tests * np.maximum(runs, 1)))
         gap = accuracy - other_accuracy
         sign = np.where(np.abs(gap) > error, np.sign(gap), 0.0)
         return np.asarray(np.where(np.isfinite(gap), sign, np.nan))
@@ -226,7 +226,7 @@ def run_study(
     }
     first_records = load_records(records, study.seeds[0])
     num_training, num_tests = (part.labels.size for part in split_records(first_records, 0))
-    num_parameters = first_records.classes * first_records.features.shape[1]
+    num_parameters = first_records.num_classes * first_records.features.shape[1]
 
     def copy_result() -> StudyResult:
         copies = {form: accuracies.copy() for form, accuracies in accuracy.items()}
@@ -271,7 +271,7 @@ def _test_forms(
         if not {shared_form, personal_form} & set(study.forms):
             continue
         if epsilon is None:
-            weights = np.zeros((records.classes, records.features.shape[1]))
+            weights = np.zeros((records.num_classes, records.features.shape[1]))
         elif has_all_records and epsilon in cache:
             weights = cache[epsilon]
         else:

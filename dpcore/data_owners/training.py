@@ -90,7 +90,7 @@ def pad_units(records: LabelledRecords, unit_codes: IntArray, num_units: int) ->
     width = max(int(np.bincount(unit_codes, minlength=num_units).max()), 1)
     indices = index_in_unit(unit_codes, num_units)
     features = np.zeros((num_units, width, records.features.shape[1]))
-    targets = np.zeros((num_units, width, records.classes))
+    targets = np.zeros((num_units, width, records.num_classes))
     present = np.zeros((num_units, width, 1))
     features[unit_codes, indices] = records.features
     targets[unit_codes, indices, records.labels] = 1.0
@@ -215,7 +215,7 @@ def fit_without_privacy(
 ) -> FloatArray:
     """Fit W without noise: the minimum of the mean loss with penalty/2 |W|², by accelerated gradient descent."""
     single_unit = pad_units(records, np.zeros(records.labels.size, dtype=np.int64), 1)
-    zero_weights = np.zeros((records.classes, records.features.shape[1]))
+    zero_weights = np.zeros((records.num_classes, records.features.shape[1]))
     fitted = fit_personal(single_unit, zero_weights, options.plain_penalty, options.plain_steps, should_stop)
     return np.asarray(fitted[0])
 

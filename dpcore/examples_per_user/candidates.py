@@ -159,11 +159,11 @@ def replace_similarity(
 ) -> Candidate:
     """Evaluate the same candidate at another similarity ``r``; its noise multiplier does not depend on that."""
     parameters = replace(parameters, gradient_similarity=similarity)
-    changed = evaluate_candidate(
+    changed_candidate = evaluate_candidate(
         histogram, parameters, original.sampling, original.bound, original.multiplier
     )
-    assert changed is not None
-    return replace(changed, is_upper_bound=original.is_upper_bound)
+    assert changed_candidate is not None
+    return replace(changed_candidate, is_upper_bound=original.is_upper_bound)
 
 
 @dataclass(frozen=True)
@@ -185,9 +185,9 @@ class Comparison:
         candidates, limit = self.candidates[self.best.sampling], (1.0 + share) * self.best.error
         best_index = [candidate.bound for candidate in candidates].index(self.best.bound)
         is_near = [candidate.error <= limit for candidate in candidates]
-        below = list(itertools.takewhile(lambda i: is_near[i], range(best_index, -1, -1)))
-        above = list(itertools.takewhile(lambda i: is_near[i], range(best_index, len(candidates))))
-        return candidates[below[-1]].bound, candidates[above[-1]].bound
+        indices_below = list(itertools.takewhile(lambda i: is_near[i], range(best_index, -1, -1)))
+        indices_above = list(itertools.takewhile(lambda i: is_near[i], range(best_index, len(candidates))))
+        return candidates[indices_below[-1]].bound, candidates[indices_above[-1]].bound
 
 
 def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesParameters) -> Comparison:

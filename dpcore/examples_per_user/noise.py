@@ -171,8 +171,8 @@ def compute_replaced_divergences(ratio: DensityRatio, orders: FloatArray) -> Flo
     No user is added or removed: k records of the user are there either way, and their gradients turn around.
     The pair is its own mirror image, so that both directions are one. Its density ratio is w(z)/w(−z).
     """
-    largest = float(orders.max())
-    end = max(ratio.find_upper_ends(float(order))[1] for order in orders) - ratio.find_lower_end(largest)
+    upper_end = max(ratio.find_upper_ends(float(order))[1] for order in orders)
+    end = upper_end - ratio.find_lower_end(float(orders.max()))
     step = ratio.step
     coarse = np.arange(0.0, math.ceil(end) + 2.0, 1.0)
     coarse = np.concatenate((-coarse[:0:-1], coarse))
@@ -368,8 +368,8 @@ def truncate_mixture(examples: int, rate: float) -> tuple[list[float], list[floa
     if last_term < examples:
         moves.append(float(examples))
         probabilities.append(float(weights[last_term + 1 :].sum()))
-    total = math.fsum(probabilities)
-    return moves, [probability / total for probability in probabilities]
+    probability_sum = math.fsum(probabilities)
+    return moves, [probability / probability_sum for probability in probabilities]
 
 
 def bound_epsilon(sigma: float, examples: int, rate: float, steps: int, delta: float, grid: float) -> float:

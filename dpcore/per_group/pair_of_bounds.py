@@ -27,8 +27,6 @@ ROUNDING = 1e-12
 """Integer L-infinity: intervals whose bound is within this relative gap of the best are not split."""
 MIN_SAMPLED_ENTRIES = 200_000
 """Number of entries from which a sample of the groups gives a first guess, so that full passes exclude most L0."""
-MIN_NARROWED_ENTRIES = 50_000
-"""Number of entries from which users outside the remaining interval of L0 are merged."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,6 @@ class _Search:
 
     def split(self) -> None:
         """Evaluate one L-infinity of the most promising interval, and bound both sides."""
-        self._narrow()
         _, low, high, interval = heapq.heappop(self.heap)
         window = interval.window
         # Split a wide interval at its geometric mean, as ratios of L-infinity matter more than differences; a narrow
@@ -233,14 +230,3 @@ class _Search:
         self.add(midpoint, midpoint, window)
         self.add(low, midpoint - step, window)
         self.add(midpoint + step, high, window)
-
-    def _narrow(self) -> None:
-        """Merge the users outside the L0 windows of all open intervals, if that makes passes much shorter."""
-        facet = self.passes.facet
-        if not self.is_integer or facet.amounts.size < MIN_NARROWED_ENTRIES or not self.heap:
-            return
-        windows = [interval.window for *_, interval in self.heap]
-        window = min(first for first, _ in windows), max(last for _, last in windows)
-        first, end = (int(facet.starts[int(np.sum(facet.sizes > max_groups))]) for max_groups in window[::-1])
-        if end > first and 4 * (end - first) < 3 * facet.amounts.size:
-            self.passes.facet = facet.narrow(window, self.passes.num_groups)

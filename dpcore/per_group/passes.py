@@ -27,7 +27,7 @@ to an interval; the bound is its smallest square there, with variance and noise 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -203,24 +203,19 @@ class Passes:
             (low, high),
             [np.minimum(amounts, high) * counts, reaches],
             [clipped_low, reaches],
-            [self._sum_cut_amounts(high), self._add_up(high, lambda _, counts: counts)],
+            [self._sum_cut_amounts(high), self._count_reaching(high)],
         )
-
-    def _add_up(self, amount: float, summand: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        """Add up a function of excess and count per group, over all entries of at least ``amount``."""
-        total = np.zeros(self.num_groups)
-        for entries in (self.facet, self.facet.users_with_more, self.facet.users_with_fewer):
-            if entries is not None:
-                indices = np.flatnonzero(entries.amounts >= amount)
-                values = summand(entries.amounts[indices] - amount, entries.counts[indices])
-                total += self._bincount(entries.groups[indices], values)
-        return total
 
     def _sum_cut_amounts(self, amount: float, sign: float = 0.0) -> FloatArray:
         """Return the amount that L-infinity cuts away in every group, optionally for amounts of one sign only."""
-        if sign:
-            return self._add_up(amount, lambda excess, counts: excess * np.maximum(sign * counts, 0.0))
-        return self._add_up(amount, lambda excess, counts: excess * counts)
+        indices = np.flatnonzero(self.facet.amounts >= amount)
+        counts = self.facet.counts[indices]
+        counts = np.maximum(sign * counts, 0.0) if sign else counts
+        return self._bincount(self.facet.groups[indices], (self.facet.amounts[indices] - amount) * counts)
+
+    def _count_reaching(self, amount: float) -> FloatArray:
+        indices = np.flatnonzero(self.facet.amounts >= amount)
+        return self._bincount(self.facet.groups[indices], self.facet.counts[indices])
 
     def _bincount(self, codes: IntArray, weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(codes, weights, self.num_groups), dtype=np.float64)
@@ -229,38 +224,19 @@ class Passes:
         """Return the sums over all users of the given number of largest sizes."""
         missing = np.zeros((len(columns.linear), 2, self.num_groups))
         varying = np.zeros((len(columns.varying), 2, self.num_groups if self._is_explicit(columns) else 1))
-
-        def add(groups: IntArray, column_index: int, *values: FloatArray) -> None:
-            for power, value in enumerate(values):
-                if self._is_explicit(columns):
-                    varying[column_index, power] += self._bincount(groups, value)
-                else:
-                    varying[column_index, power] += float(value @ self.weights[groups])
-
-        if sizes:
-            entries = slice(0, int(self.facet.starts[sizes]))
-            groups = self.facet.groups[entries]
-            inverse = np.repeat(1.0 / self.facet.sizes[:sizes], np.diff(self.facet.starts[: sizes + 1]))
-            for column_index, column in enumerate(columns.linear):
-                missing[column_index, 0] += self._bincount(groups, column[entries])
-                missing[column_index, 1] += self._bincount(groups, column[entries] * inverse)
-            for column_index, column in enumerate(columns.varying):
-                once = column[entries] * inverse
-                add(groups, column_index, once, once * inverse)
-        ahead = self.facet.users_with_more
-        if ahead is not None:
-            # Integer amounts of at least 0: the column of one pair, times the counts and their sums of 1 / k and 1 /
-            # k^2.
-            unit = self._columns(*columns.interval, ahead.amounts, np.ones(ahead.amounts.size))
-            for column_index, column in enumerate(unit.linear):
-                missing[column_index, 0] += self._bincount(ahead.groups, column * ahead.counts)
-                missing[column_index, 1] += self._bincount(ahead.groups, column * ahead.inverse_sums)
-            for column_index, column in enumerate(unit.varying):
-                add(
-                    ahead.groups,
-                    column_index,
-                    column * ahead.inverse_sums,
-                    column * ahead.inverse_square_sums,
+        entries = slice(0, int(self.facet.starts[sizes]))
+        groups = self.facet.groups[entries]
+        inverse = np.repeat(1.0 / self.facet.sizes[:sizes], np.diff(self.facet.starts[: sizes + 1]))
+        for column_index, column in enumerate(columns.linear):
+            missing[column_index, 0] = self._bincount(groups, column[entries])
+            missing[column_index, 1] = self._bincount(groups, column[entries] * inverse)
+        for column_index, column in enumerate(columns.varying):
+            once = column[entries] * inverse
+            for power, value in enumerate((once, once * inverse)):
+                varying[column_index, power] = (
+                    self._bincount(groups, value)
+                    if self._is_explicit(columns)
+                    else float(value @ self.weights[groups])
                 )
         return _Sums(missing, varying)
 

@@ -33,7 +33,6 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse
-from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.per_group.pair_of_bounds import PairChoice
@@ -41,7 +40,7 @@ from dpcore.per_group.pair_search import space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from dpcore.per_group.selection_rules import compute_keep_probabilities
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
-from dpcore.per_group.whole_vector import VectorRule, sum_cut_amounts
+from dpcore.per_group.whole_vector import VectorRule, compute_norms, sum_cut_amounts
 
 TOLERANCE = 1e-3
 """Relative gap at which the search for the best pair stops."""
@@ -373,10 +372,7 @@ def best_selected_vector(selection: Selection, should_stop: ShouldStop = never) 
         None if releasing nothing is better, or if it was stopped before the first evaluation.
     """
     problem = selection.problem
-    is_gaussian = selection.parameters.mechanism is NoiseKind.GAUSSIAN
-    powers = problem.amounts**2 if is_gaussian else problem.amounts
-    largest_power = float(np.add.reduceat(powers, problem.pairs.user_starts).max())
-    largest = math.sqrt(largest_power) if is_gaussian else largest_power
+    largest = float(compute_norms(problem).max())
     if largest == 0.0:
         return None
     best: SelectedVector | None = None

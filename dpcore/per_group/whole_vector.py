@@ -108,6 +108,11 @@ def keep_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) ->
     return (_Cap if rule is VectorRule.CAP else _Radial)(problem).keep(max_norm)
 
 
+def compute_norms(problem: PerGroupProblem) -> FloatArray:
+    """Return the norm of each user's vector, shape (num_users,)."""
+    return _Vectors(problem).norms
+
+
 def sum_cut_amounts(problem: PerGroupProblem, rule: VectorRule, max_norm: float) -> FloatArray:
     """Return the amount of every group that a rule cuts away, shape (num_entries,); arguments as `keep_amounts`."""
     return problem.per_group(problem.amounts - keep_amounts(problem, rule, max_norm))

@@ -122,7 +122,7 @@ def allocate_lines(
     num_parts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
-        line_vs = [_convert_to_v(parts * amount_per_part, budget) for parts in num_parts.tolist()]
+        line_vs = [_convert_to_v(line_parts * amount_per_part, budget) for line_parts in num_parts.tolist()]
         optima = [line.curve.find_best(np.array([v])) for line, v in zip(planned_lines, line_vs, strict=True)]
         is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in optima]) & (num_parts > 0)
         if not is_zero.any() or is_zero[num_parts > 0].all():
@@ -131,8 +131,9 @@ def allocate_lines(
         num_parts = round_to_parts(np.where(num_parts > 0, shares, 0.0))
     num_parts = np.where(is_zero, 0, num_parts)
     allocated = []
-    for index, (line, parts, v) in enumerate(zip(planned_lines, num_parts.tolist(), line_vs, strict=True)):
-        if parts == 0:
+    for index, line in enumerate(planned_lines):
+        line_parts, v = int(num_parts[index]), line_vs[index]
+        if line_parts == 0:
             error = math.sqrt(best_without_budget[index].squared_errors[0])
             allocated.append(AllocatedLine(line, 0, 0.0, math.inf, 0.0, math.nan, error))
             continue
@@ -144,11 +145,13 @@ def allocate_lines(
             error = math.sqrt(squared_error)
         elif isinstance(line.curve, RankCurve):
             release_amount = _convert_to_amount(line.curve.find_release_v(v), budget)
-            parts = max(1, min(parts, math.floor(release_amount / amount_per_part)))
-            v = _convert_to_v(parts * amount_per_part, budget)
+            line_parts = max(1, min(line_parts, math.floor(release_amount / amount_per_part)))
+            v = _convert_to_v(line_parts * amount_per_part, budget)
             bound = float(line.curve.find_best(np.array([v])).bounds[0])
             error = compute_rank_error(dataset, parameters, line, v, bound)
-        allocated.append(AllocatedLine(line, parts, parts * amount_per_part, v, bound, second_bound, error))
+        allocated.append(
+            AllocatedLine(line, line_parts, line_parts * amount_per_part, v, bound, second_bound, error)
+        )
     return tuple(allocated)
 
 

@@ -98,10 +98,12 @@ class TotalCurve:
         # piece ends.
         piece = np.minimum(np.searchsorted(-self._bias_slopes, -scaled_v, side="left"), totals.size - 1)
         left_ends = np.where(piece > 0, totals[piece - 1], 0.0)
-        users, total = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
+        users, sum_above = self.amounts.users_above(left_ends), self.amounts.sum_above(left_ends)
         with np.errstate(invalid="ignore"):
             # On a piece the error is (sum above - users T)^2 + k T^2.
-            bounds = np.where(np.isinf(scaled_v) | (users == 0.0), 0.0, users * total / (users**2 + scaled_v))
+            bounds = np.where(
+                np.isinf(scaled_v) | (users == 0.0), 0.0, users * sum_above / (users**2 + scaled_v)
+            )
         bounds = np.clip(bounds, np.where(np.isinf(scaled_v), 0.0, left_ends), totals[piece])
         if self.is_integer:
             # The excess is convex and at least 0, and so is its square: the best whole bound is next to the best real

@@ -113,11 +113,13 @@ class _Box:
         None if no line has a point between its ends.
         """
         smallest_share = grid[0] / 2.0
-        above, below = (np.maximum(s, smallest_share) for s in (self.shares_above, self.shares_below))
+        above_shares, below_shares = (
+            np.maximum(s, smallest_share) for s in (self.shares_above, self.shares_below)
+        )
         widths = self.high - self.low
-        log_ratios = np.where(widths > 1, np.abs(np.log(above / below)), 0.0)
+        log_ratios = np.where(widths > 1, np.abs(np.log(above_shares / below_shares)), 0.0)
         line = int(np.argmax(log_ratios))
-        cut_share = math.sqrt(above[line] * below[line])
+        cut_share = math.sqrt(above_shares[line] * below_shares[line])
         if log_ratios[line] < 1e-6:
             line = int(np.argmax(widths))
             if widths[line] <= 1:
@@ -339,8 +341,9 @@ def _find_needed(curve: Curve, target_error: float, power: int) -> float:
     index = enough.index(True)
     low, high = float(amounts[index - 1]), float(amounts[index])
     for _ in range(_NUM_HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if is_enough(np.array([middle ** -float(power)]))[0] else (middle, high)
+        midpoint = math.sqrt(low * high)
+        is_midpoint_enough = is_enough(np.array([midpoint ** -float(power)]))[0]
+        low, high = (low, midpoint) if is_midpoint_enough else (midpoint, high)
     return high
 
 
@@ -365,8 +368,8 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
     while compute_shares(high).sum() > 1.0 and high < 1e12:
         low, high = high, high * 4.0
     while high / low > 1.0 + 1e-6:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if compute_shares(middle).sum() <= 1.0 else (middle, high)
+        midpoint = math.sqrt(low * high)
+        low, high = (low, midpoint) if compute_shares(midpoint).sum() <= 1.0 else (midpoint, high)
     needed_shares = compute_shares(high)
     # The rest is divided in proportion; a line that needs nothing has no share.
     if needed_shares.sum() > 0.0:

@@ -205,9 +205,10 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
         with problems.collecting():
             match = _LINE.fullmatch(piece)
             if match is None:
+                names = ", ".join(statistic.value for statistic in LineStatistic)
                 raise refuse(
                     f"line {number} cannot be read; got {piece[:40]!r}",
-                    remedy=f"A line is one of {', '.join(one.value for one in LineStatistic)}, as in: {EXAMPLE}",
+                    remedy=f"A line is one of {names}, as in: {EXAMPLE}",
                 )
             quantile, target_error, weight = _read_numbers(match, number)
             is_relative = match["percent"] is not None or target_error is None
@@ -282,11 +283,11 @@ def round_to_parts(shares: npt.ArrayLike) -> IntArray:
         shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
     """
     share_array = np.asarray(shares, dtype=np.float64)
-    exact = share_array / share_array.sum() * NUM_PARTS
-    num_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact), 1.0), 0.0).astype(np.int64)
+    exact_parts = share_array / share_array.sum() * NUM_PARTS
+    num_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
     num_missing = NUM_PARTS - int(num_parts.sum())
     # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
-    for line in np.argsort(num_parts - exact, kind="stable")[: max(num_missing, 0)]:
+    for line in np.argsort(num_parts - exact_parts, kind="stable")[: max(num_missing, 0)]:
         num_parts[line] += share_array[line] > 0.0
     num_parts[int(np.argmax(num_parts))] += NUM_PARTS - int(num_parts.sum())
     return num_parts

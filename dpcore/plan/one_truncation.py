@@ -124,17 +124,17 @@ def find_common_bound(
     if objective is Objective.SUM:
         roots = (weights[:, None] * beta) ** (1.0 / (power + 1))
         values = weights @ alpha + budget.full_v * roots.sum(axis=0) ** (power + 1)
-        best = int(np.argmin(values))
+        best_index = int(np.argmin(values))
         full_amount = float(budget.compute_amount(budget.full_v))
-        amounts = roots[:, best] / roots[:, best].sum() * full_amount
+        amounts = roots[:, best_index] / roots[:, best_index].sum() * full_amount
         certificate = find_least_sum(curves, weights, budget).certificate
         assert certificate is not None  # Every line here is a list of bounds.
-        value, own_caps_value = float(values[best]), certificate.value
+        value, own_caps_value = float(values[best_index]), certificate.value
     elif objective is Objective.LARGEST:
         values = _find_least_levels(alpha, beta, target_errors, budget)
-        best = int(np.argmin(values))
-        value = float(values[best])
-        amounts = _compute_amounts(alpha[:, best], beta[:, best], value * target_errors, power)
+        best_index = int(np.argmin(values))
+        value = float(values[best_index])
+        amounts = _compute_amounts(alpha[:, best_index], beta[:, best_index], value * target_errors, power)
         line_vs = budget.divide(split_by_largest_error(curves, target_errors, budget)).tolist()
         squared_errors = [
             curve.find_best([v]).squared_errors[0] for curve, v in zip(curves, line_vs, strict=True)
@@ -142,8 +142,8 @@ def find_common_bound(
         own_caps_value = float(np.max(np.sqrt(squared_errors) / target_errors))
     else:
         amounts_by_cap = _compute_amounts(alpha, beta, target_errors[:, None], power)
-        best = int(np.argmin(amounts_by_cap.sum(axis=0)))
-        amounts = amounts_by_cap[:, best]
+        best_index = int(np.argmin(amounts_by_cap.sum(axis=0)))
+        amounts = amounts_by_cap[:, best_index]
         if not np.isfinite(amounts).all():
             raise refuse(
                 "no ε is enough under one bound on rows: under each, some line keeps more than its wanted error "
@@ -153,9 +153,11 @@ def find_common_bound(
         value = budget.convert_to_epsilon(float(amounts.sum()))
         needed_amounts = find_needed_budgets(curves, target_errors, budget)
         own_caps_value = budget.convert_to_epsilon(float(needed_amounts.sum()))
-    errors = np.sqrt(alpha[:, best] + beta[:, best] * amounts ** -float(power))
+    errors = np.sqrt(alpha[:, best_index] + beta[:, best_index] * amounts ** -float(power))
     shares = amounts / amounts.sum()
-    return OneTruncation(int(caps[best]), shares, errors, value, own_caps_value, has_all_bounds, objective)
+    return OneTruncation(
+        int(caps[best_index]), shares, errors, value, own_caps_value, has_all_bounds, objective
+    )
 
 
 def _compute_amounts(
@@ -181,10 +183,10 @@ def _find_least_levels(
         for share in (1.0, 1.0 / target_errors.size)
     )
     for _ in range(_NUM_HALVINGS):
-        middle = (low + high) / 2.0
-        needed_amounts = _compute_amounts(alpha, beta, middle * targets, budget.power).sum(axis=0)
+        midpoint = (low + high) / 2.0
+        needed_amounts = _compute_amounts(alpha, beta, midpoint * targets, budget.power).sum(axis=0)
         is_enough = needed_amounts <= full_amount
-        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+        low, high = np.where(is_enough, low, midpoint), np.where(is_enough, midpoint, high)
     return np.asarray(high)
 
 
@@ -257,8 +259,8 @@ def find_bound_over_groups(
     caps, _ = list_caps(dataset.histogram.max_size, MAX_BOUNDS)
     alpha, beta = _compute_alpha_beta(dataset, parameters, line, caps)
     squared_errors = alpha + beta * v
-    best = int(np.argmin(squared_errors))
-    return int(caps[best]), math.sqrt(squared_errors[best])
+    best_index = int(np.argmin(squared_errors))
+    return int(caps[best_index]), math.sqrt(squared_errors[best_index])
 
 
 def _sum_above(sizes: FloatArray, caps: FloatArray, sums_by_size: FloatArray) -> FloatArray:

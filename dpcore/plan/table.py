@@ -168,11 +168,11 @@ def _make_sum_curve(dataset: Dataset, variance: float) -> tuple[Curve, float]:
     # Totals of both signs, each clamped to [-T, T]; what is cut may cancel, so the bias need not fall as T grows.
     signed_totals = totals.signed
     bounds = np.unique(np.abs(signed_totals))
-    largest = float(bounds[-1])
+    largest_total = float(bounds[-1])
     if bounds.size > SIGNED_BOUNDS:
         bounds = np.quantile(bounds, np.linspace(0.0, 1.0, SIGNED_BOUNDS // 2))
-    if largest > 0.0:
-        bounds = np.union1d(bounds, log_spaced(largest * 1e-3, largest, SIGNED_BOUNDS))
+    if largest_total > 0.0:
+        bounds = np.union1d(bounds, log_spaced(largest_total * 1e-3, largest_total, SIGNED_BOUNDS))
     bounds = np.union1d(round_bounds(bounds), [0.0])
     positive, negative = (Amounts.from_totals(np.maximum(sign * signed_totals, 0.0)) for sign in (1.0, -1.0))
     bias = positive.excess(bounds) - negative.excess(bounds)
@@ -227,15 +227,18 @@ def _make_group_curve(
     problem = PerGroupProblem(UserGroupPairs.from_facet(pairs), group_parameters)
     sorted_pairs = SortedPairs.from_problem(problem)
     absolute_amounts = np.abs(problem.amounts)
-    largest = float(absolute_amounts.max())
+    largest_amount = float(absolute_amounts.max())
     amounts, has_all_amounts = np.array([]), True
-    if largest > 0.0:
-        check_magnitude(line_statistic.value, largest)
+    if largest_amount > 0.0:
+        check_magnitude(line_statistic.value, largest_amount)
     if statistic.is_integer:
-        amounts, has_all_amounts = list_caps(int(largest), MAX_AMOUNTS)
-    elif largest > 0.0:
-        smallest = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest * 1e-4)
-        amounts, has_all_amounts = round_bounds(log_spaced(smallest, largest, MAX_AMOUNTS)), False
+        amounts, has_all_amounts = list_caps(int(largest_amount), MAX_AMOUNTS)
+    elif largest_amount > 0.0:
+        smallest_amount = max(float(absolute_amounts[absolute_amounts > 0.0].min()), largest_amount * 1e-4)
+        amounts, has_all_amounts = (
+            round_bounds(log_spaced(smallest_amount, largest_amount, MAX_AMOUNTS)),
+            False,
+        )
     groups, has_all_groups = list_caps(int(sorted_pairs.sizes[0]), MAX_GROUPS)
     group_indices = groups.astype(np.int64) - 1
     # Rows: alpha, beta, bound on groups, bound on the amount in each. The first candidate publishes 0 for every group.

@@ -216,13 +216,8 @@ def compute_distances(
     if not isinstance(condition, RankedSum):
         return np.asarray(condition.distances(histogram, grid, scales)[:, None])
     query = scale_sums(condition.statistics(histogram, grid), scales)
-    return np.stack(
-        [
-            condition.with_draw_margin(float(epsilon)).distances_from_targets(query, grid)
-            for epsilon in epsilons
-        ],
-        axis=1,
-    )
+    conditions = (condition.with_draw_margin(float(epsilon)) for epsilon in epsilons)
+    return np.stack([aimed.distances_from_targets(query, grid) for aimed in conditions], axis=1)
 
 
 def compute_probabilities(

@@ -92,16 +92,12 @@ def list_scales(histogram: ContributionHistogram) -> tuple[float, ...]:
     return tuple(k for k in SCALES if k <= max(limit, 1.0))
 
 
-def compute_direct_over_epsilon(
-    parameters: PrivateParameters, histogram: ContributionHistogram
-) -> ChoiceRegret:
+def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
     """Return the exact regret over budgets of the choice, whatever the budget of ``parameters`` is."""
     return choice.summarise_regret(parameters.choice, histogram, log_spaced(EPSILONS[0], EPSILONS[-1], 61))
 
 
-def compute_direct_over_users(
-    parameters: PrivateParameters, histogram: ContributionHistogram
-) -> ChoiceRegret:
+def regret_over_users(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
     """Return the exact regret over numbers of users: each is taken so many times."""
     scales = log_spaced(SCALES[0], list_scales(histogram)[-1], 19, extra=[1.0])
     return choice.summarise_regret(parameters.choice, histogram, None, scales)
@@ -257,9 +253,8 @@ def compute_leak(histogram: ContributionHistogram, parameters: PrivateParameters
     with_user = np.array([condition.best_bound(table) for table in larger])
     without = condition.best_bound(histogram)
     if np.all(with_user == without) and parameters.purpose is not BoundPurpose.SUM:
-        return compute_leak(
-            histogram, PrivateParameters(parameters.epsilon, BoundPurpose.SUM, largest=parameters.largest)
-        )
+        of_sum = PrivateParameters(parameters.epsilon, BoundPurpose.SUM, largest=parameters.largest)
+        return compute_leak(histogram, of_sum)
     return Leak(rows, with_user, without, parameters.purpose)
 
 
@@ -297,7 +292,7 @@ def with_usual_budget(parameters: PrivateParameters) -> PrivateParameters:
 def solve_exactly(
     data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret
 ) -> PrivateSolution:
-    """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `compute_direct_over_epsilon`."""
+    """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `regret_over_epsilon`."""
     best = parameters.condition.best_bound(data.histogram)
     direct = compute_direct_cost(parameters.choice, data.histogram)
     return PrivateSolution(parameters, best, direct, over_epsilon, data)
@@ -310,7 +305,7 @@ def solve(data: Dataset, parameters: PrivateParameters) -> PrivateSolution:
         InvalidInput: The data have more users than the mechanisms can hold.
     """
     check_users(data.histogram)
-    over_epsilon = compute_direct_over_epsilon(with_usual_budget(parameters), data.histogram)
+    over_epsilon = regret_over_epsilon(with_usual_budget(parameters), data.histogram)
     return replace(solve_exactly(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
 
 
@@ -344,10 +339,9 @@ def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundCompar
         histogram.sizes,
         histogram.users,
         is_integer=parameters.purpose is not BoundPurpose.SMOOTH,
-        caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, "
-        "over the ε of the release and with the ε of the choice as entered: exact. The table has what a bound costs "
-        "that is taken without a look at these data, which spends nothing; the one called best is chosen in the "
-        "clear, and leaks.",
+        caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, at "
+        "the ε of the choice as entered: exact. The table has bounds taken without a look at these data, which "
+        "spends nothing; the one called best is chosen in the clear, and leaks.",
         candidate_error_note="Error (1 = chosen in the clear)",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpcore.answer.answer import WORST_SHARE, ReleaseSetting
@@ -101,13 +101,7 @@ class PrivateParameters(Parameters):
     """The private choice aims at what is best for this question. A private copy serves all of them. The pair of bounds
     per group has a tab below, and *Per group* a button."""
     selection_epsilon: float = public.number(
-        0.1,
-        "ε of the choice",
-        EPSILON_RANGE,
-        name="ε of the choice",
-        width=118,
-        place=LINE,
-        former_name="epsilon_choice",
+        0.1, "ε of the choice", EPSILON_RANGE, width=118, place=LINE, former_name="epsilon_choice"
     )
     """Comes on top of the privacy budget beside it, which is that of the release that will use the bound."""
     largest: int = public.number(
@@ -142,12 +136,7 @@ class PrivateParameters(Parameters):
     """How alike rows of one user are, for the mean of this table. An assumption, as on *Mean*; not read off private
     data. 0: rows are independent, as in the paper."""
     margin: float = public.number(
-        0.0,
-        "Margin, in users",
-        (0.0, 1e12),
-        name="the margin",
-        unit="users",
-        only_with=FOR_SUM,
+        0.0, "Margin, in users", (0.0, 1e12), name="the margin", unit="users", only_with=FOR_SUM
     )
     """The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where more noise is
     all that it brings. Aiming at this many users more costs a little bias instead. A draw adds 2/ε users by itself, at
@@ -195,11 +184,7 @@ class PrivateParameters(Parameters):
     """Under both, who has how many rows is private. Replace: the number of users is public, and a copy needs twice the
     noise."""
     mechanism: CopyNoise = public.choice(
-        CopyNoise.LAPLACE,
-        "Noise of the private copy",
-        COPY_NOISES,
-        name="noise of a private copy",
-        former_name="noise",
+        CopyNoise.LAPLACE, "Noise of the private copy", COPY_NOISES, former_name="noise"
     )
     """Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP."""
     delta: float | None = public.number(
@@ -246,10 +231,10 @@ class PrivateParameters(Parameters):
             return RankedSum(self.price, self.margin)
         if self.purpose is BoundPurpose.QUANTILE:
             return SizeQuantile(self.quantile)
-        smooth = self.purpose is BoundPurpose.SMOOTH
+        is_smooth = self.purpose is BoundPurpose.SMOOTH
         if self.user_share:
-            return (TableSmooth if smooth else TableCap)(self.trade_off, self.user_share)
-        return (SmoothMean if smooth else CapMean)(self.trade_off)
+            return (TableSmooth if is_smooth else TableCap)(self.trade_off, self.user_share)
+        return (SmoothMean if is_smooth else CapMean)(self.trade_off)
 
     @property
     def setting(self) -> ReleaseSetting | None:
@@ -258,16 +243,10 @@ class PrivateParameters(Parameters):
         if self.purpose is BoundPurpose.QUANTILE:
             return None
         if self.purpose in OF_MEAN:
-            values: dict[str, Any] = {
-                "variance_share": self.variance_share,
-                "is_table_mean": rho > 0.0,
-                "user_share": rho,
-            }
-            return ReleaseSetting(Quantity.MEAN, self.epsilon, relation, **values)
-        noise: dict[str, Any] = {"noise": self.release_noise, "delta": self.release_delta}
-        return ReleaseSetting(
-            Quantity.COUNT, self.epsilon, relation, **noise, measure=Measure.BOUND, margin=self.margin
-        )
+            mean = ReleaseSetting(Quantity.MEAN, self.epsilon, relation, variance_share=self.variance_share)
+            return replace(mean, is_table_mean=rho > 0.0, user_share=rho)
+        count = ReleaseSetting(Quantity.COUNT, self.epsilon, relation, noise=self.release_noise)
+        return replace(count, delta=self.release_delta, measure=Measure.BOUND, margin=self.margin)
 
     @classmethod
     def from_release(cls, setting: ReleaseSetting, **of_the_choice: Any) -> PrivateParameters | None:

@@ -277,11 +277,9 @@ class PrivateCopyParameters:
             problems.between(*EPSILON_RANGE, epsilon_choice=self.epsilon_choice)
             problems.of_kind(PublicBins, bins=self.bins)
             problems.of_kind(CopyNoise, noise=self.noise)
-            if self.noise is CopyNoise.LAPLACE and self.delta is not None:
-                problems.add("delta goes only with Gaussian noise")
-            elif self.noise is CopyNoise.GAUSSIAN and self.delta is None:
-                problems.add("Gaussian noise needs a delta")
-            elif self.noise is CopyNoise.GAUSSIAN:
+            if (self.delta is None) == (self.noise is CopyNoise.GAUSSIAN):
+                problems.add("Gaussian noise goes with a delta, and Laplace noise with none")
+            elif self.delta is not None:
                 problems.inside(0.0, 1.0, delta=self.delta)
             if self.neighbours not in (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER):
                 problems.add(
@@ -296,9 +294,8 @@ class PrivateCopyParameters:
     @property
     def scale(self) -> float:
         """Return b of the discrete Laplace noise or sigma of the discrete Gaussian noise, in users; draws nothing."""
-        if self.noise is CopyNoise.LAPLACE:
+        if self.delta is None:
             return mechanisms.find_laplace_scale(self.sensitivity, self.epsilon_choice)
-        assert self.delta is not None
         return mechanisms.find_gaussian_scale(self.sensitivity, self.epsilon_choice, self.delta)
 
     @property
@@ -397,22 +394,15 @@ def release_histogram(
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY])
     note = None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
-    noise = draw(counts, parameters, note)
+    epsilon, delta, sensitivity = parameters.epsilon_choice, parameters.delta, parameters.sensitivity
+    if delta is None:
+        noise = mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, note)
+    else:
+        noise = mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, note)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     users = fit_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
     label, copy = facts(noise.epsilon, noise.delta), build_histogram(users, parameters.bins)
     return PrivateCopy(parameters, label, read_only(noise.values), read_only(users), copy, noise.scale)
-
-
-def draw(
-    counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
-) -> mechanisms.IntegerRelease:
-    """Return the noise on every count, by OpenDP."""
-    sensitivity, epsilon, delta = parameters.sensitivity, parameters.epsilon_choice, parameters.delta
-    if parameters.noise is CopyNoise.LAPLACE:
-        return mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, charge)
-    assert delta is not None
-    return mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, charge)
 
 
 def build_histogram(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:

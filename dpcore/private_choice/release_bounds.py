@@ -150,9 +150,9 @@ def request_quantile_bound(
     """
     if not parameters.protects_users:
         return None
-    smooth, trade_off = parameters.weight_kind is WeightKind.SMOOTH, parameters.public_trade_off
-    number = OtherBound.QUANTILE_SMOOTH if smooth else OtherBound.QUANTILE_CAP
-    condition = SmoothMean(trade_off) if smooth else CapMean(trade_off)
+    is_smooth, trade_off = parameters.weight_kind is WeightKind.SMOOTH, parameters.public_trade_off
+    number = OtherBound.QUANTILE_SMOOTH if is_smooth else OtherBound.QUANTILE_CAP
+    condition = SmoothMean(trade_off) if is_smooth else CapMean(trade_off)
     return _build_request(number, setting, condition, epsilon_choice, largest)
 
 

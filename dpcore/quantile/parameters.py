@@ -162,9 +162,8 @@ class QuantileParameters(Parameters):
             problems.add("a quantile is asked for twice")
         for q in levels:
             if not 0.0 < q < 1.0:
-                problems.add(
-                    f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {wording.entered(q)}"
-                )
+                got = wording.entered(q)
+                problems.add(f"a quantile lies strictly between 0 and 1 (the median is 0.5); got {got}")
 
     def _check_base(self, problems: Problems) -> None:
         num_problems = len(problems.entries)
@@ -189,12 +188,12 @@ class QuantileParameters(Parameters):
                 "whoever is added may have any number of rows, so that without a bound there is no guarantee",
                 remedy="Choose smooth weights or bounded rows, or protect one user's values only",
             )
-        if self.own_bound is None:
-            return
-        if self.weighting is Weighting.CAP:
-            problems.whole(1, MAX_SIZE, **{"your own bound": self.own_bound})
-        else:
-            problems.between(1e-3, MAX_SIZE, **{"your own bound": self.own_bound})
+        if self.own_bound is not None:
+            own_bound = {"your own bound": self.own_bound}
+            if self.weighting is Weighting.CAP:
+                problems.whole(1, MAX_SIZE, **own_bound)
+            else:
+                problems.between(1e-3, MAX_SIZE, **own_bound)
 
     @property
     def _range_ends(self) -> tuple[float, float]:
@@ -232,8 +231,8 @@ class QuantileParameters(Parameters):
         """Epsilon of the same draws under the other relation of the two, for all quantiles together."""
         if self.protects_users:
             return sum(self.drawn_epsilon(q) for q in self.levels)
-        # By addition a draw costs max(q, 1 - q) of what it costs by replacement; see `dpcore.quantile.mechanism`.
-        return sum(self.epsilon_each * max(q, 1.0 - q) for q in self.levels)
+        # By addition a draw costs less than by replacement; see `dpcore.quantile.mechanism`.
+        return sum(self.epsilon_each * user_reach(q, Neighbours.ADD_OR_REMOVE_USER) for q in self.levels)
 
     @property
     def weight_kind(self) -> WeightKind:

@@ -120,10 +120,11 @@ class TotalParameters(Parameters):
 
     def _check_together(self, problems: Problems) -> None:
         if self.own_bound is not None:
+            own_bound = {"your own bound": self.own_bound}
             if self.summed is Summed.ROWS:
-                problems.whole(0, MAX_SIZE, **{"your own bound": self.own_bound})
+                problems.whole(0, MAX_SIZE, **own_bound)
             else:
-                problems.between(0.0, 1e15, **{"your own bound": self.own_bound})
+                problems.between(0.0, 1e15, **own_bound)
         if (self.lower is None) != (self.upper is None):
             problems.add("L and U go together", remedy="Enter both, or leave both empty")
         elif self.lower is not None and self.upper is not None:
@@ -165,11 +166,10 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     if dataset.totals is not None and dataset.totals.column:
         return UserTotals(Amounts.from_totals(dataset.totals), column=dataset.totals.column)
     if dataset.values is None:
+        refusal = "These data hold no column of values that could be added up."
         if dataset.release is not None:
-            return UserTotals(
-                None, refusal="A DP release holds only how many users have how many rows, and no values."
-            )
-        return UserTotals(None, refusal="These data hold no column of values that could be added up.")
+            refusal = "A DP release holds only how many users have how many rows, and no values."
+        return UserTotals(None, refusal=refusal)
     column = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
         sums = sums_per_user(dataset.values)

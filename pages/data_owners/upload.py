@@ -70,8 +70,8 @@ def show_table() -> OwnersTable | None:
     records = table.records
     st.markdown(
         f"In use: **{wording.plain(table.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
-        f"{wording.counted(records.num_owners, 'owner')}, {records.classes} classes. Each record is scaled to norm 1 "
-        "by itself: bring columns to like scales before."
+        f"{wording.counted(records.num_owners, 'owner')}, {records.num_classes} classes. Each record is scaled to "
+        "norm 1 by itself: bring columns to like scales before."
     )
     for note in table.dataset.notes:
         st.caption(wording.plain(note, 600))

@@ -223,14 +223,9 @@ def _show_choices() -> None:
                     ends = {"lower": selection.lower, "upper": selection.upper}
                     key = f"private_take_{index}"
                     fields.button("Clamp to it on all pages", key, "straighten", setting.enter, ends)
-                cards.file_button(
-                    "Choice (JSON)",
-                    "private_choice.json",
-                    selection.facts,
-                    selections.write_json(selection, number),
-                    key=f"private_choice_file_{index}",
-                    quiet=True,
-                )
+                name, content = "private_choice.json", selections.write_json(selection, number)
+                key, facts = f"private_choice_file_{index}", selection.facts
+                cards.file_button("Choice (JSON)", name, facts, content, key=key, quiet=True)
 
 
 def find_range(lower: float | None, upper: float | None) -> PrivateRange | None:

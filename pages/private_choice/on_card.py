@@ -154,7 +154,7 @@ def build_selection(card: Answer) -> BoundSelection | None:
     if not data.is_private:
         return None
     public_fields: Fields = NO_FIELDS
-    own_page = isinstance(card.parameters, PrivateParameters)
+    is_own_page = isinstance(card.parameters, PrivateParameters)
     if isinstance(card.parameters, PerGroupParameters):
         if data.pairs is None and data.pair_sizes is None:
             return None  # The card is of invented data.
@@ -170,20 +170,20 @@ def build_selection(card: Answer) -> BoundSelection | None:
     except InvalidInput as refusal:
         # On the page that compares ways they have been said to be wrong.
         missing = MissingInput(" ".join(problem.sentence for problem in refusal.problems), public_fields[1])
-        return None if own_page else _ask_for_missing(card, missing, public_fields)
+        return None if is_own_page else _ask_for_missing(card, missing, public_fields)
     actions.show_account()
     key = request.number, request.problem, selections.find_column(request, data)
-    fitting = [
+    fitting_selections = [
         selection
         for number, selection in actions.list_choices()
         if (number, selection.problem, selection.column) == key
     ]
-    if own_page and not fitting:
+    if is_own_page and not fitting_selections:
         return None
-    released_card = _build_card(card, fitting[-1], request, data) if fitting else None
+    released_card = _build_card(card, fitting_selections[-1], request, data) if fitting_selections else None
     public_fields = NO_FIELDS if isinstance(request.number, BoundPurpose) else public_fields
     aim = _describe_aim(card, request)
-    return BoundSelection(request, released_card, has_button=not own_page, aim=aim, fields=public_fields)
+    return BoundSelection(request, released_card, has_button=not is_own_page, aim=aim, fields=public_fields)
 
 
 def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields) -> BoundSelection | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from dpcore.common.checks import EPSILON_RANGE
@@ -14,6 +15,8 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 
 _MAGNITUDES = (-MOST_WIDTH, MOST_WIDTH)
 _DISTANCES = (1.0 / MOST_WIDTH, MOST_WIDTH)
+_form_number = functools.partial(public.number, None, renewed=True, place=TAB)
+"""Declares a public number of a form in a tab; it is empty at first, and for new data."""
 
 
 class KnownValue(Option):
@@ -30,63 +33,40 @@ class KnownValue(Option):
 class PageParameters(PrivateParameters):
     """The question, with what stands in the forms of its tabs; links and session files carry all of it."""
 
-    pair_unit: float | None = public.number(
-        None, "Unit of an amount", (1e-12, 1e12), width=170, renewed=True, place=TAB
-    )
+    pair_unit: float | None = _form_number("Unit of an amount", (1e-12, 1e12), width=170)
     """What amounts are rounded to: cents, or whole euros. Public: from what the quantity is, not from the data."""
-    pair_largest: float | None = public.number(
-        None, "Highest amount", (1e-12, MOST_WIDTH), width=170, renewed=True, place=TAB
-    )
+    pair_largest: float | None = _form_number("Highest amount", (1e-12, MOST_WIDTH), width=170)
     """No L∞ above it is drawn. Public: from what the quantity is, not from the data."""
     range_known: KnownValue = public.choice(
         KnownValue.TYPICAL, "You know", name="what you know of the values", place=TAB
     )
-    range_centre: float | None = public.number(
-        None, "Typical value", _MAGNITUDES, width=130, renewed=True, place=TAB
-    )
+    range_centre: float | None = _form_number("Typical value", _MAGNITUDES, width=130)
     """Near the middle. Public: from what the quantity is, not from the data."""
-    range_lower: float | None = public.number(
-        None, "Lowest value L", _MAGNITUDES, width=130, renewed=True, place=TAB
-    )
+    range_lower: float | None = _form_number("Lowest value L", _MAGNITUDES, width=130)
     """Then U alone is drawn. Public: from what the quantity is, not from the data."""
-    range_unit: float | None = public.number(
-        None,
-        "Smallest distance",
-        _DISTANCES,
-        name="smallest distance of an end",
-        width=150,
-        renewed=True,
-        place=TAB,
+    range_unit: float | None = _form_number(
+        "Smallest distance", _DISTANCES, name="smallest distance of an end", width=150
     )
     """No end is drawn closer to the value that you know. Public: from what the quantity is, not from the data."""
-    range_largest: float | None = public.number(
-        None,
-        "Largest distance",
-        _DISTANCES,
-        name="largest distance of an end",
-        width=150,
-        renewed=True,
-        place=TAB,
+    range_largest: float | None = _form_number(
+        "Largest distance", _DISTANCES, name="largest distance of an end", width=150
     )
     """No end is drawn farther from it. Public: from what the quantity is, not from the data."""
-    range_users: float | None = public.number(
-        None, "Users, about", (1, MAX_SIZE), name="the number of users", width=260, renewed=True, place=TAB
+    range_users: float | None = _form_number(
+        "Users, about", (1, MAX_SIZE), name="the number of users", width=260
     )
     """From what you know. Whether a draw is of use depends on it; the number in the data is private."""
-    range_bound: int | None = public.number(
-        None,
+    range_bound: int | None = _form_number(
         "Public bound, rows",
         (1, MAX_SIZE),
         name="the public bound on rows per user",
         placeholder="optional",
         width=150,
-        renewed=True,
-        place=TAB,
     )
     """A bound on rows per user that you know or that was published, not one read off the data. A user counts as having
     at most so many rows beyond an end. Empty: the bound that was drawn before, or 1."""
     range_epsilon: float | None = public.number(
-        0.25, "ε of the range", EPSILON_RANGE, name="ε of the range", is_required=False, width=110, place=TAB
+        0.25, "ε of the range", EPSILON_RANGE, is_required=False, width=110, place=TAB
     )
     """Comes on top of all others."""
 

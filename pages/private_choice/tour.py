@@ -8,28 +8,23 @@ from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import format_share
-from dpcore.private_choice.comparison import ChoiceCost
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from pages.private_choice.question import PageParameters
 from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def direct(data: Dataset, parameters: PrivateParameters) -> ChoiceCost:
-    """Return the cost of the direct choice."""
-    return comparison.compute_direct_cost(parameters.choice, data.histogram)
-
-
-def answer(data: Dataset, parameters: PrivateParameters) -> str:
+def write_answer(data: Dataset, parameters: PrivateParameters) -> str:
     """Return the costs of the private choice and of that for a sum at the same epsilon."""
-    current = direct(data, parameters)
-    of_sum = replace(parameters, purpose=BoundPurpose.SUM)
-    heaviest = of_sum.condition.best_bound(data.histogram)
-    epsilon, sum_cost = wording.entered(parameters.selection_epsilon), direct(data, of_sum).median
+    sum_parameters, epsilon = replace(parameters, purpose=BoundPurpose.SUM), parameters.selection_epsilon
+    cost, sum_cost = (
+        comparison.compute_direct_cost(p.choice, data.histogram) for p in (parameters, sum_parameters)
+    )
+    sum_bound = wording.counted(sum_parameters.condition.best_bound(data.histogram), "row")
     return (
-        f"With ε = {epsilon} of its own, {format_share(current.median)} more error in the median and "
-        f"{format_share(current.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is "
-        f"{wording.counted(heaviest, 'row')}, and the median cost {format_share(sum_cost)}."
+        f"With ε = {wording.entered(epsilon)} of its own, {format_share(cost.median)} more error in the median and "
+        f"{format_share(cost.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is {sum_bound}, and the "
+        f"median cost {format_share(sum_cost.median)}."
     )
 
 
@@ -42,6 +37,6 @@ STEP = Step(
     is_enough=lambda epsilon: epsilon >= 0.05,
     question="Every bound so far was read off the data, so it tells about them. What does a private choice cost?",
     move="Raise *ε of the choice* from 0.01 to 0.1",
-    answer=answer,
+    answer=write_answer,
     tab="Why the number leaks",
 )

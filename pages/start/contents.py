@@ -40,12 +40,12 @@ PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
 """The group of pages for each kind of release."""
 
 
-def list_releases(kind: str | None = None) -> list[str]:
+def list_releases(release_kind: str | None = None) -> list[str]:
     """Return the statistics that have a page; only those of one kind if it is given."""
     return [
         page.release
         for page in catalogue.PAGES
-        if page.release and page.group == PAGE_GROUPS.get(kind or "", page.group)
+        if page.release and page.group == PAGE_GROUPS.get(release_kind or "", page.group)
     ]
 
 
@@ -65,10 +65,10 @@ def ask_questions() -> None:
             persist_state="session",
             help=USER_HELP,
         )
-        kind = st.segmented_control(
+        release_kind = st.segmented_control(
             "2. You release", list(PAGE_GROUPS), key=QUESTION.key("kind"), persist_state="session"
         )
-        releases = list_releases(kind)
+        releases = list_releases(release_kind)
         if state.get(release_key) not in releases:
             state[release_key] = None
         release = st.selectbox(

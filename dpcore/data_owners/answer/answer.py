@@ -166,7 +166,7 @@ def describe_near_optimal(solution: OwnersSolution) -> str:
     if solution.owners_joint is None or not math.isfinite(solution.epsilon_joint):
         return ""
     collaboration = solution.collaboration
-    if solution.parameters.whole_owner:
+    if solution.parameters.protects_owner:
         largest_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
         records_text = "any number of records"
         if math.isfinite(largest_records):
@@ -203,7 +203,7 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             + f" (bound of joint privacy; {wording.number(solution.bound_joint)} now)."
         ),
     }
-    if parameters.whole_owner:
+    if parameters.protects_owner:
         facts["More records"] = (
             "if a whole owner is protected, noise grows with the records per owner, which favours working alone."
         )
@@ -244,7 +244,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
         f"neighbours if {UNITS[parameters.unit]}. Models have {wording.number(parameters.shared)} shared and "
         f"{wording.number(parameters.personal)} personal parameters.",
         sentences=text,
-        public_sentences="Records per owner were bounded." if parameters.whole_owner else "",
+        public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
         rule="The decision compares upper bounds on the excess loss of training alone, with joint privacy and with "
         "full privacy [@huang2023, theorem 3.1]. It compares orders and promises no accuracy: the hidden constants "

@@ -41,8 +41,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         ],
         "alone_over_joint": np.exp(joint[in_file]).ravel(),
         "alone_over_full": np.exp(full[in_file]).ravel(),
-        "says_nothing": regime_map.vacuous[in_file].ravel().astype(int),
-        "not_covered": regime_map.not_covered[in_file].ravel().astype(int),
+        "says_nothing": regime_map.is_vacuous[in_file].ravel().astype(int),
+        "not_covered": regime_map.is_uncovered[in_file].ravel().astype(int),
     }
     is_same = np.array_equal(joint, full, equal_nan=True)
     regime_styles = (
@@ -53,8 +53,8 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     joint_border = "Joining begins to pay" if is_same else "Joint privacy begins to pay"
     items: list[Item] = [
         Regions(x, y, regime_map.regimes, regime_styles, ("bound alone : joint", np.exp(joint))),
-        Hatching("The bound says nothing", x, y, regime_map.vacuous),
-        Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.not_covered, "."),
+        Hatching("The bound says nothing", x, y, regime_map.is_vacuous),
+        Hatching("Not covered: ε > 10 or δ ≥ 1/n", x, y, regime_map.is_uncovered, "."),
         Border(joint_border, x, y, joint, Style.CAP),
     ]
     if not is_same:

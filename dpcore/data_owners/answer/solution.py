@@ -130,7 +130,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         if not isinstance(dataset, Dataset):
             raise refuse("the owners are to be those of data, and there are none")
         histogram = dataset.histogram
-        if parameters.whole_owner:
+        if parameters.protects_owner:
             cap = regimes.find_best_cap(histogram, collaboration)
             if parameters.own_bound is not None:
                 own_cap = float(min(parameters.own_bound, histogram.max_size))
@@ -142,7 +142,9 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
         parameters=parameters,
         collaboration=collaboration,
         regime=find_regime(collaboration),
-        map=compute_regime_map(collaboration, parameters.x_axis, parameters.y_axis, parameters.whole_owner),
+        map=compute_regime_map(
+            collaboration, parameters.x_axis, parameters.y_axis, parameters.protects_owner
+        ),
         bound_alone=float(bound_alone(collaboration)),
         bound_joint=float(bound_together(collaboration, JOINT)),
         bound_full=float(bound_together(collaboration, FULL)),
@@ -176,7 +178,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
     """
     if parameters.source is OwnersSource.ENTERED:
         return _compare_settings(parameters.collaborate(), Disclosure.PUBLIC)
-    if not parameters.whole_owner:
+    if not parameters.protects_owner:
         return _compare_settings(parameters.collaborate_on_histogram(dataset.histogram), dataset.provenance)
     histogram, collaboration = dataset.histogram, parameters.collaborate()
 

@@ -176,8 +176,8 @@ def write_settings(result: StudyResult, has_paper: bool) -> str:
         for epsilon in study.epsilons
     ]
     return (
-        f"{wording.number(result.records)} training records, {wording.number(result.tests)} test records; "
-        f"{wording.number(result.parameters)} shared and as many personal parameters. Full privacy is W alone, with "
+        f"{wording.number(result.num_records)} training records, {wording.number(result.num_tests)} test records; "
+        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W alone, with "
         "V = 0. Joint privacy is the same W with V added. Alone is V without W: the fair comparison for joint privacy. "
         f"{wording.counted(len(study.seeds), 'run')}; whiskers show the smallest and the largest. {options.steps} "
         f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, one exact Gaussian mechanism for a "

@@ -70,7 +70,7 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
     ]
     if parameters.batch_size <= selection.count:
         rate = min(float(f"{parameters.batch_size / selection.count:.3g}"), 1.0)
-        zeroed, replaced = (
+        zeroed_multiplier, replaced_multiplier = (
             bound_multiplier(
                 selection.bound, rate, parameters.epsilon, parameters.delta, parameters.steps, is_replaced
             )
@@ -79,16 +79,16 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
         numbers += [
             Number(
                 "Noise multiplier, contents zeroed",
-                f"at most {zeroed:.4g}",
+                f"at most {zeroed_multiplier:.4g}",
                 f"records drawn at rate {wording.number(rate)}",
-                value=zeroed,
+                value=zeroed_multiplier,
             ),
             Number(
                 "Noise multiplier, contents replaced",
-                f"at most {replaced:.4g}",
-                wording.change(replaced, zeroed),
+                f"at most {replaced_multiplier:.4g}",
+                wording.change(replaced_multiplier, zeroed_multiplier),
                 "A replaced content turns a gradient around: k clip norms one way against k the other.",
-                replaced,
+                replaced_multiplier,
             ),
         ]
     return tuple(numbers)
@@ -97,10 +97,10 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
 def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     """Tabulate the records by number of owners."""
     num_owners = selection.ownership.owners
-    records = np.bincount(num_owners)
-    kept = np.bincount(num_owners[selection.is_kept], minlength=records.size)
-    distinct = np.flatnonzero(records)
-    columns = {"Owners": distinct, "Records": records[distinct], "Kept": kept[distinct]}
+    record_counts = np.bincount(num_owners)
+    kept_counts = np.bincount(num_owners[selection.is_kept], minlength=record_counts.size)
+    distinct = np.flatnonzero(record_counts)
+    columns = {"Owners": distinct, "Records": record_counts[distinct], "Kept": kept_counts[distinct]}
     columns["Share kept"] = columns["Kept"] / columns["Records"]
     return {name: values.tolist() for name, values in columns.items()}
 

@@ -18,14 +18,14 @@ SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 
 def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the estimated error over G in both ways, with the band from diverse to similar examples."""
-    best, own = solution.best, solution.own_candidate
+    best, own_candidate = solution.best, solution.own_candidate
     items: list[Item] = [*_make_curves(solution, "error")]
     low, high = solution.comparison.find_near_optimal()
     if low < high:
         items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", low, high))
     items.append(Mark("Best bound", best.bound, best.error, SAMPLING_STYLES[best.sampling]))
-    if own is not None:
-        items.append(Mark("Your bound", own.bound, own.error, Style.ENTERED, "square"))
+    if own_candidate is not None:
+        items.append(Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
         "Estimated error of the training over examples per user",
@@ -92,11 +92,11 @@ def _make_curves(solution: ExamplesSolution, name: str, is_shaded: bool = True) 
         for field, suffix, similarity in (
             (("low", "diverse", 0.0), ("high", "alike", 1.0)) if is_shaded else ()
         ):
-            changed = [
+            changed_candidates = [
                 replace_similarity(solution.histogram, solution.parameters, candidate, similarity)
                 for candidate in candidates
             ]
-            ends[field] = _make_column(changed, name, f"{column_name}_{suffix}")
+            ends[field] = _make_column(changed_candidates, name, f"{column_name}_{suffix}")
         curves.append(
             Curve(
                 SAMPLING_NAMES[sampling],

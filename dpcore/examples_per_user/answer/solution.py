@@ -62,8 +62,10 @@ class ExamplesSolution:
         """Return the solution with the exact noise of the best bound; None if it is not known yet."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
-        quick = self.comparison.best
-        best = evaluate_candidate(self.histogram, self.parameters, quick.sampling, quick.bound, sigma)
+        quick_best = self.comparison.best
+        best = evaluate_candidate(
+            self.histogram, self.parameters, quick_best.sampling, quick_best.bound, sigma
+        )
         assert best is not None
         return replace(self, best=best, stage=Stage.FINAL)
 
@@ -236,24 +238,27 @@ def write_near_optimal(solution: ExamplesSolution) -> str:
 def build_facts(solution: ExamplesSolution) -> dict[str, str]:
     """Build the facts behind the choice, a sentence each."""
     sentences = {}
-    parameters, own, best = solution.parameters, solution.own_candidate, solution.best
+    parameters, own_candidate, best = solution.parameters, solution.own_candidate, solution.best
     quick_error = solution.comparison.best.error
     if parameters.own_bound is not None:
         text = TOO_SMALL
-        if own is not None and own.error == quick_error:
+        if own_candidate is not None and own_candidate.error == quick_error:
             text = "that is the best of those tried."
-        elif own is not None:
+        elif own_candidate is not None:
             text = (
-                f"{SAMPLING_PHRASES[own.sampling]}: noise multiplier {_format_multiplier(own)}, estimated error "
-                f"{wording.number(own.error)}; compared with the best of those tried, "
-                f"{wording.change(own.error, quick_error)}."
+                f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
+                f"estimated error {wording.number(own_candidate.error)}; compared with the best of those tried, "
+                f"{wording.change(own_candidate.error, quick_error)}."
             )
         sentences[f"Your bound, {_count_examples(parameters.own_bound)}"] = text
-    bests = [min(tried, key=lambda c: c.error) for tried in solution.comparison.candidates.values()]
+    best_candidates = [
+        min(candidates, key=lambda candidate: candidate.error)
+        for candidates in solution.comparison.candidates.values()
+    ]
     best_texts = [
         f"{SAMPLING_PHRASES[candidate.sampling]}: best at G = {wording.number(candidate.bound)}, noise multiplier "
         f"{_format_multiplier(candidate)}, error {wording.number(candidate.error)}"
-        for candidate in bests
+        for candidate in best_candidates
     ]
     sentences["Both ways"] = f"{'; '.join(best_texts)}, by this estimate."
     sentences["What the error is made of"] = (

@@ -43,8 +43,12 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     bounds, cap, smooth, problem = solution.bounds, solution.cap, solution.smooth, solution.problem
     error_name, is_of_table = solution.error_name, problem.table is not None
     columns: dict[str, FloatArray] = {}
+    split_curves = []
     if solution.split_release is not None:
-        columns["usual_split_standard_error"] = np.sqrt(solution.split_release.capped.variance)
+        split_error = np.sqrt(solution.split_release.capped.variance)
+        columns["usual_split_standard_error"] = split_error
+        name = "Total, bounded rows, usual split of ε"
+        split_curves = [Curve(name, bounds, split_error, Style.CUSTOMARY)]
     columns["bound"] = bounds
     for key, error in (("cap", solution.capped), ("smooth", solution.smoothed)):
         columns[f"{key}_standard_error"] = np.sqrt(error.variance)
@@ -56,15 +60,16 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     error_parts = {SAMPLING: columns["cap_sampling_error"], NOISE: columns["cap_privacy_noise"]}
     if is_of_table:
         error_parts = {BIAS: columns["cap_shift"], **error_parts}
+    # The stretches of more than one bound, the best one's first, and not too many.
+    wide = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
+    stretches = sorted(wide, key=lambda stretch: stretch != solution.near_optimal)[:MAX_LISTED_INTERVALS]
     items: list[Item] = [
         Curve("Total, bounded rows", bounds, columns["cap_standard_error"], Style.CAP),
         Curve("Total, smooth weights", bounds, columns["smooth_standard_error"], Style.SMOOTH),
         *(Curve(name, bounds, values, STYLES[name]) for name, values in error_parts.items()),
+        *split_curves,
+        *(Band(f"Within 5{wording.PERCENT}", low, high) for low, high in stretches),
     ]
-    if solution.split_release is not None:
-        split_error = columns["usual_split_standard_error"]
-        items.append(Curve("Total, bounded rows, usual split of ε", bounds, split_error, Style.CUSTOMARY))
-    items += [Band(f"Within 5{wording.PERCENT}", low, high) for low, high in _list_bands(solution)]
     marks = [
         Mark("Best bound", cap.max_contributions, cap.standard_error, Style.CAP),
         Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Style.SMOOTH, "circle"),
@@ -164,11 +169,8 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Pl
     half_height = 1.3 * max(float(np.abs(shift).max()), best_cap.standard_error)
     error = np.sqrt(smoothed.privacy_variance if is_of_table else smoothed.variance)
     error_name = f"± {'the noise' if is_of_table else f'one {solution.error_name}'}"
-    columns = {
-        "bound": bounds,
-        "shift_of_the_mean": shift,
-        "smooth_privacy_noise" if is_of_table else "smooth_standard_error": error,
-    }
+    column = "smooth_privacy_noise" if is_of_table else "smooth_standard_error"
+    columns = {"bound": bounds, "shift_of_the_mean": shift, column: error}
     return Plot(
         "mean-shift",
         "When users differ",
@@ -185,19 +187,10 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Pl
     )
 
 
-def _list_bands(solution: MeanSolution) -> list[tuple[int, int]]:
-    """List the stretches to plot: those of more than one bound, the best one's first, and not too many."""
-    wide = [stretch for stretch in solution.stretches if stretch[0] < stretch[1]]
-    return sorted(wide, key=lambda stretch: stretch != solution.near_optimal)[:MAX_LISTED_INTERVALS]
-
-
 def add_setting(columns: Mapping[str, npt.ArrayLike], private_counts: bool) -> dict[str, npt.ArrayLike]:
     """Add a column that says which setting the numbers are for."""
-    num_lines = np.size(next(iter(columns.values())))
-    return {
-        **columns,
-        "contribution_counts": np.full(num_lines, "private too" if private_counts else "public"),
-    }
+    num_lines, setting = np.size(next(iter(columns.values()))), "private too" if private_counts else "public"
+    return {**columns, "contribution_counts": np.full(num_lines, setting)}
 
 
 POINTS = 120

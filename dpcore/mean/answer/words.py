@@ -295,12 +295,11 @@ def _describe_noise(solution: MeanSolution) -> dict[str, str]:
     kept_mean = float(bounded_mean(clamped, float(solution.cap.max_contributions)))
     kept_problem = replace(problem, value_mean=min(max(kept_mean - clamped.lower, 0.0), problem.value_bound))
     change = wording.change(math.sqrt(kept_problem.privacy_factor), math.sqrt(problem.privacy_factor))
-    return {
-        "At which mean": (
-            f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}, for all bounds alike. At "
-            f"that of the bounded rows, {wording.number(kept_mean)}, it is {change}."
-        )
-    }
+    sentence = (
+        f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}, for all bounds alike. At "
+        f"that of the bounded rows, {wording.number(kept_mean)}, it is {change}."
+    )
+    return {"At which mean": sentence}
 
 
 def _describe_mean_over_users(solution: MeanSolution) -> str:

@@ -70,8 +70,7 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     )
     budget = "The budget is for all groups together; every further release needs its own"
     bounds = [
-        "Each user keeps at most so many of their groups as the first bound says, drawn at random, and in each at most "
-        "the second"
+        "Each user keeps no more groups than the first bound says, drawn at random, and no more in each than the second"
     ]
     errors = (
         "The errors are those on these very data, averaged over the noise and the random choice of groups"
@@ -89,8 +88,8 @@ def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
         )
     if parameters.statistic is Statistic.MEAN:
         bounds = [
-            "Each user keeps at most so many of their groups as the first bound says, and in each at most so many rows "
-            "as the second says, all drawn at random",
+            "Each user keeps no more groups than the first bound says, and no more rows in each than the second, all "
+            "drawn at random",
             "For every group the rows' distances from both ends of the range are added up, and released as one vector "
             "with the whole of ε and δ; from both follows the mean, clamped to the range",
         ]

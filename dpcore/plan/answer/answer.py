@@ -94,12 +94,16 @@ def compare_noises(dataset: Dataset, solution: PlanSolution) -> NoiseComparison:
         delta=None if is_gaussian else delta,
     )
     # A line that no epsilon is enough for shows with either noise.
-    other = None
+    other_solution = None
     with contextlib.suppress(InvalidInput):
-        other = solve(
+        other_solution = solve(
             dataset, other_parameters, _plan_other_lines(dataset, other_parameters, solution.planned)
         )
-    return NoiseComparison(other, solution, delta) if is_gaussian else NoiseComparison(solution, other, delta)
+    return (
+        NoiseComparison(other_solution, solution, delta)
+        if is_gaussian
+        else NoiseComparison(solution, other_solution, delta)
+    )
 
 
 def _plan_other_lines(

@@ -66,8 +66,8 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     ]
     ratios = np.concatenate([*plan_curves, *equal_curves])
     ratios = ratios[np.isfinite(ratios) & (ratios > 0.0)]
-    low = min(max(float(ratios.min(initial=0.5)) / 1.5, 1e-3), 0.5)
-    high = min(max(float(ratios.max(initial=2.0)) * 1.5, 2.0), 1e4)
+    low_ratio = min(max(float(ratios.min(initial=0.5)) / 1.5, 1e-3), 0.5)
+    high_ratio = min(max(float(ratios.max(initial=2.0)) * 1.5, 2.0), 1e4)
     return Plot(
         "plan-errors",
         "Error of each number over ε",
@@ -75,7 +75,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
         "wanted error. Every error falls as ε of the whole plan grows and shares are kept"
         f"{'; dotted lines have equal shares' if len(lines) > 1 else ''}.",
         Axis("ε of the whole plan", "", limits),
-        Axis("error", "wanted error = 1", (low, high), number_format=".3~g"),
+        Axis("error", "wanted error = 1", (low_ratio, high_ratio), number_format=".3~g"),
         items,
         dataset.provenance,
         columns,
@@ -93,9 +93,9 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
         Bars("This plan", labels, Column("share", shares), Style.CAP),
         Bars("Equal split", labels, Column("equal_share", equal_shares), Style.CUSTOMARY),
     ]
-    total = float(solution.needed_amounts.sum())
-    if 0.0 < total < np.inf:  # Else one of them is never reached, or all are without any budget.
-        needed = Column("needed_share", solution.needed_amounts / total)
+    total_amount = float(solution.needed_amounts.sum())
+    if 0.0 < total_amount < np.inf:  # Else one of them is never reached, or all are without any budget.
+        needed = Column("needed_share", solution.needed_amounts / total_amount)
         bars.append(Bars("What all wanted errors need", labels, needed, Style.SMOOTH))
     largest_line, largest_share = int(np.argmax(shares)), wording.percent(float(shares.max()))
     limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))

@@ -166,27 +166,27 @@ def _find_least_budget(
     smallest_epsilon, largest_epsilon = EPSILON_RANGE
     for _ in range(_MAX_TRIES):
         amounts_with_spare = needed_amounts + needed_amounts.sum() * (SPARE_PARTS / NUM_PARTS)
-        total = float(amounts_with_spare.sum())
-        epsilon = parameters.budget.convert_to_epsilon(total)
+        total_amount = float(amounts_with_spare.sum())
+        epsilon = parameters.budget.convert_to_epsilon(total_amount)
         if epsilon > largest_epsilon:
             raise refuse(
                 f"all wanted errors need ε = {epsilon:.3g}, which promises nothing; most of it is for "
                 f"{labels[int(np.argmax(needed_amounts))]}",
                 remedy="Want less of it, or leave it out",
             )
-        if total == 0.0 or epsilon < smallest_epsilon:
+        if total_amount == 0.0 or epsilon < smallest_epsilon:
             # Publishing 0 is nearly as good as wanted: the least that may be entered is more than enough.
             equal_shares = np.full(len(labels), 1.0 / len(labels))
             return replace(parameters.budget, epsilon=smallest_epsilon), equal_shares, needed_amounts
         # Larger by more than `compute_total_amount` rounds off.
         budget = replace(parameters.budget, epsilon=epsilon * (1.0 + 1e-6))
-        lines = allocate_lines(dataset, parameters, planned_lines, amounts_with_spare / total, budget)
+        lines = allocate_lines(dataset, parameters, planned_lines, amounts_with_spare / total_amount, budget)
         # A line whose program errs a little more than its curve needs a little more.
         factors = [1.0 if line.is_reached else _NEED_FACTORS.get(line.statistic, 1.0) for line in lines]
         if max(factors) == 1.0:
             break
         needed_amounts = needed_amounts * factors
-    return budget, amounts_with_spare / total, needed_amounts
+    return budget, amounts_with_spare / total_amount, needed_amounts
 
 
 def compute_exact_epsilon(solution: PlanSolution) -> float | None:

@@ -61,10 +61,6 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
         )
     if dataset.is_private:
         sentences.append(LEAKS)
-    if dataset.release is not None:
-        sentences.append(
-            "The DP release is treated as the true data; errors on the original data are unknown."
-        )
     return " ".join(sentences)
 
 
@@ -330,10 +326,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line, outcome in zip(solution.lines, outcomes, strict=True)
     )
     sentence = f"One budget was divided among the releases, and {noise} was added to each"
-    released = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
+    release_text = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.
-        guarantee=write_guarantee(released, solution.budget.epsilon, NEIGHBOURS, parameters.delta or 0.0),
+        guarantee=write_guarantee(release_text, solution.budget.epsilon, NEIGHBOURS, parameters.delta or 0.0),
         sentences=f"{sentence}: {shares_text}.",
         public_sentences=f"{sentence}.",
         disclosure=dataset.provenance,

@@ -59,39 +59,38 @@ def _plot_costs(
     solution: PrivateSolution,
     key: str,
     texts: tuple[str, str],
-    across: tuple[str, Axis],
+    axis_column: tuple[str, Axis],
     direct: tuple[FloatArray, FloatArray, FloatArray],
     copied: CostCurve,
     current: tuple[float, str],
     is_earlier: bool = False,
 ) -> Plot:
-    """Return the costs over a column with its axis; ``direct``: its places, median and 95th percentile."""
-    (title, cheaper_with), (x, axis) = texts, across
-    places, medians, highs = direct
-    copy_places = [position for position, _ in copied]
-    copy_medians = [cost.median for _, cost in copied]
-    copy_highs = [cost.percentile_95 for _, cost in copied]
+    """Plot the costs over a column with its axis; ``direct``: its places, median and 95th percentile."""
+    (title, cheaper_with), (column_name, axis) = texts, axis_column
+    exact = np.array(direct)
+    rows = [(place, cost.median, cost.percentile_95) for place, cost in copied]
+    simulated = np.array(rows).reshape(-1, 3).T
+    places, medians, percentiles = costs = np.hstack((exact, simulated))
     columns: dict[str, npt.ArrayLike] = {
-        "way": [DIRECT] * len(places) + [COPY] * len(copied),
-        x: [*places, *copy_places],
-        "median": [*medians, *copy_medians],
-        "percentile_95": [*highs, *copy_highs],
+        "way": [DIRECT] * exact.shape[1] + [COPY] * simulated.shape[1],
+        column_name: places,
+        "median": medians,
+        "percentile_95": percentiles,
     }
     items: list[Item] = []
-    simulated: dict[str, Any] = {"symbol": "circle", "opacity": EARLIER if is_earlier else 1.0}
-    for name, positions, costs, percentiles, style, options in (
-        ("Direct choice", places, medians, highs, Style.CAP, {}),
-        ("Private copy", copy_places, copy_medians, copy_highs, Style.SMOOTH, simulated),
+    looks: dict[str, Any] = {"symbol": "circle", "opacity": EARLIER if is_earlier else 1.0}
+    for name, curves, style, options in (
+        ("Direct choice", exact, Style.CAP, {}),
+        ("Private copy", simulated, Style.SMOOTH, looks),
     ):
-        if len(positions):
-            items.append(Curve(f"{name}, median", positions, _keep_visible(costs), style, **options))
+        if curves.size:
+            x, median, high = curves[0], _keep_visible(curves[1]), _keep_visible(curves[2])
+            items.append(Curve(f"{name}, median", x, median, style, **options))
             dotted = {"dash": "dot", "width": 1.5, **options}
-            items.append(
-                Curve(f"{name}, 95th percentile", positions, _keep_visible(percentiles), style, **dotted)
-            )
+            items.append(Curve(f"{name}, 95th percentile", x, high, style, **dotted))
     if axis.contains(current[0]):
         items.append(Level(current[1], current[0], is_vertical=True, dash="longdash"))
-    low, high_end = fit_limits(_keep_visible([*medians, *copy_medians, *highs, *copy_highs]))
+    low, high_end = fit_limits(_keep_visible(costs[1:]).ravel())
     is_rank = solution.is_rank_error
     limits = max(low, FLOOR), min(high_end, 1.0 if is_rank else CEILING)
     cost_name = "rank error, share of users" if is_rank else f"extra {error_name(solution.parameters)}"
@@ -122,10 +121,7 @@ def plot_leak(effect: Leak, data: Dataset) -> Plot:
     limits = float(numbers.min()) - margin, float(numbers.max()) + margin
     by_rows = "and by how much depends on how many rows that user has"
     added = Column("rows_of_added_user", effect.added)
-    alt = (
-        f"The {number} chosen in the clear moves when one user is added, {by_rows}: whoever sees the number learns of "
-        "them."
-    )
+    alt = f"The {number} chosen in the clear moves when one user is added, {by_rows}: it tells of them."
     if data.release is not None:
         alt = f"Were the release the data themselves, one user more would move the {number}, {by_rows}."
     name = "quantile" if effect.number is BoundPurpose.QUANTILE else "bound"

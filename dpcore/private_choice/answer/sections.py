@@ -21,7 +21,7 @@ SIMULATING = "Simulating private copies"
 def solve_beside_page(data: Dataset, parameters: PrivateParameters) -> Solver:
     """Solve exactly, and simulate copies beside the page; the curve of earlier settings stands until there is one."""
     curve_parameters, histogram = comparison.with_usual_budget(parameters), data.histogram
-    over_epsilon = yield Cached(comparison.compute_direct_over_epsilon, (curve_parameters, histogram))
+    over_epsilon = yield Cached(comparison.regret_over_epsilon, (curve_parameters, histogram))
     solution = yield Cached(comparison.solve_exactly, (data, parameters, over_epsilon))
 
     def simulate(curve: Copies, progress: Progress, should_stop: ShouldStop) -> Copies:
@@ -76,7 +76,7 @@ def show_numbers_of_users(answer: Answer, data: Dataset) -> Parts:
     """Show what either way would cost with fewer users or more."""
     yield "Every user is taken so many times: shares stay, noise matters less."
     parameters, histogram = answer.solution.parameters, data.histogram
-    direct = yield Cached(comparison.compute_direct_over_users, (parameters, histogram))
+    direct = yield Cached(comparison.regret_over_users, (parameters, histogram))
 
     def simulate(progress: Progress, should_stop: ShouldStop) -> Copies:
         return comparison.simulate_curves(parameters, histogram, progress, should_stop, epsilons=())

@@ -83,11 +83,11 @@ UNIT_MISSING = MissingInput(
     ("unit", "highest_amount"),
 )
 HIGHEST_MISSING = MissingInput(
-    "To draw it privately, a highest total of one user is needed. Take it from what it is, not from the data.",
+    "To draw it privately, a highest total of one user is needed: from what the quantity is, not from the data.",
     ("highest_total",),
 )
 ROWS_MISSING = MissingInput(
-    "To draw it privately, a number of rows that may be public is needed. About is enough; rather too few.",
+    "To draw it privately, a number of rows that may be public is needed: about, and rather too few than too many.",
     ("public_rows",),
 )
 

@@ -80,18 +80,18 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
 
 def describe_range_cost(problem: RangeProblem) -> str:
     """Say what the draw of a range costs in privacy, and if it is of use for a public guess of the number of users."""
-    together = ""
+    ends_text = ""
     if problem.anchor is None:
-        together = "A quarter of ε draws the middle, the rest one distance for both ends. "
+        ends_text = "A quarter of ε draws the middle, the rest one distance for both ends. "
     elif problem.num_ends == 2 and problem.epsilon_of_end == problem.epsilon:
-        together = (
+        ends_text = (
             "Both ends together cost ε once: a user's rows above the typical value and those below are no more than "
             "all of them. "
         )
     elif problem.num_ends == 2:
-        together = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
+        ends_text = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
     if problem.users is None or problem.signal_ratio is None:
-        return f"{together}Enter about how many users there are to be told whether a draw is of use."
+        return f"{ends_text}Enter about how many users there are to be told whether a draw is of use."
     scope = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
         rows = wording.counted(problem.max_contributions, "row")
@@ -99,16 +99,16 @@ def describe_range_cost(problem: RangeProblem) -> str:
     if problem.signal_ratio < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"{together}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε "
-            "of the range, closer smallest and largest distances, or a range from what you know, which is free."
+            f"{ends_text}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger "
+            "ε of the range, closer smallest and largest distances, or a range from what you know, which is free."
         )
-    return f"{together}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
+    return f"{ends_text}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
 
 def tabulate_range_costs(costs: RangeCosts) -> str:
     """Say what ways to a range cost on public samples of so many users, a table in Markdown."""
 
-    def times(ratio: float) -> str:
+    def format_ratio(ratio: float) -> str:
         return f"{wording.number(ratio, 2)} times" if ratio < 1e4 else "over 10,000 times"
 
     names = (
@@ -118,25 +118,25 @@ def tabulate_range_costs(costs: RangeCosts) -> str:
         "From what you know, without any ε: twice as wide as the best",
         "Ten times as wide",
     )
-    table = "\n".join(f"| {name} | {times(ratio)} |" for name, ratio in zip(names, costs, strict=True))
+    table = "\n".join(f"| {name} | {format_ratio(ratio)} |" for name, ratio in zip(names, costs, strict=True))
     return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{table}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
     """List what is assumed, on data of this kind."""
-    of_values: tuple[str, ...] = ()
+    value_assumptions: tuple[str, ...] = ()
     if parameters.purpose in OF_MEAN:
-        of_values = ("Rows are independent draws with one variance, also those of one user",)
+        value_assumptions = ("Rows are independent draws with one variance, also those of one user",)
         if parameters.user_share:
             share = wording.number(parameters.user_share, 2)
-            of_values = (
+            value_assumptions = (
                 "The error is that about the mean of the rows in this table. Who has many rows says nothing about the "
                 f"values, and of the variance of a row a share of {share} lies between users",
                 f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at: a "
                 "user with more would move the best bound without a limit",
             )
     return (
-        *of_values,
+        *value_assumptions,
         "Who is in the data and how many rows each user has counts as private. ε of the release, the maximum and what "
         "is entered about values are public and do not come from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
@@ -268,12 +268,12 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
             f"{users} {have} more than the {rows} of the public maximum; no number above it is chosen, and a copy cuts "
             "them there. Raise it only for reasons outside these data."
         )
-    copied = ": being simulated"
+    copy_text = ": being simulated"
     if copy is not None:
-        copied = f" {wording.number(copy.low)} to {wording.number(copy.high)}"
+        copy_text = f" {wording.number(copy.low)} to {wording.number(copy.high)}"
         if math.isnan(copy.low):  # Every simulated copy was empty.
-            copied = " nothing"
-    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}; on a copy{copied}."
+            copy_text = " nothing"
+    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}; on a copy{copy_text}."
     if copy is not None and copy.empty_share:
         text += f" In {wording.percent(copy.empty_share)} of copies no user is left."
     facts["Nine draws in ten"] = text

@@ -334,7 +334,7 @@ def build_answer(
         answer,
         data,
         "quantile",
-        lambda: _list_details(solution, answer.disclosure.label),
+        lambda: _list_details(solution, data.provenance.label),
         question={
             "neighbours": parameters.neighbours.value,
             "mechanism": "exponential mechanism on the weighted rank",

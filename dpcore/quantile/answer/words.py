@@ -53,8 +53,8 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     p = solution.parameters
     note = expected = "of rows, expected"
     if solution.standard_error > 0.0:
-        subsamples = wording.counted(solution.subsample_errors.size, "subsample")
-        note = f"± {wording.percent(solution.standard_error)} ({subsamples})"
+        count = wording.counted(solution.subsample_errors.size, "subsample")
+        note = f"± {wording.percent(solution.standard_error)} ({count})"
     name, bound, error = "Best bound", solution.bound, solution.rank_error
     if p.weighting is Weighting.NONE:
         bound, error, note = solution.choices.smooth.bound, solution.choices.smooth.rank_error, expected
@@ -328,12 +328,10 @@ def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
 
 
 def _describe_release(p: QuantileParameters) -> str:
-    if p.levels == (0.5,):
-        return "The median was released"
-    levels = [wording.entered(q) for q in p.levels]
-    if len(levels) == 1:
-        return f"The {levels[0]}-quantile was released"
-    return f"The {', '.join(levels[:-1])} and {levels[-1]} quantiles were released"
+    *levels, last_level = (wording.entered(q) for q in p.levels)
+    if levels:
+        return f"The {', '.join(levels)} and {last_level} quantiles were released"
+    return f"The {'median' if p.levels == (0.5,) else f'{last_level}-quantile'} was released"
 
 
 def write_forms(solution: QuantileSolution, dataset: Dataset) -> CodeChoice | None:

@@ -91,17 +91,15 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
     choice, sentences = solution.choice, []
     if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
         sentences.append(
-            f"**Of little use**: publishing 0 would have only {wording.number(1.0 / (1.0 - choice.gain))} times the "
-            "error. A useful answer needs more users or a larger ε."
+            f"**Of little use**: publishing 0 has only {wording.number(1.0 / (1.0 - choice.gain))} times the error. "
+            "You need more users or a larger ε."
         )
     if dataset.is_private:
         sentences.append(standard.warn_of_leak("this bound was"))
     if dataset.release is not None:
         sentences.append(ON_RELEASE)
     if solution.bound >= solution.problem.amounts.largest:
-        sentences.append(
-            "The best bound keeps everything: noise for the heaviest user costs less than any cut."
-        )
+        sentences.append("The best bound keeps everything: any cut costs more than it saves in noise.")
     return " ".join(sentences)
 
 
@@ -304,9 +302,10 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
 
 def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
     """Say why there are two ends, and what a range that depends on private data gives away."""
-    negative = int(np.sum(solution.problem.totals < 0.0))
+    totals = solution.problem.totals
+    negative = int(np.sum(totals < 0.0))
     sentence = (
-        f"{wording.number(negative)} of {wording.counted(solution.problem.totals.size, 'user')} "
+        f"{wording.number(negative)} of {wording.counted(totals.size, 'user')} "
         f"{wording.agreeing(negative, 'has', 'have')} a negative total: a bound is needed on either side."
     )
     is_leak = dataset.is_private and not solution.is_entered

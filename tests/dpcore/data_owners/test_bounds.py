@@ -292,17 +292,17 @@ def test_a_map_holds_the_regime_of_every_point(x: MapAxis, y: MapAxis) -> None:
                 assert math.isnan(found.regimes[i, j])
                 continue
             assert found.regimes[i, j] == find_regime(at)
-            assert found.vacuous[i, j] == (
+            assert found.is_vacuous[i, j] == (
                 float(bound_together(at, ProtectedPart.JOINT)) >= float(bound_trivially(at))
             )
-            assert found.not_covered[i, j] == (at.epsilon > 10 or at.delta >= 1 / at.owners)
+            assert found.is_uncovered[i, j] == (at.epsilon > 10 or at.delta >= 1 / at.owners)
     assert len(np.unique(found.regimes[np.isfinite(found.regimes)])) >= 2
     assert (found.x[0], found.x[-1]) == pytest.approx(AXIS_RANGES[x])
 
 
 def test_with_whole_owners_units_grow_along_the_axis_of_records() -> None:
     of = ISSUE.replace(records_per_unit=ISSUE.records)
-    found = compute_regime_map(of, MapAxis.RECORDS, MapAxis.EPSILON, whole_owner=True, columns=9, rows=7)
+    found = compute_regime_map(of, MapAxis.RECORDS, MapAxis.EPSILON, protects_owner=True, columns=9, rows=7)
     for i, j in ((0, 0), (6, 8), (3, 5), (6, 0)):
         at = of.replace(records=found.x[j], records_per_unit=found.x[j], epsilon=found.y[i])
         assert found.regimes[i, j] == find_regime(at)
@@ -317,13 +317,13 @@ def test_capped_owners_are_summed_one_by_one() -> None:
     histogram = ContributionHistogram.from_counts(counts)
     for cap in (1.0, 4.0, 21.0, 1e9):
         kept = np.minimum(counts, cap)
-        found = regimes.cap_owners(histogram, cap, ISSUE, whole_owner=True)
+        found = regimes.cap_owners(histogram, cap, ISSUE, protects_owner=True)
         weights = kept / kept.sum()
         mean_alone = float(np.sum(weights / np.sqrt(counts)))
         assert float(bound_alone(found)) == pytest.approx(mean_alone, rel=1e-12)
         assert float(found.all_records) == pytest.approx(kept.sum(), rel=1e-12)
         assert found.records_per_unit == cap
-    equal = regimes.cap_owners(ContributionHistogram([50], [37]), 50.0, ISSUE, whole_owner=False)
+    equal = regimes.cap_owners(ContributionHistogram([50], [37]), 50.0, ISSUE, protects_owner=False)
     assert float(equal.evenness) == pytest.approx(1.0)
     assert float(bound_alone(equal)) == pytest.approx(float(bound_alone(ISSUE.replace(records=50.0))))
 

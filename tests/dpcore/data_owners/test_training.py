@@ -65,8 +65,8 @@ def loss_of(weights: np.ndarray, data: LabelledRecords, rows: np.ndarray) -> flo
 
 def fitted_by_scipy(data: LabelledRecords, penalty: float) -> np.ndarray:
     """The W of least mean cross-entropy and penalty ``|W|² / 2``."""
-    own = np.eye(data.classes)[data.labels]
-    shape = (data.classes, data.features.shape[1])
+    own = np.eye(data.num_classes)[data.labels]
+    shape = (data.num_classes, data.features.shape[1])
 
     def loss_and_slope(flat: np.ndarray) -> tuple[float, np.ndarray]:
         scores = data.features @ flat.reshape(shape).T
@@ -218,7 +218,7 @@ def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) 
 def test_digits_are_whole_and_every_owner_lacks_two_classes() -> None:
     data = load_digits()
     assert data.features.shape == (1797, 65)
-    assert data.classes == 10
+    assert data.num_classes == 10
     np.testing.assert_allclose(np.linalg.norm(data.features, axis=1), 1.0)
     assert np.bincount(data.labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
     for n in (2, 4, 16, 64):
@@ -264,7 +264,7 @@ def table_of(labels: np.ndarray, owners: np.ndarray, features: int = 2) -> Datas
 def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     labels, owners = np.tile([1, 5, 9], 40), np.repeat([0, 1, 2, 3], 30)
     data = read_table(table_of(labels, owners))
-    assert (data.classes, data.num_owners, data.features.shape) == (3, 4, (120, 3))
+    assert (data.num_classes, data.num_owners, data.features.shape) == (3, 4, (120, 3))
     learn, test = split_records(data, 1)
     assert assign_owners(learn, 99, 1) is learn.owners
     assert learn.owners is not None
@@ -301,7 +301,10 @@ def test_owners_of_a_few_records_each_are_trained_too(owners: list[int]) -> None
     options = TrainingOptions(steps=2, plain_steps=2, personal_steps=2)
     found = run_study(Study((data.num_owners,), (1.0,), (3,), options=options), data)
     assert found.share_done == 1.0
-    assert (found.records, found.tests) == (of.size - max(round(of.size / 5), 1), max(round(of.size / 5), 1))
+    assert (found.num_records, found.num_tests) == (
+        of.size - max(round(of.size / 5), 1),
+        max(round(of.size / 5), 1),
+    )
     # Everybody keeps the strongest penalty.
     personal = choose_and_fit_personal(
         data, of, data.num_owners, np.zeros((2, data.features.shape[1])), options
@@ -329,7 +332,7 @@ def test_a_study_gives_directions_and_stops_with_what_it_has() -> None:
     assert found.share_done == 1.0
     assert told == sorted(told)
     assert len(told) == 10
-    assert (found.records, found.tests, found.parameters) == (1438, 359, 650)
+    assert (found.num_records, found.num_tests, found.num_parameters) == (1438, 359, 650)
     joint, full, alone = (found.average(form)[0] for form in (Form.JOINT, Form.FULL, Form.SEPARATE))
     assert found.compare(Form.JOINT, Form.FULL)[0, 0] == 1.0  # as in table 1 of the paper
     assert found.compare(Form.JOINT, Form.SEPARATE)[0, 1] == 1.0  # where owners have few records

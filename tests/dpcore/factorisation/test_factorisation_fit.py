@@ -153,7 +153,7 @@ def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
     )
     train, test = ratings.split(0.2, np.random.default_rng(2))
     means = rating_study.fit_item_means(train, RANGE)
-    model = rating_study.add_own_offsets(means, 5.0)
+    model = rating_study.add_own_offsets(means)
     found = model.solve_user_vectors(train)[:, -1]
     residuals = RANGE.centre(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
     by_hand = np.bincount(train.graph.users, residuals, 900) / (np.diff(train.starts) + 5.0)

@@ -221,9 +221,9 @@ def test_nothing_left_is_a_sentence():
 
 
 def test_parameters_that_cannot_be():
-    with pytest.raises(InvalidInput, match=r"(?si)epsilon_choice.*delta goes only.*neighbours"):
+    with pytest.raises(InvalidInput, match=r"(?si)epsilon_choice.*goes with a delta.*neighbours"):
         PrivateCopyParameters(0.0, delta=0.1, neighbours=Neighbours.REPLACE_VALUES)
-    with pytest.raises(InvalidInput, match="needs a delta"):
+    with pytest.raises(InvalidInput, match="goes with a delta"):
         PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN)
     with pytest.raises(InvalidInput, match="strictly between 0 and 1"):
         PrivateCopyParameters(1.0, noise=CopyNoise.GAUSSIAN, delta=1.0)

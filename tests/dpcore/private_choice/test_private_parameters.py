@@ -102,8 +102,8 @@ def test_one_curve_alone_can_be_simulated():
 def test_very_many_users_are_not_multiplied_beyond_what_adds_up():
     crowd = ContributionHistogram(sizes=[1, 5], users=[MAX_TOTAL_USERS // 20, 5])
     assert max(comparison.list_scales(crowd)) == 10.0
-    over_epsilon = comparison.compute_direct_over_epsilon(PrivateParameters(1.0), crowd)
-    over_users = comparison.compute_direct_over_users(PrivateParameters(1.0), crowd)
+    over_epsilon = comparison.regret_over_epsilon(PrivateParameters(1.0), crowd)
+    over_users = comparison.regret_over_users(PrivateParameters(1.0), crowd)
     assert np.all(np.isfinite(over_users.median))
     assert np.all(np.isfinite(over_epsilon.mean))
 

@@ -226,7 +226,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
-    mask, hatching = found.map.vacuous, next(item for item in whole.items if isinstance(item, Hatching))
+    mask, hatching = found.map.is_vacuous, next(item for item in whole.items if isinstance(item, Hatching))
     np.testing.assert_array_equal(hatching.values != 0.0, mask)
     rectangles = charts.cover_by_rectangles(mask, found.map.x, found.map.y)
     for i, j in ((0, 0), (10, 3), (40, 60), (69, 99), (5, 40)):

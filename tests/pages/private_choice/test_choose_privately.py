@@ -82,9 +82,7 @@ def copies(at: AppTest, name: str = "private_choice.curves_job"):
 def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateSolution:
     parameters = PrivateParameters(**{"epsilon": 1.0, **given})
     data = dataclasses.replace(SAMPLE, histogram=histogram)
-    return comparison.solve_exactly(
-        data, parameters, comparison.compute_direct_over_epsilon(parameters, histogram)
-    )
+    return comparison.solve_exactly(data, parameters, comparison.regret_over_epsilon(parameters, histogram))
 
 
 def said(found: PrivateSolution, copy: comparison.ChoiceCost | None) -> Answer:
@@ -121,7 +119,7 @@ def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
     parameters = PrivateParameters(1.0, selection_epsilon=0.03)
     alike = comparison.with_usual_budget(parameters)
     assert alike == PrivateParameters(1.0)
-    one, other = (comparison.compute_direct_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
+    one, other = (comparison.regret_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
     assert one.median == pytest.approx(other.median, rel=1e-12)
     # At a budget of the curve it is the cost that the card states.
     at = int(np.argmin(np.abs(one.epsilons - 0.03)))
@@ -201,7 +199,7 @@ def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
         assert len([t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]) == 2
         assert "settings before" in at.get("progress")[0].proto.text
         # The direct choice is that of the new settings at once.
-        direct = comparison.compute_direct_over_epsilon(PrivateParameters(0.5), SAMPLE.histogram)
+        direct = comparison.regret_over_epsilon(PrivateParameters(0.5), SAMPLE.histogram)
         assert trace(figure, "Direct choice, median")[1] == pytest.approx(
             np.clip(direct.median[0], 1e-5, None)
         )
@@ -567,7 +565,7 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     release_copy(at)
     go(at, "Sum and count")
     texts = shown_texts(at)
-    assert "the error on the original data is unknown" in texts
+    assert "error on the original data is unknown" in texts
     assert "The bound was chosen on a DP release, whose ε covers it" in texts
     assert "Read off private data it is not" not in texts
     go(at, "Mean")

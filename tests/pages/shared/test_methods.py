@@ -72,7 +72,7 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
 def write_choice_methods(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     parameters = PrivateParameters(1.0)
     solution = comparison.solve_exactly(
-        data, parameters, comparison.compute_direct_over_epsilon(parameters, data.histogram)
+        data, parameters, comparison.regret_over_epsilon(parameters, data.histogram)
     )
     ledger = Ledger()
     for one in drawn:
