@@ -74,7 +74,7 @@ OWN_RIDGE = 5.0
 """Of a user's own offset: about the variance of an error over that of offsets. Public; users may take any other."""
 
 
-def add_own_offsets(item_means: FactorModel, ridge: float = OWN_RIDGE) -> FactorModel:
+def add_own_offsets(item_means: FactorModel) -> FactorModel:
     """Add to released item means each user's own offset, computed at home: Σ (y - item mean) / (ratings + ridge).
 
     The release is the same. A user's offset is computed from it and from their own ratings and stays with them,
@@ -82,11 +82,10 @@ def add_own_offsets(item_means: FactorModel, ridge: float = OWN_RIDGE) -> Factor
 
     Args:
         item_means: Item means, `fit_item_means` or of `fit_private_item_means`.
-        ridge: Ratings that an offset is drawn to 0 by.
 
     Source: Kearns, Pai, Roth and Ullman 2014, for joint differential privacy (the billboard lemma).
     """
-    settings = replace(LEVEL_ONLY, user_ridge=ridge, own_coordinate=1.0)
+    settings = replace(LEVEL_ONLY, user_ridge=OWN_RIDGE, own_coordinate=1.0)
     return FactorModel(settings.append_own_coordinate(item_means.item_vectors), settings, item_means.range)
 
 

@@ -326,9 +326,9 @@ def list_doubled_cells(max_size: int, with_output: bool) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def list_bounds(max_size: int, max_bounds: int = 9) -> tuple[int, ...]:
+def list_bounds(max_size: int) -> tuple[int, ...]:
     """List integer bounds, about evenly apart in their logarithm: 1, 2, 3 … up to the largest user."""
-    spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), max_bounds))
+    spaced_bounds = np.round(np.geomspace(1.0, max(max_size, 1), 9))
     small_bounds = np.arange(1, min(max_size, 4) + 1)
     return tuple(int(bound) for bound in np.unique(np.concatenate((small_bounds, spaced_bounds))))
 

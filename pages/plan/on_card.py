@@ -16,7 +16,6 @@ from dpcore.plan import lines
 from dpcore.plan.lines import Line, LineStatistic
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
-from pages.shared.base.cache import cached
 
 STATISTICS = {
     Quantity.MEAN: LineStatistic.MEAN,
@@ -41,13 +40,8 @@ def list_lines(card: Answer) -> tuple[str, ...]:
 
 def list_missing(text: str, new_lines: tuple[str, ...]) -> tuple[str, ...]:
     """Return the new lines that are not in the text."""
-    present_labels = _parse_labels(text)
-    return tuple([line for line in new_lines if line not in present_labels])
-
-
-@cached(max_entries=4)
-def _parse_labels(text: str) -> frozenset[str]:
-    return frozenset(line.label for line in lines.parse_lines(text, Problems()))
+    present_labels = {line.label for line in lines.parse_lines(text, Problems())}
+    return tuple(line for line in new_lines if line not in present_labels)
 
 
 def describe_differences(card: Answer) -> tuple[str, ...]:

@@ -56,9 +56,8 @@ class Verdict:
         index: Of the epsilon in the study.
         epsilon: At which it was trained.
         mean: Mean RMSE or recall of the factorisation over seeds.
-        half_width: Half of that mean's interval; NaN with one seed.
         gain: By how much that is better than the baseline of the study, paired by seed; negative where it is worse.
-        gain_half_width: Half of that interval; NaN with one seed.
+        gain_half_width: Half of its interval; NaN with one seed.
         num_seeds: That are done.
     """
 
@@ -66,7 +65,6 @@ class Verdict:
     index: int
     epsilon: float
     mean: float
-    half_width: float
     gain: float
     gain_half_width: float
     num_seeds: int
@@ -103,7 +101,6 @@ def list_verdicts(result: StudyResult) -> list[Verdict]:
             int(index),
             result.study.epsilons[index],
             float(summary.mean[index, 0]),
-            float(summary.half_width[index, 0]),
             sign * float(difference.mean[index, 0]),
             float(difference.half_width[index, 0]),
             int(summary.runs[index, 0]),

@@ -205,13 +205,15 @@ def facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) 
     bound, best_error = cap.max_contributions, cap.standard_error
     lost_share = 1.0 - float(histogram.kept_rows(bound)) / histogram.num_rows
     held_share = 1.0 - float(histogram.pieces(bound).rows_at_or_below) / histogram.num_rows
-    affected = standard.describe_affected(histogram.users_above(bound), histogram.num_users, lost_share)
+    num_affected = histogram.users_above(bound)
+    affected = standard.describe_affected(num_affected, histogram.num_users, lost_share)
+    held_by = wording.agreeing(num_affected, "This user holds", "These users hold")
     sentences = _describe_users(solution, parameters) | {
         "Half or double": standard.compare_half_and_double(
             bound, solution.standard_error, wording.number, error_name
         ),
         "Who is affected by the bound": (
-            f"{affected} These users hold {wording.percent(held_share)} of all rows. Smooth weights leave none out."
+            f"{affected} {held_by} {wording.percent(held_share)} of all rows. Smooth weights leave none out."
         ),
     }
     if (split := solution.split_release) is not None:

@@ -61,10 +61,6 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
         )
     if dataset.is_private:
         sentences.append(LEAKS)
-    if dataset.release is not None:
-        sentences.append(
-            "The DP release is treated as the true data; errors on the original data are unknown."
-        )
     return " ".join(sentences)
 
 

@@ -239,7 +239,7 @@ def test_the_facts_of_the_card_by_hand():
     assert shown.headline == f"Keep at most {best} rows of each user."
     over = wording.percent(20 / 32)
     assert f"1 user ({wording.percent(1 / 7)}) lies over the bound; " in texts
-    assert f"These users hold {over} of all rows." in texts
+    assert f"This user holds {over} of all rows." in texts
     assert f"{wording.percent((32 - kept) / 32)} of all rows are left out" in texts
     for name, h in (("half", best // 2), ("double", 2 * best)):
         assert f"{name} ({h}) costs {wording.change(errors_of[h], errors_of[best])}" in texts

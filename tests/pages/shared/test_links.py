@@ -125,11 +125,6 @@ def query(link: str) -> dict[str, str]:
     return dict(parse_qsl(urlsplit(link).query, keep_blank_values=True, strict_parsing=True))
 
 
-def fields_of_link(parameters) -> dict[str, str]:
-    """All fields as text but those that do not go with the choices."""
-    return {name: text for name, text in to_fields(parameters).items() if name not in parameters.unused}
-
-
 @pytest.mark.parametrize("spec", WITH_PARAMETERS, ids=lambda spec: spec.title)
 @settings(max_examples=40)
 @given(choice=st.data())
@@ -517,7 +512,7 @@ def assert_link_tells_nothing(link, title, computed):
     elif title == "Quantile":  # The range that a value can have was entered on Mean.
         ends = {"low": 0.0, "high": 100.0}
         assert link_fields == {
-            **fields_of_link(catalogue.page(title).parameters(setting.DEFAULT_EPSILON, **ends)),
+            **links.list_parameter_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON, **ends)),
             **expected,
             "bound_from": "counts",  # One read off the values would leak.
             "neighbours": Neighbours.ADD_OR_REMOVE_USER.value,  # Counts are private, too.
@@ -531,32 +526,20 @@ def assert_link_tells_nothing(link, title, computed):
             target=mean.Target.TABLE,
             likeness=mean.Likeness.ENTERED,
         )
-        assert link_fields == {**fields_of_link(parameters), **expected}
+        assert link_fields == {**links.list_parameter_fields(parameters), **expected}
     elif title == "Choose privately":  # What is usually assumed of users, as on Mean.
         parameters = catalogue.page(title).parameters(setting.DEFAULT_EPSILON, user_share=0.2)
-        assert link_fields == {**fields_of_link(parameters), **expected}
+        assert link_fields == {**links.list_parameter_fields(parameters), **expected}
     else:
         assert link_fields == {
-            **fields_of_link(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)),
+            **links.list_parameter_fields(catalogue.page(title).parameters(setting.DEFAULT_EPSILON)),
             **expected,
         }
 
 
 def test_a_link_leaves_out_what_does_not_go_with_its_choices():
-    generated = MultitaskParameters(1.0, source=TaskSource.SKEWED, skew=2.0)
-    fields = query(
-        links.write_link(
-            ADDRESS, "many-tasks", session.Origin("zipf"), links.list_parameter_fields(generated)
-        )
-    )
-    assert fields["skew"] == "2"
-    assert not {"zipf_exponent", "user_spread", "log_constant"} & {*fields}
-    fields = query(
-        links.write_link(
-            ADDRESS,
-            "many-tasks",
-            session.Origin("upload"),
-            links.list_parameter_fields(MultitaskParameters(1.0, source=TaskSource.DATA)),
-        )
-    )
-    assert not {"num_users", "num_tasks", "skew", "graph_seed"} & {*fields}
+    fields_written = links.list_parameter_fields(MultitaskParameters(1.0, source=TaskSource.SKEWED, skew=2.0))
+    assert fields_written["skew"] == "2"
+    assert not {"zipf_exponent", "user_spread", "log_constant"} & {*fields_written}
+    fields_written = links.list_parameter_fields(MultitaskParameters(1.0, source=TaskSource.DATA))
+    assert not {"num_users", "num_tasks", "skew", "graph_seed"} & {*fields_written}

@@ -90,7 +90,7 @@ def test_one_value_is_clamped_and_one_user_is_over_the_cap():
     at.session_state["mean.lower"], at.session_state["mean.upper"] = 0.0, 100.0
     texts = shown_texts(go(at, "Mean"))
     assert re.search(r"1 value of 101 \(.*\) lies outside \[L, U\] and is clamped", texts)
-    assert re.search(r"1 user \(.*\) with .* of all rows lies over it", texts)
+    assert re.search(r"1 user \(.*\) lies over the bound; .* This user holds", texts)
 
 
 @pytest.mark.parametrize(
