@@ -83,33 +83,21 @@ def simulate(
 
 
 def misses(
-    problem: MeanProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
+    problem: PrivateCountsProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Release minus true mean in so many runs, shape (runs,); arguments and values as of `simulate`.
-
-    With public counts the mean of the values is B/2, and nothing is clamped.
-    """
-    deviations, weight = _deviations(problem, bound, capped, runs, generator)
-    shift = 0.0 if problem.table is None else problem.table.clamping
-    if isinstance(problem, PrivateCountsProblem):
-        mu = _mean_of(problem)
-        released = _released(problem, bound, mu * weight + deviations, weight, generator)
-        return np.asarray(np.clip(released, 0.0, problem.value_bound) - mu + shift)
-    scale = LaplaceNoise.for_release(problem.value_bound * bound, problem.epsilon).scale
-    return np.asarray((deviations + generator.laplace(0.0, scale, runs)) / weight + shift)
-
-
-def _mean_of(problem: MeanProblem) -> float:
-    mu = problem.value_mean if isinstance(problem, PrivateCountsProblem) else problem.value_bound / 2.0
+    """Release minus true mean in so many runs, shape (runs,); arguments and values as of `simulate`."""
+    mu = problem.value_mean
     assert mu is not None
-    return mu
+    deviations, weight = _deviations(problem, mu, bound, capped, runs, generator)
+    shift = 0.0 if problem.table is None else problem.table.clamping
+    released = _released(problem, bound, mu * weight + deviations, weight, generator)
+    return np.asarray(np.clip(released, 0.0, problem.value_bound) - mu + shift)
 
 
 def _deviations(
-    problem: MeanProblem, bound: float, capped: bool, runs: int, generator: np.random.Generator
+    problem: MeanProblem, mu: float, bound: float, capped: bool, runs: int, generator: np.random.Generator
 ) -> tuple[FloatArray, float]:
     """The sum of w (y - mu) over fresh rows, shape (runs,), and n_h = sum of w; one draw per distinct size."""
-    mu = _mean_of(problem)
     if problem.model is not None:
         return _deviations_of_model(problem, mu, bound, capped, runs, generator)
     p = mu / problem.value_bound

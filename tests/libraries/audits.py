@@ -45,7 +45,7 @@ def check(
     asked: Any = together.several(NoiseKind.LAPLACE, **PRIVATE)
     if name != SEVERAL:
         asked = replace(truth.CHOICES[name], **PRIVATE)
-    read: Choice = asked.read if name == SEVERAL else asked
+    read: Choice = asked.reading_choice if name == SEVERAL else asked
     text = audit.filled(write(asked, library).text)
     base = audit.run(text, audit.table(*audit.ROWS), folder, silenced)
     assert base.ending == "0"

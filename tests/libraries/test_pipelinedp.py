@@ -14,6 +14,7 @@ import pytest
 from dpcore.code import Library, Quantity
 from dpcore.common.noise_error import NoiseKind
 from tests.dpcore.code import audit, files, together
+from tests.dpcore.code.choices import run_program
 from tests.libraries import audits, truth
 
 
@@ -40,7 +41,7 @@ def test_a_program_reads_a_file_as_the_app_does(
 @pytest.mark.usefixtures("folder")
 def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = together.several()
-    names = together.run(asked, Library.PIPELINEDP)
+    names = run_program(asked, Library.PIPELINEDP)
     truth.check_together(asked, names["released"], monkeypatch)
     # What the accountant gave to each release: its share, of a mean half of it twice.
     given = [found.mechanism_spec.eps for found in names["accountant"]._mechanisms]

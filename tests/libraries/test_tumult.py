@@ -12,6 +12,7 @@ import pytest
 from dpcore.code import Library, Quantity
 from dpcore.common.noise_error import NoiseKind
 from tests.dpcore.code import audit, files, together
+from tests.dpcore.code.choices import run_program
 from tests.libraries import audits, truth
 
 
@@ -69,7 +70,7 @@ def test_one_program_divides_one_budget(noise: NoiseKind, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Session, "evaluate", recorded)
     asked = together.several(noise)
-    names = together.run(asked, Library.TUMULT)
+    names = run_program(asked, Library.TUMULT)
     truth.check_together(asked, names["released"], monkeypatch)
     expected: list[float] = []
     for part in asked.releases:

@@ -25,7 +25,7 @@ import pytest
 from dpcore.code import Choice, Library, Quantity, Several, write
 from dpcore.common.noise_error import NoiseKind
 from tests.dpcore.code import together
-from tests.dpcore.code.choices import EVERY
+from tests.dpcore.code.choices import CHOICE_BY_NAME
 
 EVENTS = Path(__file__).resolve().parents[2] / "sample_data" / "shop_events.csv"
 COPIES = 25
@@ -38,9 +38,9 @@ NOBODY_PER_GROUP = {"max_groups": 32, "max_rows": 25, "max_total": 1300.0}
 
 # Weights that follow a share of 0.35 of the variance between users: min(h, s (a + b / (1 + 0.35 (s - 1)))).
 _GROWN = {"weight_of_rows": 0.4, "weight_of_users": 5.0, "user_share": 0.35}
-CHOICES = EVERY | {
+CHOICES = CHOICE_BY_NAME | {
     name.replace("smooth", "smooth by rho"): replace(chosen, **_GROWN)
-    for name, chosen in EVERY.items()
+    for name, chosen in CHOICE_BY_NAME.items()
     if name.startswith("mean, smooth")
 }
 
@@ -103,7 +103,7 @@ def run(chosen: Choice, library: Library) -> np.ndarray:
 
 def check_together(asked: Several, released: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every release of several is what it is expected to be, with the noise of its share or less."""
-    monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.LEAST)
+    monkeypatch.setattr("tests.libraries.truth.EPSILON", together.EPSILON * together.SMALLEST_SHARE)
     for part in asked.releases:
         chosen = part.choice
         if (

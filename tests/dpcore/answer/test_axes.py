@@ -25,10 +25,10 @@ def test_ends_are_1_2_or_5_times_a_power_of_ten_and_next_to_the_curves():
 
 
 def test_parts_are_seen_unless_they_are_negligible():
-    whole = np.array([3.0, 40.0])
-    assert fit_limits(whole) == (2.0, 50.0)
-    assert fit_limits(whole, np.array([0.0, 0.3, 39.0, np.nan])) == (0.2, 50.0)
-    assert fit_limits(whole, np.array([3.0 / SMALLEST_PART * 0.99, 39.0])) == (2.0, 50.0)
+    values = np.array([3.0, 40.0])
+    assert fit_limits(values) == (2.0, 50.0)
+    assert fit_limits(values, np.array([0.0, 0.3, 39.0, np.nan])) == (0.2, 50.0)
+    assert fit_limits(values, np.array([3.0 / SMALLEST_PART * 0.99, 39.0])) == (2.0, 50.0)
     assert fit_limits(np.array([np.nan])) == (1.0, 10.0)
 
 
@@ -46,15 +46,15 @@ def test_an_axis_fits_all_that_is_drawn_unless_it_is_fixed() -> None:
     # A tenth of the length on either side of 1 to 3; the next of 1, 2 and 5 beyond 0.1 / 1.1 and 90 * 1.1.
     assert fitted.x.limits == pytest.approx((0.8, 3.2))
     assert fitted.y.limits == pytest.approx((0.05, 100.0))
-    more = plot_with(
+    with_marks = plot_with(
         Scale.LOG,
         curve,
         Mark("m", 13.0, 0.001, Style.ENTERED),
         Level("l", 500.0),
         Level("u", -7.0, is_vertical=True),
     )
-    assert more.x.limits == pytest.approx((-9.0, 15.0))
-    assert more.y.limits == pytest.approx((0.0005, 1000.0))
+    assert with_marks.x.limits == pytest.approx((-9.0, 15.0))
+    assert with_marks.y.limits == pytest.approx((0.0005, 1000.0))
     assert plot_with(Scale.PERCENT, curve).y.limits == pytest.approx((0.0, 99.0))
     assert plot_with(Scale.LINEAR, Bars("b", A, B, Style.CAP)).y.limits == pytest.approx((-3.0, 33.0))
     fixed = plot_with(Scale.LOG, curve, limits=(2.0, 2.5))

@@ -30,8 +30,7 @@ ANSWER = Answer(
 )
 
 
-def read(answer: Answer) -> Any:
-    assert answer.choice is not None
+def read_document(answer: Answer) -> Any:
     return json.loads(answer.choice())
 
 
@@ -46,7 +45,7 @@ def test_the_file_says_what_the_answer_says() -> None:
         data={"column": "amount"},
         left_out=("own_bound",),
     )
-    document = read(answer)
+    document = read_document(answer)
     question = document["question"]
     assert (question["release"], question["epsilon"], question["neighbours"]) == ("a bound", 0.3, "users")
     assert question["label"] == "public input"
@@ -59,7 +58,7 @@ def test_the_file_says_what_the_answer_says() -> None:
 
 
 def test_without_data_all_that_was_entered_has_the_label_of_the_answer() -> None:
-    document = read(add_choice(ANSWER, None, "a bound", dict, schema="test/1"))
+    document = read_document(add_choice(ANSWER, None, "a bound", dict, schema="test/1"))
     assert list(document) == ["schema", "made_with", "question", "answer", "assumptions"]
     assert document["question"]["label"] == document["answer"]["label"] == Disclosure.PRIVATE.label
     assert document["schema"] == "test/1"
@@ -82,7 +81,7 @@ def test_every_file_has_the_label_and_the_assumptions_of_its_answer(
     call: str, settings: Mapping[str, Any]
 ) -> None:
     answer = questions.call_of(call)(PRIVATE, epsilon=1, **settings).answer
-    document = read(answer)
+    document = read_document(answer)
     assert document["assumptions"] == list(answer.assumptions)
     assert document["question"]["label"] == "public input"
     assert document["data"]["label"] == document["answer"]["label"] == answer.disclosure.label
@@ -93,6 +92,6 @@ def test_the_file_of_a_release_has_the_assumptions_of_a_release() -> None:
     facts = ReleaseFacts(1.0, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
     histogram_only = replace(PRIVATE, values=None, totals=None, pairs=None, tasks=None, privacy_unit=())
     release = replace(histogram_only, disclosure=Disclosure.DP_RELEASE, release=facts)
-    document = read(build_answer(release, TotalParameters(1.0)))
+    document = read_document(build_answer(release, TotalParameters(1.0)))
     assert document["assumptions"] == list(ASSUMPTIONS_ON_RELEASE)
     assert document["answer"]["label"] == facts.label

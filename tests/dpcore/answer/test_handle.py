@@ -60,19 +60,19 @@ def test_the_spread_of_the_dots_is_the_error_on_the_card_within_its_interval(noi
     ))  # fmt: skip
     answer = total_answer.build_answer(data, asked)
     plot = answer.plots["total-error"]()
-    found = plot.handle
-    assert found is not None
-    assert found.dots is not None
-    bounds = np.asarray(found.bound)
-    at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
-    short, mean = (np.asarray(values)[at] for values in (found.dots.loss, found.dots.noise))
-    dots = handle.place_dots(found.dots, float(short), float(mean)).ravel()
+    figure_handle = plot.handle
+    bounds = np.asarray(figure_handle.bound)
+    position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
+    short, mean = (
+        np.asarray(values)[position] for values in (figure_handle.dots.loss, figure_handle.dots.noise)
+    )
+    dots = handle.place_dots(figure_handle.dots, float(short), float(mean)).ravel()
     each = np.abs(dots) if measure is Measure.ABSOLUTE else dots**2
-    error = float(total.errors(answer.solution.problem, bounds[at]).error_by(measure))
+    error = float(total.errors(answer.solution.problem, bounds[position]).error_by(measure))
     expected = error if measure is Measure.ABSOLUTE else error**2
     # Four standard errors of the mean of independent draws.
     assert abs(each.mean() - expected) <= 4.0 * each.std() / math.sqrt(each.size)
-    assert np.asarray(found.error)[at] == pytest.approx(error)
+    assert np.asarray(figure_handle.error)[position] == pytest.approx(error)
 
 
 def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
@@ -81,19 +81,19 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
     data = Dataset("signed", "", Disclosure.PUBLIC, rows, values=Values(users, totals, "euros"))
     asked = TotalParameters(1.0, summed=Summed.VALUES, own_bound=80.0)
     plot = total_answer.build_answer(data, asked).plots["total-signed"]()
-    found = plot.handle
-    assert found is not None
-    assert found.dots is not None
-    assert found.initial_value == 80.0
-    bounds, missing = (np.asarray(values) for values in (found.bound, found.dots.loss))
+    figure_handle = plot.handle
+    assert figure_handle.initial_value == 80.0
+    bounds, missing = (np.asarray(values) for values in (figure_handle.bound, figure_handle.dots.loss))
     cut = [(totals - totals.clip(-bound, bound)).sum() for bound in bounds]
     assert missing == pytest.approx(cut)
     # Small bounds cut the many positive totals, large ones the single negative one.
     assert missing.min() < 0.0 < missing.max()
     # Mean distance of the dots, and the curve.
-    at = int(np.abs(bounds - found.initial_value).argmin())
-    noise, error = (float(np.asarray(values)[at]) for values in (found.dots.noise, found.error))
-    off = np.abs(handle.place_dots(found.dots, missing[at], noise)).ravel()
+    position = int(np.abs(bounds - figure_handle.initial_value).argmin())
+    noise, error = (
+        float(np.asarray(values)[position]) for values in (figure_handle.dots.noise, figure_handle.error)
+    )
+    off = np.abs(handle.place_dots(figure_handle.dots, missing[position], noise)).ravel()
     assert abs(off.mean() - error) <= 4.0 * off.std() / math.sqrt(off.size)
     # Ends of two sizes lie on no curve of one bound.
     apart = dataclasses.replace(asked, lower=-10.0, upper=80.0)
@@ -112,22 +112,21 @@ def test_of_totals_of_both_signs_dots_lie_where_the_cuts_put_them():
 def test_the_dots_of_a_mean_have_its_error_shift_and_draw_of_rows_included(asked):
     answer = mean_answer.build_answer(samples.load("shop-events"), asked)
     plot = answer.plots["mean-error"]()
-    found = plot.handle
-    assert found is not None
-    assert found.dots is not None
-    bounds = np.asarray(found.bound)
-    at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
+    figure_handle = plot.handle
+    bounds = np.asarray(figure_handle.bound)
+    position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
     short, noise, drawn = (
-        float(np.asarray(values)[at]) for values in (found.dots.loss, found.dots.noise, found.dots.sampling)
+        float(np.asarray(values)[position])
+        for values in (figure_handle.dots.loss, figure_handle.dots.noise, figure_handle.dots.sampling)
     )
-    squares = handle.place_dots(found.dots, short, noise, drawn).ravel() ** 2
-    expected = float(np.asarray(found.error)[at]) ** 2
+    squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
+    expected = float(np.asarray(figure_handle.error)[position]) ** 2
     # Four standard errors of a mean of independent draws; of Laplace noise, a normal draw and a shift none has more
     # than a Laplace draw alone, sqrt(6 - 1) of its mean.
     assert abs(squares.mean() - expected) <= 4.0 * math.sqrt(5.0) * expected / math.sqrt(squares.size)
     if asked.likeness is Likeness.FROM_VALUES:
         # Dots lie on the side to which leaving rows out moves the mean.
-        assert short == pytest.approx(-float(np.asarray(answer.solution.capped.shift)[at]))
+        assert short == pytest.approx(-float(np.asarray(answer.solution.capped.shift)[position]))
         assert short != 0.0
         assert drawn > 0.0
 
@@ -148,13 +147,12 @@ def test_draws_besides_noise_are_normal_and_not_those_of_the_noise():
 def test_where_nothing_is_released_there_are_no_dots_and_what_has_no_bound_is_drawn_at_the_top():
     asked = LearningParameters(1.0, bias=BiasTerm.COROLLARY_1)
     plot = learning_answer.build_answer(samples.load("shop-events"), asked).plots["learning-bound"]()
-    assert plot.handle is not None
     assert plot.handle.dots is None
-    told = figures.describe_handle(plot, plot.handle)
-    assert told["dots"] is None
-    assert told["is_sum"]
-    assert json.dumps(told, allow_nan=False)
-    assert max(told["error"]) == figures.UNBOUNDED
+    payload = figures.describe_handle(plot, plot.handle)
+    assert payload["dots"] is None
+    assert payload["is_sum"]
+    assert json.dumps(payload, allow_nan=False)
+    assert max(payload["error"]) == figures.UNBOUNDED
 
 
 GROUPED = samples.load("shop-events")
@@ -176,33 +174,30 @@ GAUSSIAN = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
 def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(asked):
     answer = per_group_answer.build_answer(GROUPED, asked)
     plot = answer.plots["per-group-error"]()
-    found = plot.handle
-    assert found is not None
-    assert found.dots is not None
-    assert found.second is not None
-    assert found.dots.unit_name == ("groups" if found.parts else "errors of this size")
+    figure_handle = plot.handle
+    assert figure_handle.dots.unit_name == ("groups" if figure_handle.parts else "errors of this size")
     # The place of the grid at which it stands, nearest by ratio; a pair of one's own lies between two of its places.
     groups, amounts = np.asarray(plot.columns["max_groups"]), np.asarray(plot.columns["max_amount"])
-    l0, amount = found.initial_value, found.second.initial_value
-    at = int((np.abs(np.log(groups / l0)) + np.abs(np.log(amounts / amount))).argmin())
-    error = float(np.asarray(plot.columns["error"])[at])
+    l0, amount = figure_handle.initial_value, figure_handle.second.initial_value
+    position = int((np.abs(np.log(groups / l0)) + np.abs(np.log(amounts / amount))).argmin())
+    error = float(np.asarray(plot.columns["error"])[position])
     problem = answer.solution.problem
     mean = asked.statistic is Statistic.MEAN
-    exact = (mean_error if mean else pair_error)(problem, int(groups[at]), float(amounts[at]))
+    exact = (mean_error if mean else pair_error)(problem, int(groups[position]), float(amounts[position]))
     assert error == pytest.approx(exact)
-    columns = (found.dots.loss, found.dots.noise)
-    short, noise = (0.0 if column is None else float(np.asarray(column)[at]) for column in columns)
-    drawn = float(np.asarray(found.dots.sampling)[at])
-    squares = handle.place_dots(found.dots, short, noise, drawn).ravel() ** 2
+    columns = (figure_handle.dots.loss, figure_handle.dots.noise)
+    short, noise = (0.0 if column is None else float(np.asarray(column)[position]) for column in columns)
+    drawn = float(np.asarray(figure_handle.dots.sampling)[position])
+    squares = handle.place_dots(figure_handle.dots, short, noise, drawn).ravel() ** 2
     # As for a mean: four standard errors, of at most sqrt(5) of a mean square.
     assert abs(squares.mean() - error**2) <= 4.0 * math.sqrt(5.0) * error**2 / math.sqrt(squares.size)
     if mean:
-        assert not found.parts
+        assert not figure_handle.parts
         return
-    parts = error_parts(problem, int(groups[at]), float(amounts[at]))
+    parts = error_parts(problem, int(groups[position]), float(amounts[position]))
     expected = {"bias": parts.clipped + parts.left_out, "sampling": parts.sampling, "noise": parts.noise}
     for name, part in expected.items():
-        assert float(np.asarray(plot.columns[name])[at]) ** 2 == pytest.approx(
+        assert float(np.asarray(plot.columns[name])[position]) ** 2 == pytest.approx(
             error * part, abs=1e-9 * error**2
         )
     if (
@@ -210,9 +205,9 @@ def test_the_dots_of_a_pair_have_its_error_and_their_parts_those_of_the_map(aske
     ):  # Nobody counts twice in a group: the figure is a curve, and so are the parts.
         drawn = {trace.name: list(trace.y) for trace in plotly_figures.draw(plot).data}
         assert drawn["Noise"] == pytest.approx(np.asarray(plot.columns["noise"]).tolist())
-    told = figures.describe_handle(plot, found)
-    assert len(told["bound"]) * len(told["second"]["values"]) == len(told["error"])
-    assert figures.list_handle_keys(found, "per_group.{}".format) == (
+    payload = figures.describe_handle(plot, figure_handle)
+    assert len(payload["bound"]) * len(payload["second"]["values"]) == len(payload["error"])
+    assert figures.list_handle_keys(figure_handle, "per_group.{}".format) == (
         "per_group.own_groups",
         "per_group.own_amount",
     )
@@ -223,14 +218,12 @@ def test_the_dots_of_start_are_off_by_what_its_card_says_on_average():
     for bound in (None, 60):
         answer = start_answer.build_answer(data, StartParameters(1.0, bound))
         plot = answer.plots["start-tradeoff"]()
-        found = plot.handle
-        assert found is not None
-        assert found.dots is not None
+        figure_handle = plot.handle
         bounds = np.asarray(plot.columns["bound"])
-        at = int(np.abs(np.log(bounds / found.initial_value)).argmin())
-        short, noise = (float(np.asarray(plot.columns[name])[at]) for name in ("bias", "mean_noise"))
-        away = np.abs(handle.place_dots(found.dots, short, noise))
-        error = answer.solution.evaluate_error(float(bounds[at]))
+        position = int(np.abs(np.log(bounds / figure_handle.initial_value)).argmin())
+        short, noise = (float(np.asarray(plot.columns[name])[position]) for name in ("bias", "mean_noise"))
+        away = np.abs(handle.place_dots(figure_handle.dots, short, noise))
+        error = answer.solution.evaluate_error(float(bounds[position]))
         assert abs(away.mean() - error) <= 4.0 * away.std() / math.sqrt(away.size)
         # Where it stands first is at the number on the card.
         if bound is None:
@@ -258,25 +251,26 @@ ON_SHOP = {
 def test_figure_and_card_say_the_same_parts_in_the_same_colours_and_these_make_the_error(page):
     answer = ON_SHOP[page]()
     plot = answer.plots[next(iter(answer.plots))]()
-    found = plot.handle
-    assert found is not None
-    assert [part.name for part in answer.error_parts] == list(found.parts)
+    figure_handle = plot.handle
+    assert [part.name for part in answer.error_parts] == list(figure_handle.parts)
     assert {part.name for part in answer.error_parts} <= {"Bias", "Sampling", "Noise"}
-    told = {part["name"]: part["colour"] for part in figures.describe_handle(plot, found)["parts"]}
+    payload = {part["name"]: part["colour"] for part in figures.describe_handle(plot, figure_handle)["parts"]}
     drawn = {trace.name: trace for trace in plotly_figures.draw(plot).data}
     size, error = {part.name: part.value for part in answer.error_parts}, answer.numbers[1].value
-    for name, values in found.parts.items():
+    for name, values in figure_handle.parts.items():
         column = np.asarray(values, dtype=float)
-        assert told[name] == plotly_figures.LINE_STYLES[STYLES[name]]["color"]
+        assert payload[name] == plotly_figures.LINE_STYLES[STYLES[name]]["color"]
         if page == "per_group":  # A map has no curves; its place is that of the pair.
-            at = int(np.argmin(np.asarray(plot.columns["error"])))
-            assert float(column[at]) == pytest.approx(size[name])
+            position = int(np.argmin(np.asarray(plot.columns["error"])))
+            assert float(column[position]) == pytest.approx(size[name])
             continue
-        assert drawn[name].line.color == told[name]
+        assert drawn[name].line.color == payload[name]
         # What the card says lies on the curve, between two of its points; a bound on totals is rounded.
         slack = 0.02 if page == "total, Gaussian" else 1e-9
-        after = int(np.searchsorted(np.asarray(found.bound, dtype=float), found.initial_value))
-        near = column[max(after - 1, 0) : after + 1]
+        next_position = int(
+            np.searchsorted(np.asarray(figure_handle.bound, dtype=float), figure_handle.initial_value)
+        )
+        near = column[max(next_position - 1, 0) : next_position + 1]
         assert near.min() * (1 - slack) <= size[name] <= near.max() * (1 + slack)
     squares = math.sqrt(sum(value**2 for value in size.values()))
     expected = {
@@ -291,10 +285,10 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
     for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE):
         data = dataclasses.replace(GROUPED, disclosure=disclosure)
         plot = total_answer.build_answer(data, TotalParameters(1.0)).plots["total-error"]()
-        told = figures.describe_handle(plot, plot.handle)
+        payload = figures.describe_handle(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
-        assert told["dots"]["is_private"] == private
-        assert component.strip_height(told) == component.STRIP + private * component.NOTE
+        assert payload["dots"]["is_private"] == private
+        assert component.strip_height(payload) == component.STRIP + private * component.NOTE
 
 
 def some_of(counts):
@@ -305,14 +299,14 @@ def some_of(counts):
 def test_users_are_some_of_all_from_the_heaviest_to_the_lightest():
     rng = np.random.default_rng(5)
     sizes = np.sort(rng.zipf(1.4, 3_000).clip(max=5_000))[::-1]
-    shown = some_of(sizes)
-    assert shown.contributions[0] == sizes[0]
-    assert shown.contributions[-1] == sizes[-1]
-    assert (np.diff(shown.contributions) <= 0).all()
+    users_shown = some_of(sizes)
+    assert users_shown.contributions[0] == sizes[0]
+    assert users_shown.contributions[-1] == sizes[-1]
+    assert (np.diff(users_shown.contributions) <= 0).all()
     # The ten heaviest are all there.
-    assert shown.contributions[:10].tolist() == sizes[:10].tolist()
-    assert handle.MAX_USERS / 2 < shown.contributions.size <= handle.MAX_USERS
-    assert "of 3,000 users" in shown.title
+    assert users_shown.contributions[:10].tolist() == sizes[:10].tolist()
+    assert handle.MAX_USERS / 2 < users_shown.contributions.size <= handle.MAX_USERS
+    assert "of 3,000 users" in users_shown.title
     few = some_of(np.array([3, 1, 2]))
     assert few.contributions.tolist() == [3.0, 2.0, 1.0]
     assert few.title == "3 users"

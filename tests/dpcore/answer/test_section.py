@@ -38,10 +38,10 @@ def fail(number: int) -> int:
 
 def test_a_reader_takes_first_choices_and_searches_only_if_asked() -> None:
     def parts() -> Parts:
-        chosen = yield Choice("way", "Way", {3: "three", 4: "four"})
+        way = yield Choice("way", "Way", {3: "three", 4: "four"})
         number = yield Integer("number", "Number", (1, 9), 5)
-        found = yield Search("work", (), lambda tell, stop: tell(0.5) or "found", "Working")
-        yield f"{chosen} {number} {yield Cached(double, (number,))} {found}"
+        outcome = yield Search("work", (), lambda tell, stop: tell(0.5) or "found", "Working")
+        yield f"{way} {number} {yield Cached(double, (number,))} {outcome}"
 
     assert read(parts())[-1] == "3 5 10 None"
     assert read(parts(), search=True)[-1] == "3 5 10 found"
@@ -102,6 +102,6 @@ def test_a_bound_that_was_drawn_holds_no_section() -> None:
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
     reply = dpcore.count_bound(private, epsilon=1.0)
     assert flatten(reply.answer.sections)
-    drawn = reply.draw(0.1)
-    assert not drawn.answer.sections
-    assert not drawn.tabs
+    released = reply.draw(0.1)
+    assert not released.answer.sections
+    assert not released.tabs

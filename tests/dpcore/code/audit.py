@@ -40,6 +40,7 @@ ONE_USER: dict[str, tuple[str, ...]] = {
     "an infinite cell": ("x,p1,inf,1", "x,p1,-inf,1", "x,p1,1e999,1"),
     "a missing mark": ("x,p1,nan,1", "x,p1,NA,1"),
     "a mark between thousands": ('x,p1,"1,234",1', 'x,p1,"1.234,5",1'),
+    "lines of any length": ("x,p1", "x", "x,p1,20.5", "x,p1,1,2,3,4", "x,,3"),
     "names like nothing": ("NA,null,20.5,1", "None,NA,21.5,1", "NaN,None,22.5,1"),
     "a name of digits": ("17,p1,20.5,1",),
     "a row without a user": (",p1,20.5,1",),
@@ -64,7 +65,7 @@ PRINTED_ONLY = ("names like nothing", FIRST)
 """Neighbours of which only what is printed is compared: three users, and one who changes the order of the groups."""
 FEW = ("one user less", "a user with very many rows", "all of this in one user", *PRINTED_ONLY, *REPLACED)
 """Neighbours for most releases."""
-FEWEST = (FIRST, "all of this in one user", "a text cell", "no row", "one user")
+FEWEST = (FIRST, "all of this in one user", "a text cell", "no row", "one user", "rows of nobody")
 """Tables for what is slow."""
 
 UNSEEN = (DeprecationWarning, PendingDeprecationWarning, ResourceWarning)
@@ -209,22 +210,22 @@ def run(
 ) -> Run:
     """Run a program in the working folder on a table."""
     (folder / file).write_text(content, encoding="utf-8")
-    seen, printed, errors = Run(), io.StringIO(), io.StringIO()
+    observed, printed, errors = Run(), io.StringIO(), io.StringIO()
     with (
-        around(seen),
+        around(observed),
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(errors),
         warnings.catch_warnings(record=True) as warned,
     ):
         try:
-            exec(compile(text, "program", "exec"), seen.names)
+            exec(compile(text, "program", "exec"), observed.names)
         except SystemExit as end:
-            seen.ending = f"SystemExit: {end.code}"
+            observed.ending = f"SystemExit: {end.code}"
         except Exception as error:  # Whatever ends a program is what its user sees.
-            seen.ending = f"{type(error).__name__}: {error}"
+            observed.ending = f"{type(error).__name__}: {error}"
     messages = {str(at.message) for at in warned if not issubclass(at.category, UNSEEN)}
-    seen.printed, seen.errors = printed.getvalue(), errors.getvalue() + "".join(sorted(messages))
-    return seen
+    observed.printed, observed.errors = printed.getvalue(), errors.getvalue() + "".join(sorted(messages))
+    return observed
 
 
 def difference(one: Run, other: Run) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dpcore.code import Choice, Quantity, Training
+from typing import Any
+
+from dpcore.code import Choice, Library, Quantity, Several, Training, write
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 
+MODULES = ("pyspark", "pyspark.sql", "tmlt", "tmlt.analytics", "pipeline_dp", "opendp", "opendp.prelude")
+"""What programs import of libraries."""
 REPLACE = Neighbours.REPLACE_VALUES
 GAUSSIAN = NoiseKind.GAUSSIAN
 
 
-def choice(released: Quantity, **fields: object) -> Choice:
+def make_choice(quantity: Quantity, **fields: object) -> Choice:
     """A choice on the sample events with these fields."""
-    usual: dict[str, object] = {
+    defaults: dict[str, object] = {
         "epsilon": 1.0,
         "disclosure": Disclosure.PUBLIC,
         "file": "shop_events.csv",
@@ -20,50 +24,59 @@ def choice(released: Quantity, **fields: object) -> Choice:
         "value_column": "amount",
         "group_column": "product",
     }
-    return Choice(released, **{**usual, **fields})  # type: ignore[arg-type]
+    return Choice(quantity, **{**defaults, **fields})  # type: ignore[arg-type]
+
+
+def run_program(written: Choice | Several, library: Library) -> dict[str, Any]:
+    """What the names of the program are bound to after it ran in the working folder."""
+    names: dict[str, Any] = {}
+    exec(compile(write(written, library).text, "program", "exec"), names)
+    return names
 
 
 # One of every kind that any library can write, by name.
 VALUES = {"lower": 5.0, "upper": 100.0}
-EVERY: dict[str, Choice] = {
-    "mean, cap": choice(Quantity.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
-    "mean, cap, private counts": choice(Quantity.MEAN, max_rows=7, **VALUES),
-    "mean, smooth": choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),
-    "mean, smooth, private counts": choice(Quantity.MEAN, threshold=7.3, **VALUES),
-    "sum": choice(Quantity.SUM, max_total=150.25),
-    "sum, both signs": choice(Quantity.SUM, max_total=80.5, min_total=-20.0),
-    "sum, Gaussian": choice(Quantity.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),
-    "count": choice(Quantity.COUNT, max_rows=7),
-    "count, Gaussian": choice(Quantity.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
-    "groups": choice(Quantity.GROUP_COUNTS, max_groups=3),
-    "groups, Gaussian": choice(Quantity.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
-    "groups, scaled": choice(Quantity.GROUP_COUNTS, max_norm=5.5, scaled=True),
-    "rows per group": choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
-    "rows per group, capped": choice(Quantity.GROUP_ROWS, max_norm=24.5),
-    "sums per group": choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5),
-    "sums per group, any sign": choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5, min_total=-133.5),
-    "sums per group, capped, Gaussian": choice(
+CHOICE_BY_NAME: dict[str, Choice] = {
+    "mean, cap": make_choice(Quantity.MEAN, max_rows=7, neighbours=REPLACE, **VALUES),
+    "mean, cap, private counts": make_choice(Quantity.MEAN, max_rows=7, **VALUES),
+    "mean, smooth": make_choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, **VALUES),
+    "mean, smooth, private counts": make_choice(Quantity.MEAN, threshold=7.3, **VALUES),
+    "sum": make_choice(Quantity.SUM, max_total=150.25),
+    "sum, both signs": make_choice(Quantity.SUM, max_total=80.5, min_total=-20.0),
+    "sum, Gaussian": make_choice(Quantity.SUM, max_total=150.25, noise=GAUSSIAN, delta=1e-6),
+    "count": make_choice(Quantity.COUNT, max_rows=7),
+    "count, Gaussian": make_choice(Quantity.COUNT, max_rows=7, noise=GAUSSIAN, delta=1e-6),
+    "groups": make_choice(Quantity.GROUP_COUNTS, max_groups=3),
+    "groups, Gaussian": make_choice(Quantity.GROUP_COUNTS, max_groups=3, noise=GAUSSIAN, delta=1e-6),
+    "groups, scaled": make_choice(Quantity.GROUP_COUNTS, max_norm=5.5, scaled=True),
+    "rows per group": make_choice(Quantity.GROUP_ROWS, max_groups=9, max_rows=3),
+    "rows per group, capped": make_choice(Quantity.GROUP_ROWS, max_norm=24.5),
+    "sums per group": make_choice(Quantity.GROUP_SUMS, max_groups=9, max_total=133.5),
+    "sums per group, any sign": make_choice(
+        Quantity.GROUP_SUMS, max_groups=9, max_total=133.5, min_total=-133.5
+    ),
+    "sums per group, capped, Gaussian": make_choice(
         Quantity.GROUP_SUMS, max_norm=210.5, noise=GAUSSIAN, delta=1e-6
     ),
-    "sums per group, scaled, Gaussian": choice(
+    "sums per group, scaled, Gaussian": make_choice(
         Quantity.GROUP_SUMS, max_norm=210.5, scaled=True, noise=GAUSSIAN, delta=1e-6
     ),
-    "means per group": choice(Quantity.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
-    "means per group, Gaussian": choice(
+    "means per group": make_choice(Quantity.GROUP_MEANS, max_groups=9, max_rows=3, **VALUES),
+    "means per group, Gaussian": make_choice(
         Quantity.GROUP_MEANS, max_groups=9, max_rows=3, noise=GAUSSIAN, delta=1e-6, **VALUES
     ),
-    "quantile, cap": choice(
+    "quantile, cap": make_choice(
         Quantity.QUANTILE, max_rows=7, quantiles=(0.25, 0.5), neighbours=REPLACE, **VALUES
     ),
-    "quantile, smooth": choice(
+    "quantile, smooth": make_choice(
         Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), neighbours=REPLACE, **VALUES
     ),
-    "model": choice(Quantity.MODEL, max_rows=7),
-    "task weights": choice(Quantity.TASK_WEIGHTS, exponent=0.25, budget=0.01, delta=1e-6),
-    "coefficients": choice(
+    "model": make_choice(Quantity.MODEL, max_rows=7),
+    "task weights": make_choice(Quantity.TASK_WEIGHTS, exponent=0.25, budget=0.01, delta=1e-6),
+    "coefficients": make_choice(
         Quantity.COEFFICIENTS, largest_user_weight=0.125, coefficients=3, neighbours=REPLACE, **VALUES
     ),
-    "classifier": choice(
+    "classifier": make_choice(
         Quantity.CLASSIFIER,
         threshold=2.5,
         delta=1e-5,

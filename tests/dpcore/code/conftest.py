@@ -15,10 +15,17 @@ EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copy(EVENTS, tmp_path / "shop_events.csv")
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def folder(empty_folder: Path) -> Path:
+    """The working folder, with the sample events."""
+    shutil.copy(EVENTS, empty_folder / "shop_events.csv")
+    return empty_folder
 
 
 CLOSE = 1e-7

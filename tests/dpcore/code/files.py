@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.code import Choice, Library, Quantity, write
+from dpcore.code import Choice, Library, Quantity
 from dpcore.common.privacy import Disclosure
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
+from tests.dpcore.code.choices import run_program
 
 USER, VALUE, GROUP = "Kunde", "Betrag", "Artikel"
 MAX_TOTAL = 3_000.0
@@ -61,7 +62,7 @@ class Nasty:
     def name(self) -> str:
         return self.layout.files[0].name
 
-    def choice(self, released: Quantity, **bounds: Any) -> Choice:
+    def make_choice(self, released: Quantity, **bounds: Any) -> Choice:
         """A release with little noise."""
         return Choice(
             released, EPSILON, Disclosure.PUBLIC, file=self.name, layout=self.layout, known_columns=True,
@@ -70,10 +71,7 @@ class Nasty:
 
     def sizes(self) -> dict[str, int]:
         """Rows of each user."""
-        found: dict[str, int] = defaultdict(int)
-        for user, _, _ in self.rows:
-            found[user] += 1
-        return found
+        return Counter(user for user, _, _ in self.rows)
 
     def capped_rows(self, most: int) -> int:
         return sum(min(most, size) for size in self.sizes().values())
@@ -237,9 +235,7 @@ FURTHER: dict[str, Nasty] = {
 
 def run(nasty: Nasty, library: Library, which: Quantity, **bounds: Any) -> dict[str, Any]:
     """What the program's names are bound to."""
-    names: dict[str, Any] = {}
-    exec(compile(write(nasty.choice(which, **bounds), library).text, "program", "exec"), names)
-    return names
+    return run_program(nasty.make_choice(which, **bounds), library)
 
 
 def check(nasty: Nasty, library: Library, folder: Path) -> None:
@@ -271,4 +267,4 @@ def check(nasty: Nasty, library: Library, folder: Path) -> None:
     elif library is Library.OPENDP:
         by_group = by_group["len"]
     # Of scale 0.004 each.
-    assert [round(found) for found in sorted(by_group)] == nasty.users_of_groups()
+    assert [round(users) for users in sorted(by_group)] == nasty.users_of_groups()

@@ -25,87 +25,74 @@ from dpcore.dataset import Dataset, LabelledRows
 from dpcore.report import script
 from dpcore.report.script import Code
 from tests.dpcore.code import files
+from tests.dpcore.code.choices import MODULES, run_program
 from tests.dpcore.code.files import FURTHER, GROUP, NASTY, USER, VALUE, Nasty
 
-ALL_FOUR = pytest.mark.parametrize("library", [one for one in Library if one is not Library.BIGQUERY])
-EVERY = {**NASTY, **FURTHER}
-BOTH = pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+ALL_FOUR = pytest.mark.parametrize(
+    "library", [library for library in Library if library is not Library.BIGQUERY]
+)
+ALL_FILES = {**NASTY, **FURTHER}
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
 
 
 def in_the_app(nasty: Nasty, folder: Path, small_bytes: int) -> Dataset:
     (folder / nasty.name).write_bytes(nasty.content())
-    one = MissingUsers.ONE_USER if nasty.layout.missing_is_a_user else MissingUsers.LEAVE_OUT
-    roles = Roles(TableKind.EVENTS, user=USER, value=VALUE, task=GROUP, missing_users=one)
+    library = MissingUsers.ONE_USER if nasty.layout.missing_is_a_user else MissingUsers.LEAVE_OUT
+    roles = Roles(TableKind.EVENTS, user=USER, value=VALUE, task=GROUP, missing_users=library)
     source = open_files([folder / nasty.name], small_bytes=small_bytes)
     if names := nasty.layout.files[0].names:
         assert source.columns == tuple(f"column {at}" for at in range(1, len(names) + 1))
         source = source.with_names(names)
-    found = count(source, roles, Disclosure.PRIVATE).dataset
-    assert found is not None
-    return found
+    return count(source, roles, Disclosure.PRIVATE).dataset
 
 
 @pytest.mark.parametrize("small_bytes", [5_000_000, 0])
-@pytest.mark.parametrize("name", EVERY)
-def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, here: Path) -> None:
-    nasty = EVERY[name]
-    data = in_the_app(nasty, here, small_bytes)
+@pytest.mark.parametrize("name", ALL_FILES)
+def test_the_app_says_how_it_read_a_file(name: str, small_bytes: int, empty_folder: Path) -> None:
+    nasty = ALL_FILES[name]
+    data = in_the_app(nasty, empty_folder, small_bytes)
     assert data.layout == nasty.layout
     assert data.histogram.num_users == len(nasty.sizes())
     assert data.histogram.num_rows == len(nasty.rows)
-    assert data.values is not None
     np.testing.assert_allclose(np.sort(data.values.values), sorted(amount for *_, amount in nasty.rows))
     # A script from Downloads brings the same data again.
     code = Code()
     cell = script.write_dataset_cell(code, script.Source(data, needs_rows=True), False)
-    brought: dict[str, Any] = {}
-    exec("\n".join([*code.import_lines(), cell]), brought)
-    assert brought["data"].histogram == data.histogram
-    np.testing.assert_allclose(np.sort(brought["data"].values.values), np.sort(data.values.values))
+    script_names: dict[str, Any] = {}
+    exec("\n".join([*code.import_lines(), cell]), script_names)
+    assert script_names["data"].histogram == data.histogram
+    np.testing.assert_allclose(np.sort(script_names["data"].values.values), np.sort(data.values.values))
     # A session file carries it, and it is no part of what the data are.
     saved = saved_dataset.to_json(data).content
     problems = Problems()
-    again = saved_dataset.from_json(JsonValue(saved, "", problems))
+    reopened = saved_dataset.from_json(JsonValue(saved, "", problems))
     assert not problems.entries
-    assert again is not None
-    assert again.layout == data.layout
-    assert again.digest == data.digest
+    assert reopened.layout == data.layout
+    assert reopened.digest == data.digest
 
 
-@BOTH
-@pytest.mark.parametrize("name", EVERY)
-def test_a_program_counts_users_and_rows_as_the_app_does(name: str, library: Library, here: Path) -> None:
-    files.check(EVERY[name], library, here)
+@PYTHON_AND_OPENDP
+@pytest.mark.parametrize("name", ALL_FILES)
+def test_a_program_counts_users_and_rows_as_the_app_does(
+    name: str, library: Library, empty_folder: Path
+) -> None:
+    files.check(ALL_FILES[name], library, empty_folder)
 
 
 @pytest.mark.parametrize("cell", ["", "abc", "1.5", "12.34,5", "1e999", "nan"])
 @ALL_FOUR
 def test_a_cell_that_is_no_number_stops_a_program_before_it_spends(
-    cell: str, library: Library, here: Path, monkeypatch: pytest.MonkeyPatch
+    cell: str, library: Library, empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the app refuses such a file; no library is used before, so that no epsilon is spent."""
-    used = MagicMock()
-    for name in (
-        "pyspark",
-        "pyspark.sql",
-        "tmlt",
-        "tmlt.analytics",
-        "pipeline_dp",
-        "opendp",
-        "opendp.prelude",
-    ):
-        monkeypatch.setitem(sys.modules, name, used)
+    modules = MagicMock()
+    for name in MODULES:
+        monkeypatch.setitem(sys.modules, name, modules)
     nasty = NASTY["German Excel"]
-    (here / nasty.name).write_bytes(nasty.content() + f"u1;p1;{cell}\n".encode())
+    (empty_folder / nasty.name).write_bytes(nasty.content() + f"u1;p1;{cell}\n".encode())
     with pytest.raises(SystemExit, match="Nothing was released, and no epsilon was spent"):
         files.run(nasty, library, Quantity.SUM, max_total=1.0)
-    assert [name for name, *_ in used.mock_calls if not name.endswith("enable_features")] == []
+    assert [name for name, *_ in modules.mock_calls if not name.endswith("enable_features")] == []
 
 
 NUMBERS = {
@@ -124,9 +111,9 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("decimal", NUMBERS)
-def test_marks_are_read_strictly(decimal: str, here: Path) -> None:
+def test_marks_are_read_strictly(decimal: str, empty_folder: Path) -> None:
     text = write(
-        replace(NASTY["German Excel"], layout=marked(decimal)).choice(Quantity.SUM, max_total=1.0),
+        replace(NASTY["German Excel"], layout=marked(decimal)).make_choice(Quantity.SUM, max_total=1.0),
         Library.PYTHON,
     )
     names: dict[str, Any] = {"pd": pd}
@@ -135,8 +122,8 @@ def test_marks_are_read_strictly(decimal: str, here: Path) -> None:
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in ("text", "numbers")
     ]
     exec(compile(ast.Module(functions, []), "program", "exec"), names)
-    found = names["numbers"](pd.Series(list(NUMBERS[decimal])), decimal)
-    finite = [float(cell) if np.isfinite(cell) else None for cell in found]
+    dataset = names["numbers"](pd.Series(list(NUMBERS[decimal])), decimal)
+    finite = [float(cell) if np.isfinite(cell) else None for cell in dataset]
     assert finite == list(NUMBERS[decimal].values())
 
 
@@ -144,27 +131,25 @@ def marked(decimal: str) -> tables.TableLayout:
     return replace(NASTY["German Excel"].layout, numbers=((VALUE, decimal),))
 
 
-@BOTH
-def test_several_files_are_read_one_after_another(library: Library, here: Path) -> None:
-    parts = [NASTY["German Excel"], FURTHER["JSON Lines"]]
-    for part in parts:
-        (here / part.name).write_bytes(part.content().replace(b"12.", b"13."))
-    both = [part.layout.files[0] for part in parts]
+@PYTHON_AND_OPENDP
+def test_several_files_are_read_one_after_another(library: Library, empty_folder: Path) -> None:
+    pieces = [NASTY["German Excel"], FURTHER["JSON Lines"]]
+    for piece in pieces:
+        (empty_folder / piece.name).write_bytes(piece.content().replace(b"12.", b"13."))
+    layouts = [piece.layout.files[0] for piece in pieces]
     data = count(
-        open_files([here / part.name for part in parts]),
+        open_files([empty_folder / piece.name for piece in pieces]),
         Roles(TableKind.EVENTS, user=USER),
         Disclosure.PRIVATE,
     ).dataset
-    assert data is not None
-    assert data.layout == tables.TableLayout(tuple(both))
-    for most, truth in ((1, data.histogram.num_users), (10**6, data.histogram.num_rows)):
-        chosen = replace(parts[0].choice(Quantity.COUNT, max_rows=most), layout=data.layout)
-        names: dict[str, Any] = {}
-        exec(compile(write(chosen, library).text, "program", "exec"), names)
+    assert data.layout == tables.TableLayout(tuple(layouts))
+    for bound, truth in ((1, data.histogram.num_users), (10**6, data.histogram.num_rows)):
+        choice = replace(pieces[0].make_choice(Quantity.COUNT, max_rows=bound), layout=data.layout)
+        names = run_program(choice, library)
         assert len(names["events"] if library is Library.PYTHON else names["events"].collect()) == 2 * len(
             files.ROWS
         )
-        if most == 1:
+        if bound == 1:
             assert abs(names["count"] - truth) < 0.5
 
 
@@ -187,43 +172,40 @@ def models_table() -> tuple[Dataset, LabelledRows]:
     features = (Feature("Menge"), Feature("Art", FeatureKind.CATEGORIES, "rot"))
     table = read_table(TABLE.encode("utf-16"), "tabelle.csv")
     data = build_dataset(table, Design("Ziel", "Wer", features), Disclosure.PUBLIC)
-    assert data.table is not None
     assert data.table.labels.tolist() == [2.5, 1.5, 3.75, 6.5, 2.0, 3.0]  # rows in which nothing is missing
     return data, data.table
 
 
-def test_the_labels_of_a_regression_are_those_of_the_page(here: Path) -> None:
+def test_the_labels_of_a_regression_are_those_of_the_page(empty_folder: Path) -> None:
     data, table = models_table()
-    (here / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
+    (empty_folder / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
     weights = pd.DataFrame({"row": range(6), "user_code": table.user_codes, "x": 1.0})
     weights.to_parquet("regression_matrix.parquet")
-    chosen = Choice(
+    choice = Choice(
         Quantity.COEFFICIENTS, 1.0, Disclosure.PUBLIC, Neighbours.REPLACE_VALUES, largest_user_weight=2.0,
         lower=0.0, upper=5.0, file=data.name, layout=data.layout, known_columns=True, privacy_unit=("Wer",),
         value_column="Ziel",
     )  # fmt: skip
-    names: dict[str, Any] = {}
-    exec(compile(write(chosen, Library.PYTHON).text, "program", "exec"), names)
+    names = run_program(choice, Library.PYTHON)
     assert names["labels"].tolist() == np.clip(table.labels, 0.0, 5.0).tolist()
     weights.iloc[1:].to_parquet("regression_matrix.parquet")
     with pytest.raises(SystemExit, match="no epsilon was spent"):
-        exec(compile(write(chosen, Library.PYTHON).text, "program", "exec"), {})
+        run_program(choice, Library.PYTHON)
 
 
-def test_the_rows_of_a_classifier_are_those_of_the_page(here: Path) -> None:
+def test_the_rows_of_a_classifier_are_those_of_the_page(empty_folder: Path) -> None:
     data, table = models_table()
-    (here / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
+    (empty_folder / "tabelle.csv").write_bytes(TABLE.encode("utf-16"))
     training = Training(
         numbers=(("Menge", (0.0, 10.0)),), levels=(("Art", ("blau",)),), intercept=True, norm=1.0,
         positive_above=2.2, slope="margin - 1.0", steps=1, rate=1.0, first=1, radius=1.0, gradient_noise=1.0,
         weight_noise=1.0,
     )  # fmt: skip
-    chosen = Choice(
+    choice = Choice(
         Quantity.CLASSIFIER, 1.0, Disclosure.PUBLIC, threshold=2.0, delta=1e-6, training=training, file=data.name,
         layout=data.layout, known_columns=True, privacy_unit=("Wer",), value_column="Ziel",
     )  # fmt: skip
-    names: dict[str, Any] = {}
-    exec(compile(write(chosen, Library.PYTHON).text, "program", "exec"), names)
+    names = run_program(choice, Library.PYTHON)
     features = {name: np.asarray(column) for name, column in names["features"].items()}
     assert list(features) == ["intercept", "Menge", "Art: blau"]
     mapped = np.clip(table.features[:, table.feature_names.index("Menge")], 0.0, 10.0) / 5.0 - 1.0

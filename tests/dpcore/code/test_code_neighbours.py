@@ -1,4 +1,4 @@
-"""Programs for private data end alike on neighbouring tables: exit code, stderr and the form of what they print."""
+"""What one user may not decide of a program for private data, case by case; see `audit` for all neighbouring tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.counting import count, open_files
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.tables import FileKind, FileLayout, TableLayout
-from tests.dpcore.code.choices import EVERY
+from tests.dpcore.code.choices import CHOICE_BY_NAME
 
 LIBRARIES = [Library.PYTHON, Library.OPENDP]
 HEADER = "user_id,product,amount\n"
@@ -32,42 +32,16 @@ EXTREME = (
     'new,mine alone,7\nnew,p1,-7\nnew,p1,seven\nnew,p1,\nnew,p0,NA\nnew,p1,"1,234"\nnew,p1,1e308\nnew,p1,-1e308\n'
     "new,p0,1e999\nnew,p0,inf\nnew,p0,nan\nnew,p2,1e18\nnew,p1\nnew,p1,1,2,3,4\nnew,,3\n"
 )
-NEIGHBOURS = {
-    "an extreme user more": ROWS + EXTREME,
-    "header alone": "",
-    "nobody named": ",p1,3\n ,p0,4\n",
-}
 PRIVATE = {
-    name: replace(chosen, disclosure=Disclosure.PRIVATE)
-    for name, chosen in EVERY.items()
-    if chosen.quantity not in (Quantity.MODEL, Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS)
+    name: replace(choice, disclosure=Disclosure.PRIVATE)
+    for name, choice in CHOICE_BY_NAME.items()
+    if choice.quantity not in (Quantity.MODEL, Quantity.TASK_WEIGHTS, Quantity.COEFFICIENTS)
 }
-OPENDP = (  # The plan below holds the others.
-    "mean, smooth, private counts",
-    "groups",
-    "sums per group, capped, Gaussian",
-    "sums per group, scaled, Gaussian",
-    "rows per group, capped",
-    "means per group",
-)
-MEDIAN = replace(PRIVATE["quantile, cap"], quantiles=(0.5,), neighbours=PRIVATE["sum"].neighbours)
-PLANNED = {name: PRIVATE[name] for name in ("mean, cap, private counts", "groups", "sums per group")}
-PLAN = Several(
-    tuple(ReleaseShare(name, chosen, 2**16) for name, chosen in {**PLANNED, "median": MEDIAN}.items()),
-    1.0,
-    1.0,
-)
-PROGRAMS: list[tuple[str, Choice | Several, Library]] = [
-    *((name, chosen, Library.PYTHON) for name, chosen in PRIVATE.items()),
-    *((name, PRIVATE[name], Library.OPENDP) for name in OPENDP),
-    ("plan", PLAN, Library.PYTHON),
-    ("plan", PLAN, Library.OPENDP),
-]
 
 
-def program(chosen: Choice | Several, library: Library) -> str:
+def program(choice: Choice | Several, library: Library) -> str:
     """Return the program with the public list of groups written into it."""
-    return write(chosen, library).text.replace("GROUPS: list[str] = []", 'GROUPS = ["p0", "p1", "p2"]')
+    return write(choice, library).text.replace("GROUPS: list[str] = []", 'GROUPS = ["p0", "p1", "p2"]')
 
 
 def form(printed: str) -> str:
@@ -92,82 +66,64 @@ def run(text: str) -> tuple[str, str, str]:
     return end, err.getvalue() + "".join(sorted({str(one.message) for one in seen})), form(out.getvalue())
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize(("name", "chosen", "library"), PROGRAMS)
-def test_one_user_does_not_decide_how_a_program_ends(
-    name: str, chosen: Choice | Several, library: Library, here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The search for a scale looks at no data, and takes most of the time.
-    monkeypatch.setattr("opendp.prelude.binary_search_param", lambda make, d_in, d_out: 1e9)
-    text = program(chosen, library)
-    ends = {}
-    for table, rows in {"as it is": ROWS, **NEIGHBOURS}.items():
-        (here / "shop_events.csv").write_text(HEADER + rows)
-        ends[table] = run(text)
-    assert ends["as it is"][0] == "0"
-    assert {table: end for table, end in ends.items() if end != ends["as it is"]} == {}
-
-
-def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(here: Path) -> None:
-    (here / "program.py").write_text(program(PRIVATE["means per group"], Library.PYTHON))
+def test_a_process_ends_alike_for_an_extreme_user_and_for_nobody(empty_folder: Path) -> None:
+    (empty_folder / "program.py").write_text(program(PRIVATE["means per group"], Library.PYTHON))
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ""):
-        (here / "shop_events.csv").write_text(HEADER + rows)
+        (empty_folder / "shop_events.csv").write_text(HEADER + rows)
         ended = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False)
         ends.append((ended.returncode, ended.stderr, form(ended.stdout)))
     assert ends == [(0, "", " p0 N p1 N p2 N ")] * 3
 
 
-def results(chosen: Choice | Several, library: Library) -> dict[str, Any]:
+def results(choice: Choice | Several, library: Library) -> dict[str, Any]:
     """Return what the names of a program are bound to after it ran."""
     names: dict[str, Any] = {}
-    exec(compile(program(chosen, library), "program", "exec"), names)
+    exec(compile(program(choice, library), "program", "exec"), names)
     return names
 
 
-BOTH = pytest.mark.parametrize("library", LIBRARIES)
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", LIBRARIES)
 
 
-@BOTH
-def test_groups_off_the_list_use_up_no_group_of_a_user(library: Library, here: Path) -> None:
+@PYTHON_AND_OPENDP
+def test_groups_off_the_list_use_up_no_group_of_a_user(library: Library, empty_folder: Path) -> None:
     """Of 50 users, each is in one listed group and in four others; the bound is one group."""
     rows = [f"u{user},{group},1" for user in range(50) for group in ("p1", *"abcd")]
-    (here / "shop_events.csv").write_text(HEADER + "\n".join(rows))
-    chosen = replace(PRIVATE["groups"], max_groups=1, epsilon=1000.0)
-    names = results(chosen, library)
+    (empty_folder / "shop_events.csv").write_text(HEADER + "\n".join(rows))
+    choice = replace(PRIVATE["groups"], max_groups=1, epsilon=1000.0)
+    names = results(choice, library)
     noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else list(names["noisy"])
     assert noisy == pytest.approx([0, 50, 0], abs=1)
-    planned = results(Several((ReleaseShare("users", chosen, 2**20),), 1000.0, 1000.0), library)["released"][
+    planned = results(Several((ReleaseShare("users", choice, 2**20),), 1000.0, 1000.0), library)["released"][
         "users"
     ]
     assert planned == pytest.approx({"p0": 0, "p1": 50, "p2": 0}, abs=1)
 
 
-@BOTH
-def test_an_unreadable_amount_counts_as_the_lower_bound_or_as_nothing(library: Library, here: Path) -> None:
+@PYTHON_AND_OPENDP
+def test_an_unreadable_amount_counts_as_the_lower_bound_or_as_nothing(
+    library: Library, empty_folder: Path
+) -> None:
     """One row in two of each user holds no number."""
     cells = ["seven", "", "nan", "inf", "1.2.3"]
     rows = [f"u{user},p1,{cell}" for user in range(500) for cell in (cells[user % 5], '"1,025"')]
-    (here / "shop_events.csv").write_text(HEADER + "\n".join(rows))
+    (empty_folder / "shop_events.csv").write_text(HEADER + "\n".join(rows))
     mean = replace(PRIVATE["mean, cap, private counts"], lower=25.0, upper=2_000.0, epsilon=1000.0)
     assert results(mean, library)["mean"] == pytest.approx((25.0 + 1_025.0) / 2.0, abs=5.0)
     total = replace(PRIVATE["sum"], max_total=2_000.0, epsilon=1000.0)
     assert results(total, library)["total"] == pytest.approx(500 * 1_025.0, abs=100.0)
 
 
-@BOTH
-def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(library: Library, here: Path) -> None:
+@PYTHON_AND_OPENDP
+def test_a_huge_amount_moves_a_capped_vector_by_no_more_than_the_bound(
+    library: Library, empty_folder: Path
+) -> None:
     """A sum with 1e90 in it loses the smaller amounts: the cap must not be computed from their difference."""
-    chosen = replace(PRIVATE["sums per group, capped, Gaussian"], epsilon=5.0)
-    bound = chosen.max_norm
-    assert bound is not None
-    (here / "shop_events.csv").write_text(HEADER + f"new,p0,{0.5 * bound}\nnew,p1,1e90\n")
-    names = results(chosen, library)
+    choice = replace(PRIVATE["sums per group, capped, Gaussian"], epsilon=5.0)
+    bound = choice.max_norm
+    (empty_folder / "shop_events.csv").write_text(HEADER + f"new,p0,{0.5 * bound}\nnew,p1,1e90\n")
+    names = results(choice, library)
     pairs = names["pairs"]
     amounts = [float(amount) for amount in pairs["amount"]]
     assert math.hypot(*amounts) == pytest.approx(bound)
@@ -181,18 +137,16 @@ WHOLE = "".join(f"u{user},p{group},{10 * user + group}\n" for user in range(6) f
 @pytest.mark.parametrize("cell", ['"1,234"', '"1,5"', '"1.234,5"'])
 @pytest.mark.parametrize("disclosure", list(Disclosure))
 def test_the_text_of_a_program_does_not_depend_on_one_user_s_marks(
-    disclosure: Disclosure, cell: str, separator: str, here: Path
+    disclosure: Disclosure, cell: str, separator: str, empty_folder: Path
 ) -> None:
     texts = []
     roles = Roles(TableKind.EVENTS, user="user_id", value="amount", task="product")
     for rows in (WHOLE.replace(",", separator), f"{WHOLE}new,p1,".replace(",", separator) + f"{cell}\n"):
-        (here / "shop_events.csv").write_text(HEADER.replace(",", separator) + rows)
-        data = count(open_files([here / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
-        assert data is not None
-        assert data.layout is not None
-        chosen = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
-        plan = Several((ReleaseShare("sum", chosen, 2**20),), 1.0, 1.0)
-        texts.append([write(one, library).text for one in (chosen, plan) for library in LIBRARIES])
+        (empty_folder / "shop_events.csv").write_text(HEADER.replace(",", separator) + rows)
+        data = count(open_files([empty_folder / "shop_events.csv"]), roles, Disclosure.PRIVATE).dataset
+        choice = replace(PRIVATE["sum"], disclosure=disclosure, layout=data.layout)
+        plan = Several((ReleaseShare("sum", choice, 2**20),), 1.0, 1.0)
+        texts.append([write(one, library).text for one in (choice, plan) for library in LIBRARIES])
     assert (texts[0] == texts[1]) is (disclosure is not Disclosure.PUBLIC)
 
 
@@ -217,11 +171,11 @@ CELLS = {
     ],
 )  # fmt: skip
 def test_a_program_reads_each_amount_by_itself(
-    separator: str, mark: str, open_cells: dict[str, float], here: Path
+    separator: str, mark: str, open_cells: dict[str, float], empty_folder: Path
 ) -> None:
     cells = CELLS | open_cells
     rows = [f'u{at}{separator}p1{separator}"{cell}"' for at, cell in enumerate(cells)]
-    (here / "shop_events.csv").write_text(HEADER.replace(",", separator) + "\n".join(rows))
+    (empty_folder / "shop_events.csv").write_text(HEADER.replace(",", separator) + "\n".join(rows))
     layout = TableLayout((FileLayout("shop_events.csv", separator=separator),), (("amount", ","),))
     text = program(replace(PRIVATE["mean, cap, private counts"], layout=layout), Library.PYTHON)
     if mark:
@@ -254,63 +208,69 @@ FILES = {
 }
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", FILES)
-def test_other_files_end_a_program_no_more_than_csv(name: str, library: Library, here: Path) -> None:
+def test_other_files_end_a_program_no_more_than_csv(name: str, library: Library, empty_folder: Path) -> None:
     layout, *contents = FILES[name]
-    chosen = replace(
+    choice = replace(
         PRIVATE["means per group"], file=layout.name, layout=TableLayout((layout,), (("amount", ""),))
     )
     ends = []
     for content in contents:
-        (here / layout.name).write_text(content)
-        ends.append(run(program(chosen, library)))
+        (empty_folder / layout.name).write_text(content)
+        ends.append(run(program(choice, library)))
     assert ends == [("0", "", ends[0][2])] * 3
 
 
-@BOTH
-def test_rows_without_a_user_that_are_one_user_stop_nothing(library: Library, here: Path) -> None:
+@PYTHON_AND_OPENDP
+def test_rows_without_a_user_that_are_one_user_stop_nothing(library: Library, empty_folder: Path) -> None:
     layout = TableLayout((FileLayout("shop_events.csv"),), missing_is_a_user=True)
     text = program(replace(PRIVATE["means per group"], layout=layout), library)
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ",p1,3\n", ""):
-        (here / "shop_events.csv").write_text(HEADER + rows)
+        (empty_folder / "shop_events.csv").write_text(HEADER + rows)
         ends.append(run(text))
     assert ends == [("0", "", ends[0][2])] * 4
 
 
 @pytest.mark.parametrize("cell", ["seven", "inf", "1e999"])
-def test_a_label_that_is_no_number_stops_no_regression(cell: str, here: Path) -> None:
-    chosen = replace(EVERY["coefficients"], disclosure=Disclosure.PRIVATE)
-    (here / "shop_events.csv").write_text(HEADER + f"a,p1,7\nb,p1,{cell}\n")
+def test_a_label_that_is_no_number_stops_no_regression(cell: str, empty_folder: Path) -> None:
+    choice = replace(CHOICE_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE)
+    (empty_folder / "shop_events.csv").write_text(HEADER + f"a,p1,7\nb,p1,{cell}\n")
     pd.DataFrame({"row": [0, 1], "user_code": [0, 1], "x": 1.0}).to_parquet("regression_matrix.parquet")
-    assert results(chosen, Library.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
+    assert results(choice, Library.PYTHON)["labels"].tolist() == [7.0, 100.0 if cell == "1e999" else 5.0]
 
 
-def test_weights_of_other_users_are_refused_whatever_the_labels_are(here: Path) -> None:
+def test_weights_of_other_users_are_refused_whatever_the_labels_are(empty_folder: Path) -> None:
     """As many rows, but one of them is another user's: that user would move the sums by more than the noise covers."""
-    text = program(replace(EVERY["coefficients"], disclosure=Disclosure.PRIVATE), Library.PYTHON)
+    text = program(replace(CHOICE_BY_NAME["coefficients"], disclosure=Disclosure.PRIVATE), Library.PYTHON)
     pd.DataFrame({"row": range(3), "user_code": [7, 7, 2], "x": 1.0}).to_parquet("regression_matrix.parquet")
     ends = {}
     for users in ("aab", "abb"):
         for cell in ("7", "", "NA", "seven"):
             rows = "".join(f"{user},p1,{cell if at == 2 else 9}\n" for at, user in enumerate(users))
-            (here / "shop_events.csv").write_text(HEADER + rows)
+            (empty_folder / "shop_events.csv").write_text(HEADER + rows)
             ends[users, cell] = run(text)
     assert {end for (users, _), end in ends.items() if users == "aab"} == {("0", "", " x N ")}
     (refusal,) = {end for (users, _), end in ends.items() if users == "abb"}
     assert "belong to other rows or users" in refusal[0]
 
 
-def test_labels_far_from_zero_need_no_more_noise(here: Path) -> None:
+def test_labels_far_from_zero_need_no_more_noise(empty_folder: Path) -> None:
     """Rounding in sums of labels of 1e15 would be a thousand times the interval: it is not in the sums before noise."""
-    chosen = replace(
-        EVERY["coefficients"], disclosure=Disclosure.PRIVATE, lower=1e15, upper=1e15 + 1.0, epsilon=1e3
+    choice = replace(
+        CHOICE_BY_NAME["coefficients"],
+        disclosure=Disclosure.PRIVATE,
+        lower=1e15,
+        upper=1e15 + 1.0,
+        epsilon=1e3,
     )
-    (here / "shop_events.csv").write_text(HEADER + "".join(f"a,p1,{10**15 + at % 2}\n" for at in range(1000)))
+    (empty_folder / "shop_events.csv").write_text(
+        HEADER + "".join(f"a,p1,{10**15 + at % 2}\n" for at in range(1000))
+    )
     weights = pd.DataFrame({"row": range(1000), "user_code": 0, "x": 0.1})
     weights.to_parquet("regression_matrix.parquet")
-    assert results(chosen, Library.PYTHON)["exact"] == [pytest.approx(50.0, abs=1e-12)]
+    assert results(choice, Library.PYTHON)["exact"] == [pytest.approx(50.0, abs=1e-12)]
 
 
 def rule_of(bounds_by: str) -> Rule:
@@ -323,12 +283,11 @@ def rule_of(bounds_by: str) -> Rule:
 
 
 @pytest.mark.parametrize("bounds_by", ["followed", "sums", "cap", "weights"])
-def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, here: Path) -> None:
+def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, empty_folder: Path) -> None:
     classifier = PRIVATE["classifier"]
-    assert classifier.training is not None
     ends = []
     for rows in (ROWS, ROWS + EXTREME, ""):
-        (here / "shop_events.csv").write_text(HEADER + rows)
+        (empty_folder / "shop_events.csv").write_text(HEADER + rows)
         training = replace(classifier.training, rule=rule_of(bounds_by))
         ends.append(run(program(replace(classifier, training=training), Library.PYTHON)))
     assert ends == [("0", "", ends[0][2])] * 3
@@ -337,15 +296,14 @@ def test_a_classifier_by_rule_runs_on_nobody(bounds_by: str, here: Path) -> None
 @pytest.mark.parametrize("rule", [None, "weights"])
 @pytest.mark.parametrize("neighbours", [Neighbours.REPLACE_VALUES, Neighbours.REPLACE_USER])
 def test_no_user_s_cells_change_what_is_public_of_a_classifier(
-    neighbours: Neighbours, rule: str | None, here: Path
+    neighbours: Neighbours, rule: str | None, empty_folder: Path
 ) -> None:
     """Everybody's number of rows is public, or that everybody has one: no cell drops a row."""
     classifier = PRIVATE["classifier"]
-    assert classifier.training is not None
     training = replace(classifier.training, rule=None if rule is None else rule_of(rule), weight_noise=0.0)
-    chosen = replace(classifier, training=training, neighbours=neighbours)
+    choice = replace(classifier, training=training, neighbours=neighbours)
     for cells in ("p1,7", "p1,", "p1,NA", "p1,seven", ",7", "p1,7,8,9"):
-        (here / "shop_events.csv").write_text(HEADER + ROWS + f"last,{cells}\n")
-        names = results(chosen, Library.PYTHON)
+        (empty_folder / "shop_events.csv").write_text(HEADER + ROWS + f"last,{cells}\n")
+        names = results(choice, Library.PYTHON)
         assert len(names["y"]) == 13
         assert names["users"] == names["num_users"] == 7 if rule else names["total"] == 13

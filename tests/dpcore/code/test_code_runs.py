@@ -40,8 +40,8 @@ from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import answer as code_of_training
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.rows import Scaling, prepare_rows
-from tests.dpcore.code.choices import EVERY, REPLACE, VALUES, choice
+from dpcore.training.rows import ClassifierRows, Scaling, prepare_rows
+from tests.dpcore.code.choices import CHOICE_BY_NAME, MODULES, REPLACE, VALUES, make_choice
 
 EVENTS = Path(__file__).resolve().parents[3] / "sample_data" / "shop_events.csv"
 SURE = math.log(1e9)
@@ -49,9 +49,9 @@ EPSILON = 4.0
 LOWER, UPPER = VALUES["lower"], VALUES["upper"]
 
 
-def run(chosen: Choice, library: Library, public: Mapping[str, object] | None = None) -> dict[str, Any]:
+def run(choice: Choice, library: Library, public: Mapping[str, object] | None = None) -> dict[str, Any]:
     """What the program's names are bound to after it ran, with the public numbers that a person wrote into it."""
-    text = write(chosen, library).text
+    text = write(choice, library).text
     for name, value in (public or {}).items():
         text = re.sub(rf"^{name}\b.* = .*$", f"{name} = {value!r}", text, count=1, flags=re.MULTILINE)
     names: dict[str, Any] = {}
@@ -61,11 +61,11 @@ def run(chosen: Choice, library: Library, public: Mapping[str, object] | None = 
 
 def rows_of_users() -> dict[str, list[tuple[float, str]]]:
     """(amount, product) of each user's rows, read without any of our code."""
-    found = defaultdict(list)
+    rows_by_user = defaultdict(list)
     with EVENTS.open(newline="") as lines:
         for row in csv.DictReader(lines):
-            found[row["user_id"]].append((float(row["amount"]), row["product"]))
-    return found
+            rows_by_user[row["user_id"]].append((float(row["amount"]), row["product"]))
+    return rows_by_user
 
 
 def sizes() -> list[int]:
@@ -91,20 +91,20 @@ def smooth_sums(threshold: float) -> tuple[float, float]:
     return total, weight
 
 
-BOTH = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_a_count_is_near_the_capped_count(folder: Path, library: Library) -> None:
-    got = run(choice(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
+    got = run(make_choice(Quantity.COUNT, max_rows=7, epsilon=EPSILON), library)["count"]
     truth = sum(min(7, size) for size in sizes())
     assert abs(got - truth) <= 7 / EPSILON * SURE + 1
     assert sum(sizes()) - truth > 20 * (7 / EPSILON * SURE + 1)  # so rows were left out
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Library) -> None:
-    k, names = 3, run(choice(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
+    k, names = 3, run(make_choice(Quantity.GROUP_COUNTS, max_groups=3, epsilon=1000.0), library)
     noisy = names["counts"]["len"].to_list() if library is Library.OPENDP else names["noisy"]
     distinct = [len({product for _, product in rows}) for rows in rows_of_users().values()]
     # Noise of scale 0.003 (integers in OpenDP): the sum over 40 groups is exact to within 2.
@@ -113,7 +113,7 @@ def test_counts_per_group_bound_the_groups_of_a_user(folder: Path, library: Libr
     assert sum(distinct) - sum(min(k, d) for d in distinct) > 300
 
 
-PRIVATE_GROUPS = replace(EVERY["groups"], disclosure=Disclosure.PRIVATE, epsilon=1000.0)
+PRIVATE_GROUPS = replace(CHOICE_BY_NAME["groups"], disclosure=Disclosure.PRIVATE, epsilon=1000.0)
 UNWRITTEN = "GROUPS: list[str] = []"
 
 
@@ -123,26 +123,18 @@ def test_counts_of_private_data_release_nothing_before_the_groups_are_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch, library: Library, written: str
 ) -> None:
     """Whatever the library: it is imported and not used, so no epsilon is spent."""
-    used = MagicMock()
-    for name in (
-        "pyspark",
-        "pyspark.sql",
-        "tmlt",
-        "tmlt.analytics",
-        "pipeline_dp",
-        "opendp",
-        "opendp.prelude",
-    ):
-        monkeypatch.setitem(sys.modules, name, used)
+    modules = MagicMock()
+    for name in MODULES:
+        monkeypatch.setitem(sys.modules, name, modules)
     text = write(PRIVATE_GROUPS, library).text
     assert text.count(UNWRITTEN) == 1
     with pytest.raises(SystemExit, match=r"public list of groups into GROUPS first.*no epsilon was spent"):
         exec(compile(text.replace(UNWRITTEN, f"GROUPS = {written}"), "program", "exec"), {})
-    calls = [name for name, *_ in used.mock_calls if not name.endswith("enable_features")]
+    calls = [name for name, *_ in modules.mock_calls if not name.endswith("enable_features")]
     assert calls == []
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_groups_that_were_written_are_counted_whatever_their_names(folder: Path, library: Library) -> None:
     # Groups that look like numbers: u0 to u8 are in 1 and 2 and 3 (at most two of them count), u9 in 2 alone.
     rows = [f"u{i},{group}" for i in range(9) for group in (1, 2, 3)] + ["u9,2", ",1", "u9,"]
@@ -156,7 +148,7 @@ def test_groups_that_were_written_are_counted_whatever_their_names(folder: Path,
     assert sum(noisy) == pytest.approx(9 * 2 + 1, abs=4 * 0.002 * SURE)
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 @pytest.mark.parametrize(("low", "high"), [(0.0, 150.25), (-20.0, 80.5)])
 def test_a_sum_is_near_the_sum_of_clamped_totals(
     folder: Path, library: Library, low: float, high: float
@@ -165,34 +157,34 @@ def test_a_sum_is_near_the_sum_of_clamped_totals(
     if low < 0.0:  # Some users lose money.
         table["amount"] = np.where(table["user_id"].str[-1] < "5", -table["amount"], table["amount"])
         table.to_csv("shop_events.csv", index=False)
-    got = run(choice(Quantity.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
+    got = run(make_choice(Quantity.SUM, max_total=high, min_total=low, epsilon=EPSILON), library)["total"]
     totals = table.groupby("user_id")["amount"].sum()
     truth = float(totals.clip(low, high).sum())
     assert abs(got - truth) <= 1.001 * high / EPSILON * SURE
     assert abs(float(totals.sum()) - truth) > 10 * high / EPSILON * SURE
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_a_mean_with_public_counts_is_a_mean_of_capped_rows(folder: Path, library: Library) -> None:
-    chosen = choice(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
-    names = run(chosen, library)
-    kept = sum(min(2, size) for size in sizes())
-    assert names["kept" if library is Library.OPENDP else "rows"] == kept
+    choice = make_choice(Quantity.MEAN, max_rows=2, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    names = run(choice, library)
+    num_kept = sum(min(2, size) for size in sizes())
+    assert names["kept" if library is Library.OPENDP else "rows"] == num_kept
     noise = 1.02 * 2 * (UPPER - LOWER) / EPSILON * SURE
     low, high = capped_sums(2)
-    assert low - noise <= (names["mean"] - LOWER) * kept <= high + noise
+    assert low - noise <= (names["mean"] - LOWER) * num_kept <= high + noise
     assert capped_sums(10**6)[0] > high + noise  # the sum of all rows lies outside
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_smooth_weights_with_public_counts(folder: Path, library: Library) -> None:
-    chosen = choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
-    got = run(chosen, library)["mean"]
+    choice = make_choice(Quantity.MEAN, threshold=7.3, neighbours=REPLACE, epsilon=EPSILON, **VALUES)
+    got = run(choice, library)["mean"]
     total, weight = smooth_sums(7.3)
     assert abs((got - LOWER) * weight - total) <= 1.02 * 7.3 * (UPPER - LOWER) / EPSILON * SURE
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 @pytest.mark.parametrize("relation", list(Neighbours)[:2])
 def test_weights_that_follow_rho_and_a_mean_over_users(
     folder: Path, library: Library, relation: Neighbours
@@ -215,7 +207,7 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
     means = {}
     for name, fields in (("rho", follows), ("users", {"threshold": 1.0})):
         epsilon = 1000.0
-        made = choice(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
+        made = make_choice(Quantity.MEAN, neighbours=relation, epsilon=epsilon, **fields, **VALUES)
         means[name] = run(made, library)["mean"]
         truth, together = expected[name]
         # Twice the scale, as OpenDP splits epsilon, on both sums; weights in steps of 2^-30 of the bound.
@@ -225,22 +217,22 @@ def test_weights_that_follow_rho_and_a_mean_over_users(
     assert abs(expected["rho"][0] - expected["users"][0]) > 0.05
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 @pytest.mark.parametrize("bound", [{"max_rows": 7}, {"threshold": 7.3}])
 def test_a_mean_with_private_counts(folder: Path, library: Library, bound: dict[str, float]) -> None:
-    got = run(choice(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
+    got = run(make_choice(Quantity.MEAN, epsilon=400.0, **bound, **VALUES), library)["mean"]
     h = next(iter(bound.values()))
     if "threshold" in bound:
         low = high = smooth_sums(h)[0]
     else:
         low, high = capped_sums(int(h))
-    kept = sum(min(h, size) for size in sizes())
+    num_kept = sum(min(h, size) for size in sizes())
     # Twice the scale, since OpenDP splits epsilon; both numerator and denominator move.
-    slack = 2 * 2 * 1.1 * h * (UPPER - LOWER) / 400.0 * SURE / kept
-    assert low / kept - slack <= got - LOWER <= high / kept + slack
+    slack = 2 * 2 * 1.1 * h * (UPPER - LOWER) / 400.0 * SURE / num_kept
+    assert low / num_kept - slack <= got - LOWER <= high / num_kept + slack
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_noise_is_what_the_bound_asks_for(folder: Path, library: Library) -> None:
     """The scale, not a draw: h B / epsilon, and never less."""
     for name, expected in (
@@ -251,7 +243,7 @@ def test_noise_is_what_the_bound_asks_for(folder: Path, library: Library) -> Non
         ("count", 7.0),
         ("groups", 3.0),
     ):
-        scale = _scale(run(EVERY[name], library), library, name)
+        scale = _scale(run(CHOICE_BY_NAME[name], library), library, name)
         assert expected * (1 - 1e-12) <= scale <= expected * 1.000002, name
 
 
@@ -259,7 +251,7 @@ def _scale(names: dict[str, Any], library: Library, name: str) -> float:
     if library is Library.OPENDP:
         scale = float(names["query"].summarize()["scale"].item())
         return scale * names["RANGE"] / names["STEPS"] if "STEPS" in names else scale
-    asked: list[float] = []
+    scales: list[float] = []
     dp = names["dp"]
 
     class Spy:
@@ -267,8 +259,8 @@ def _scale(names: dict[str, Any], library: Library, name: str) -> float:
             return getattr(dp, attribute)
 
         def binary_search_param(self, make: Any, d_in: float, d_out: float) -> float:
-            asked.append(dp.binary_search_param(make, d_in=d_in, d_out=d_out))
-            return asked[-1]
+            scales.append(dp.binary_search_param(make, d_in=d_in, d_out=d_out))
+            return scales[-1]
 
     sensitivity = {
         "sum": 150.25,
@@ -278,34 +270,34 @@ def _scale(names: dict[str, Any], library: Library, name: str) -> float:
     }.get(name, names.get("SENSITIVITY"))
     names["dp"] = Spy()
     names["add_noise"]([0.0], sensitivity)
-    return asked[0]
+    return scales[0]
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_gaussian_noise_covers_epsilon_and_delta(folder: Path, library: Library) -> None:
     """rho + 2 sqrt(rho log(1 / delta)) is what zCDP gives (Bun and Steinke 2016): at most epsilon."""
-    names = run(EVERY["count, Gaussian"], library)
+    names = run(CHOICE_BY_NAME["count, Gaussian"], library)
     rho = names["RHO"]
     assert 1.0 - 1e-9 <= rho + 2.0 * math.sqrt(rho * math.log(1e6)) <= 1.0
     deviation = 7.0 / math.sqrt(2.0 * rho)
     assert abs(names["count"] - sum(min(7, size) for size in sizes())) <= 6.2 * deviation + 1
     if library is Library.OPENDP:
         assert names["query"].summarize()["scale"].item() == pytest.approx(deviation, rel=1e-6)
-    other = run(EVERY["groups, Gaussian"], library)
+    other = run(CHOICE_BY_NAME["groups, Gaussian"], library)
     if library is Library.OPENDP:  # A user moves 3 counts by 1: sqrt(3) in L2.
         assert other["query"].summarize()["scale"].item() == pytest.approx(math.sqrt(3 / 2 / rho), rel=1e-6)
 
 
-@pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+@PYTHON_AND_OPENDP
 def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Library) -> None:
     """400 users with a row from 10 to 30, one with 4,000 rows of 90: the median is 90; capped at 2 rows it is 20."""
     table = pd.DataFrame({"user_id": ["heavy"] * 4000 + [f"u{i}" for i in range(400)], "amount": 90.0})
     table.loc[4000:, "amount"] = np.linspace(10.0, 30.0, 400)
     table.to_csv("shop_events.csv", index=False)
-    chosen = choice(
+    choice = make_choice(
         Quantity.QUANTILE, max_rows=2, quantiles=(0.5,), neighbours=REPLACE, epsilon=EPSILON, **VALUES
     )
-    names = run(chosen, library)
+    names = run(choice, library)
     got = names["quantiles"].item() if library is Library.OPENDP else names["quantiles"][0.5]
     # The exponential mechanism errs by more than (2 * 2 / epsilon) (log 2000 + 20.7) = 28 rows with probability below
     # 1e-9; 20 rows lie in one unit of the values. OpenDP may need twice the scale.
@@ -314,7 +306,7 @@ def test_a_capped_median_is_not_the_heavy_users_median(folder: Path, library: Li
 
 def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
     names = run(
-        choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
+        make_choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.5,), neighbours=REPLACE, **VALUES),
         Library.PYTHON,
     )
     rows = [(amount, min(1.0, 2.5 / len(rows))) for rows in rows_of_users().values() for amount, _ in rows]
@@ -324,25 +316,25 @@ def test_smooth_quantile_weighs_like_dpcore(folder: Path) -> None:
 
 
 def test_a_quantile_that_protects_users_is_picked_with_max_q_and_1_minus_q_of_the_bound(folder: Path) -> None:
-    seen = []
+    sensitivities_seen = []
     for relation in ({"neighbours": REPLACE}, {}):
-        chosen = choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
-        names = run(chosen, Library.PYTHON)
-        text = write(chosen, Library.PYTHON).text
+        choice = make_choice(Quantity.QUANTILE, threshold=2.5, quantiles=(0.2, 0.5), **relation, **VALUES)
+        names = run(choice, Library.PYTHON)
+        text = write(choice, Library.PYTHON).text
         call = next(line for line in text.splitlines() if "chosen = pick(" in line)
         made = []
         names["pick"] = lambda scores, sensitivity, epsilon, made=made: made.append(sensitivity) or 0
         for q in (0.2, 0.5):
             exec(call.strip(), {**names, "q": q})
-        seen.append(made)
-    assert seen == [[2.5, 2.5], [2.5 * 0.8, 2.5 * 0.5]]
+        sensitivities_seen.append(made)
+    assert sensitivities_seen == [[2.5, 2.5], [2.5 * 0.8, 2.5 * 0.5]]
 
 
 @pytest.mark.parametrize("private", [False, True])
 def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, private: bool) -> None:
     h = 7.3
     bounds = {} if private else {"neighbours": REPLACE}
-    names = run(choice(Quantity.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
+    names = run(make_choice(Quantity.MEAN, threshold=h, **bounds, **VALUES), Library.PYTHON)
     histogram = ContributionHistogram.from_counts(sizes())
     make = private_counts.PrivateCountsProblem if private else mean.MeanProblem
     problem = make(histogram, epsilon=1.0, value_bound=UPPER - LOWER, value_variance=0.25)
@@ -352,7 +344,7 @@ def test_plain_python_has_the_weights_and_the_variance_of_dpcore(folder: Path, p
     np.testing.assert_allclose(users["weight"] / scale, expected, rtol=1e-12)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.smooth_error(problem, h).privacy_variance), rel=1e-12)
-    names = run(choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Library.PYTHON)
+    names = run(make_choice(Quantity.MEAN, max_rows=7, **bounds, **VALUES), Library.PYTHON)
     privacy = 2.0 * (names["SENSITIVITY"] / names["EPSILON"] / names["rows"]) ** 2
     assert privacy == pytest.approx(float(mean.capped_error(problem, 7.0).privacy_variance), rel=1e-12)
 
@@ -364,7 +356,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
         product for rows in rows_of_users().values() for product in {product for _, product in rows}
     )
     names = run(
-        choice(
+        make_choice(
             Quantity.TASK_WEIGHTS,
             exponent=0.25,
             budget=budget,
@@ -387,8 +379,8 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
     problem = TaskProblem.from_graph(graph, budget, Loss.CONVEX)
     expected = WeightRule(0.25, fit).allocate(problem).compute_pair_weights()
     np.testing.assert_allclose(pairs["weight"], expected, rtol=1e-9)
-    used = (pairs["weight"] ** 2).groupby(pairs["user"]).sum()
-    assert used.max() <= budget
+    modules = (pairs["weight"] ** 2).groupby(pairs["user"]).sum()
+    assert modules.max() <= budget
     noise = np.array(names["noisy"]) - np.array(names["totals"])
     # The sum of 40 squares of standard normal draws exceeds 124 with probability below 1e-9; it is below 6 likewise.
     assert 6.0 < float(noise @ noise) < 124.0
@@ -397,7 +389,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: Path, full: bool) -> None:
     """Neighbouring tables: a user with a task of their own, one with every task, one without a task; and nobody."""
-    chosen = choice(
+    choice = make_choice(
         Quantity.TASK_WEIGHTS,
         exponent=0.5,
         budget=0.25,
@@ -410,20 +402,20 @@ def test_one_user_moves_weighted_sums_by_at_most_the_root_of_the_budget(folder: 
 
     def totals(rows: str) -> Any:
         (folder / "shop_events.csv").write_text(f"user_id,product\n{rows}")
-        return run(chosen, Library.PYTHON, public)["totals"]
+        return run(choice, Library.PYTHON, public)["totals"]
 
     table = "a,x\nb,x\nb,y\nc,y\n,x\n"
-    before, moved = totals(table), []
-    for more in ("d,secret\n", "d,x\nd,y\nd,z\nd,secret\n", "d,\n", "d,x\n"):
-        after = totals(table + more)
-        assert list(after.index) == list(before.index) == ["x", "y", "z"]
-        moved.append(float(np.linalg.norm(after - before)))
-    assert moved[0] == moved[2] == 0.0
-    assert max(moved) <= 0.5
+    totals_before, distances = totals(table), []
+    for rows_added in ("d,secret\n", "d,x\nd,y\nd,z\nd,secret\n", "d,\n", "d,x\n"):
+        totals_after = totals(table + rows_added)
+        assert list(totals_after.index) == list(totals_before.index) == ["x", "y", "z"]
+        distances.append(float(np.linalg.norm(totals_after - totals_before)))
+    assert distances[0] == distances[2] == 0.0
+    assert max(distances) <= 0.5
     # Three users, sizes 2, 1 and 40, mu = 1/2: the scale is 3 / (3 x 0.25), so a task weighs 1 / sqrt(4 n). A user of
     # all three uses (1/2 + 1 + 1/40) / 4 = 0.38, more than the budget, and is scaled down to it.
-    assert moved[1] == pytest.approx(0.5)
-    assert moved[3] == pytest.approx(0.5 if full else 8.0**-0.5)
+    assert distances[1] == pytest.approx(0.5)
+    assert distances[3] == pytest.approx(0.5 if full else 8.0**-0.5)
     assert totals("").tolist() == [0.0, 0.0, 0.0]
 
 
@@ -446,8 +438,8 @@ def test_one_user_changes_no_line_of_a_program_of_task_weights(tmp_path: Path, f
     """The new user has every task, and a task of their own."""
     table = "user,task\n" + "".join(f"u{i},t{i % 7}\nu{i},t{i % 3}\n" for i in range(60))
     texts = []
-    for more in ("", "".join(f"new,t{i}\n" for i in range(7)) + "new,secret\n"):
-        (tmp_path / "events.csv").write_text(table + more)
+    for rows_added in ("", "".join(f"new,t{i}\n" for i in range(7)) + "new,secret\n"):
+        (tmp_path / "events.csv").write_text(table + rows_added)
         answer = ss.task_weights(
             tmp_path / "events.csv", user="user", group="task", epsilon=1, delta=1e-6, fit=fit
         )
@@ -465,7 +457,7 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
     pd.DataFrame({"user_id": np.repeat(np.arange(20), 3), "amount": labels}).to_csv(
         "shop_events.csv", index=False
     )
-    chosen = choice(
+    choice = make_choice(
         Quantity.COEFFICIENTS,
         largest_user_weight=estimate.largest_user_weight,
         coefficients=2,
@@ -473,35 +465,35 @@ def test_coefficients_are_the_weighted_labels(folder: Path) -> None:
         epsilon=1e3,
         **VALUES,
     )
-    got = run(chosen, Library.PYTHON)["released"]
+    got = run(choice, Library.PYTHON)["released"]
     np.testing.assert_allclose(
         got, np.linalg.lstsq(features, labels, rcond=None)[0], atol=estimate.noise.scale * SURE
     )
 
 
-def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Without noise it is the page's descent without noise; with it, it differs from run to run.
-    chosen = EVERY["classifier"]
-    assert chosen.training is not None
-    quiet = replace(chosen, training=replace(chosen.training, gradient_noise=0.0, weight_noise=0.0))
-    got = run(quiet, Library.PYTHON)["theta"]
+def classifier_rows() -> ClassifierRows:
+    """The rows of the page, read without the program's code."""
     table = pd.read_csv("shop_events.csv")
     features = np.column_stack(
         [np.ones(len(table)), *((table["product"] == level) for level in ("p01", "p02", "p03"))]
     )
     users = pd.factorize(table["user_id"])[0]
-    rows = prepare_rows(
-        LabelledRows(features, table["amount"], users, ("1", "2", "3", "4")),
-        Scaling((None,) * 4, 2.0**0.5),
-        45.0,
-    )
+    labelled = LabelledRows(features, table["amount"], users, ("1", "2", "3", "4"))
+    return prepare_rows(labelled, Scaling((None,) * 4, 2.0**0.5), 45.0)
+
+
+def test_a_classifier_is_the_one_of_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without noise it is the page's descent without noise; with it, it differs from run to run.
+    choice = CHOICE_BY_NAME["classifier"]
+    quiet = replace(choice, training=replace(choice.training, gradient_noise=0.0, weight_noise=0.0))
+    got = run(quiet, Library.PYTHON)["theta"]
+    rows = classifier_rows()
     mechanism = Mechanism(1.0, 1e-5)
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
     monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
     page = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 2.5)], 0, range(1))
-    assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-9)
-    assert not np.array_equal(run(chosen, Library.PYTHON)["theta"], run(chosen, Library.PYTHON)["theta"])
+    assert not np.array_equal(run(choice, Library.PYTHON)["theta"], run(choice, Library.PYTHON)["theta"])
 
 
 @pytest.mark.parametrize(
@@ -518,82 +510,70 @@ def test_a_classifier_by_the_rule_is_the_one_of_the_page(
 ) -> None:
     # Without noise, but with the step lengths and the quantile that noise calls for, it is the page's descent.
     mechanism = training_mechanism.apply_rule(Mechanism(2.0, 1e-5))
-    training = EVERY["classifier"].training
-    assert training is not None
+    training = CHOICE_BY_NAME["classifier"].training
     by_rule = code_of_training._set_noise(training, mechanism, cell)
-    assert by_rule.rule is not None
     quiet = replace(
         by_rule, gradient_noise=0.0, rule=replace(by_rule.rule, count_noise=0.0, number_noise=0.0)
     )
-    chosen = replace(EVERY["classifier"], threshold=cell.bound, training=quiet)
-    got = run(chosen, Library.PYTHON)["theta"]
-    table = pd.read_csv("shop_events.csv")
-    features = np.column_stack(
-        [np.ones(len(table)), *((table["product"] == level) for level in ("p01", "p02", "p03"))]
-    )
-    users = pd.factorize(table["user_id"])[0]
-    rows = prepare_rows(
-        LabelledRows(features, table["amount"], users, ("1", "2", "3", "4")),
-        Scaling((None,) * 4, 2.0**0.5),
-        45.0,
-    )
+    choice = replace(CHOICE_BY_NAME["classifier"], threshold=cell.bound, training=quiet)
+    got = run(choice, Library.PYTHON)["theta"]
+    rows = classifier_rows()
     silence = np.zeros((mechanism.steps, 4, 1)), np.zeros(1)
     monkeypatch.setattr(descent, "draw_noise", lambda *_: silence)
     if cell.method is Method.FOLLOWED:
         page = descent.descend_without_noise(rows, mechanism, True)
     else:
         page = descent.train_cells(rows, mechanism, [cell], 0, range(1))
-    assert page is not None
     np.testing.assert_allclose(got, page[:, 0], rtol=1e-6)
-    noisy = replace(chosen, training=by_rule)
+    noisy = replace(choice, training=by_rule)
     assert not np.array_equal(run(noisy, Library.PYTHON)["theta"], run(noisy, Library.PYTHON)["theta"])
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_a_model_gets_capped_rows(folder: Path, library: Library) -> None:
-    names = run(EVERY["model"], library)
+    names = run(CHOICE_BY_NAME["model"], library)
     counts = names["kept"]["user_id"].value_counts()
     assert sorted(counts) == sorted(min(7, size) for size in sizes())
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_two_columns_can_name_a_user(folder: Path, library: Library) -> None:
     table = pd.read_csv("shop_events.csv")
     table = table.assign(shop=table["user_id"].str[:2], client=table["user_id"].str[2:])
     table.drop(columns="user_id").to_csv("shop_events.csv", index=False)
-    chosen = choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
-    assert run(chosen, library)["count"] == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)
+    choice = make_choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    assert run(choice, library)["count"] == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_rows_that_lack_a_part_of_their_users_name_are_left_out_as_on_the_page(
     folder: Path, library: Library
 ) -> None:
     # 30 named users of one row each, and 20 rows that name a shop but no client.
     rows = [f"north,{i}" for i in range(30)] + ["south,"] * 20
     (folder / "shop_events.csv").write_text("shop,client\n" + "\n".join(rows) + "\n")
-    chosen = choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
+    choice = make_choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, privacy_unit=("shop", "client"))
     # Noise of scale 7 / 1000; were they one user, 37 would come out.
-    assert run(chosen, library)["count"] == pytest.approx(30, abs=1)
+    assert run(choice, library)["count"] == pytest.approx(30, abs=1)
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", ["a`b\"c'd", "^.*$", "*", "ü'''\"\"\"x", "two\nlines"])
 def test_hostile_columns_are_read_as_they_are_called(folder: Path, library: Library, name: str) -> None:
     table = pd.read_csv("shop_events.csv").rename(columns={"user_id": name, "amount": name + "?"})
     table.to_csv("shop_events.csv", index=False)
-    chosen = choice(
+    choice = make_choice(
         Quantity.SUM, max_total=150.25, epsilon=1000.0, privacy_unit=(name,), value_column=name + "?"
     )
     truth = float(table.groupby(name)[name + "?"].sum().clip(0.0, 150.25).sum())
-    assert run(chosen, library)["total"] == pytest.approx(truth, abs=1.1 * 150.25 / 1000.0 * SURE)
+    assert run(choice, library)["total"] == pytest.approx(truth, abs=1.1 * 150.25 / 1000.0 * SURE)
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_parquet_and_tsv_are_read(folder: Path, library: Library) -> None:
     table = pd.read_csv("shop_events.csv")
     table.to_csv("events.tsv", sep="\t", index=False)
     table.to_parquet("events.parquet", index=False)
     for file in ("events.tsv", "events.parquet"):
-        got = run(choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
+        got = run(make_choice(Quantity.COUNT, max_rows=7, epsilon=1000.0, file=file), library)["count"]
         assert got == pytest.approx(sum(min(7, size) for size in sizes()), abs=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
@@ -31,72 +32,72 @@ from dpcore.plan import (
 )
 from dpcore.plan.allocation import make_program
 from tests.dpcore.code import together
-from tests.dpcore.code.choices import VALUES, choice
+from tests.dpcore.code.choices import MODULES, VALUES, make_choice, run_program
 from tests.dpcore.code.files import FURTHER, NASTY
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 NOISES = pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
-BOTH = pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
 SURE = math.log(1e9)
 """Laplace noise of scale b exceeds b times this with probability 1e-9, Gaussian noise 6.2 sigma with less."""
 
 
 def events() -> dict[str, list[tuple[str, float]]]:
     """(product, amount) of each user's rows, read without any of our code."""
-    found = defaultdict(list)
+    rows_by_user = defaultdict(list)
     with (Path(samples.__file__).parents[2] / "sample_data" / "shop_events.csv").open(newline="") as lines:
         for row in csv.DictReader(lines):
-            found[row["user_id"]].append((row["product"], float(row["amount"])))
-    return found
+            rows_by_user[row["user_id"]].append((row["product"], float(row["amount"])))
+    return rows_by_user
 
 
-def near(asked: Several, name: str, found: float, expected: float, spread: float = 0.0) -> None:
+def near(plan: Several, name: str, value: float, expected: float, spread: float = 0.0) -> None:
     """Within noise that is drawn with probability 1 - 1e-9, and a spread of the draw of rows."""
-    part = next(one for one in asked.releases if one.name == name)
-    amount = Fraction(part.num_parts) * Fraction(asked.total) / 2**20
-    sensitivity = together.moves(part, asked.noise)
+    share = next(one for one in plan.releases if one.name == name)
+    amount = Fraction(share.num_parts) * Fraction(plan.total) / 2**20
+    sensitivity = together.moves(share, plan.noise)
     # A library halves the share of a mean.
     noise = 2.0 * sensitivity / float(amount) * SURE
-    if asked.noise is GAUSSIAN:
+    if plan.noise is GAUSSIAN:
         noise = 2.0 * sensitivity / math.sqrt(2.0 * float(amount)) * 6.2
-    assert abs(found - expected) <= noise + spread + 1.0, (name, found, expected)
+    assert abs(value - expected) <= noise + spread + 1.0, (name, value, expected)
 
 
-def check_totals(asked: Several, released: dict[str, Any]) -> None:
+def check_totals(plan: Several, released: dict[str, Any]) -> None:
     """Of numbers that no draw of rows changes: users, rows and totals under their bounds, as they stand in the file."""
     users = events()
-    near(asked, "users", released["users"], len(users))
-    near(asked, "rows", released["rows"], sum(min(7, len(rows)) for rows in users.values()))
+    near(plan, "users", released["users"], len(users))
+    near(plan, "rows", released["rows"], sum(min(7, len(rows)) for rows in users.values()))
     totals = [sum(amount for _, amount in rows) for rows in users.values()]
-    near(asked, "sum", released["sum"], math.fsum(min(total, 150.25) for total in totals))
+    near(plan, "sum", released["sum"], math.fsum(min(total, 150.25) for total in totals))
     groups = Counter(group for rows in users.values() for group, _ in rows)
     for name in ("users per group", "rows per group", "sums per group"):
         assert sorted(released[name]) == sorted(groups)
     # Groups are drawn, three of each user: that many users are counted in all, with the noise of 40 groups.
     several = sum(min(3, len({group for group, _ in rows})) for rows in users.values())
-    near(asked, "users per group", sum(released["users per group"].values()) / 40, several / 40)
+    near(plan, "users per group", sum(released["users per group"].values()) / 40, several / 40)
     assert 30.0 < released["mean"] < 60.0
 
 
 @NOISES
 def test_plain_python_draws_for_its_share_and_no_more(folder: Path, noise: NoiseKind) -> None:
-    asked = together.several(noise, quantile=True)
-    names = together.run(asked, Library.PYTHON)
-    check_totals(asked, names["released"])
+    plan = together.several(noise, quantile=True)
+    names = run_program(plan, Library.PYTHON)
+    check_totals(plan, names["released"])
     assert VALUES["lower"] <= names["released"]["quantile 0.75"] <= VALUES["upper"]
-    spent = Fraction(0)
-    for part in asked.releases:
-        draw, _, loss = names["prepared"][part.name]
-        amount = Fraction(part.num_parts) * Fraction(asked.total) / 2**20
+    amount_spent = Fraction(0)
+    for share in plan.releases:
+        draw, _, loss = names["prepared"][share.name]
+        amount = Fraction(share.num_parts) * Fraction(plan.total) / 2**20
         # OpenDP's own map, at a sensitivity that is counted by hand.
-        at_sensitivity = draw.map(together.moves(part, noise))
-        if part.choice.quantity is Quantity.QUANTILE and noise is LAPLACE:
+        at_sensitivity = draw.map(together.moves(share, noise))
+        if share.choice.quantity is Quantity.QUANTILE and noise is LAPLACE:
             at_sensitivity = math.sqrt(8.0 * at_sensitivity)  # of Gumbel noise it proves rho = epsilon^2 / 8
-        assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), part.name
+        assert at_sensitivity == pytest.approx(float(amount), rel=1e-5), share.name
         assert loss <= amount
-        spent += Fraction(loss)
-    assert spent <= Fraction(asked.total)
-    assert float(spent) == pytest.approx(asked.total, rel=1e-8)
+        amount_spent += Fraction(loss)
+    assert amount_spent <= Fraction(plan.total)
+    assert float(amount_spent) == pytest.approx(plan.total, rel=1e-8)
 
 
 @NOISES
@@ -112,24 +113,24 @@ def test_opendp_gives_each_query_its_own_share(
         return release(query)
 
     monkeypatch.setattr(LazyFrameQuery, "release", recorded)
-    asked = together.several(noise, quantile=True)
+    plan = together.several(noise, quantile=True)
     # Unequal shares, of which one is more than the first: OpenDP would refuse or mix them if queries were built first.
-    released = together.run(asked, Library.OPENDP)["released"]
-    check_totals(asked, released)
+    released = run_program(plan, Library.OPENDP)["released"]
+    check_totals(plan, released)
     assert VALUES["lower"] <= released["quantile 0.75"] <= VALUES["upper"]
-    for part, of_query in zip(asked.releases, tables, strict=True):
-        amount = part.num_parts * asked.total / 2**20
-        halves = 2.0 if part.choice.quantity is Quantity.MEAN else 1.0
+    for share, of_query in zip(plan.releases, tables, strict=True):
+        amount = share.num_parts * plan.total / 2**20
+        halves = 2.0 if share.choice.quantity is Quantity.MEAN else 1.0
         unit = halves / amount if noise is LAPLACE else math.sqrt(halves * 0.5 / amount)
         # In whole steps a sum's bound is 2^30; of a mean around the middle of the range likewise, and of its rows 7.
         steps = {Quantity.SUM: 2**30 / 150.25, Quantity.GROUP_SUMS: 2**30 / 133.5}
-        expected = together.moves(part, noise) * steps.get(part.choice.quantity, 1.0)
-        if part.choice.quantity is Quantity.QUANTILE:
+        expected = together.moves(share, noise) * steps.get(share.choice.quantity, 1.0)
+        if share.choice.quantity is Quantity.QUANTILE:
             # Scores are whole: 4 times those of q = 3 / 4, and a pick of two scores that move apart takes twice. As for
             # its noise, so for its epsilon: exponential noise at epsilon, or Gumbel noise at epsilon^2 / 8 of rho.
             epsilon = amount if noise is LAPLACE else math.sqrt(8.0 * amount)
             assert of_query["scale"].to_list() == pytest.approx([2.0 * 4.0 * expected / epsilon], rel=1e-4)
-        elif part.choice.quantity is Quantity.MEAN:
+        elif share.choice.quantity is Quantity.MEAN:
             assert of_query["scale"].to_list() == pytest.approx([7 * 2**30 * unit, 7 * unit], rel=1e-4)
         else:
             assert of_query["scale"].to_list() == pytest.approx([expected * unit], rel=1e-4)
@@ -151,13 +152,12 @@ def test_a_plan_is_written_with_its_parts_and_bounds_and_charged_at_most_epsilon
     data = samples.load("shop-events")
     parameters = PlanParameters(1.0, lines="users; rows; sum", program=Program.OPENDP)
     lines = allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.1, 0.2, 0.7])
-    asked = make_program(data, parameters, lines)
-    assert asked is not None
+    plan = make_program(data, parameters, lines)
     (folder / "sample_data").symlink_to(folder)
-    assert [part.num_parts for part in asked.releases] == [line.num_parts for line in lines]
+    assert [share.num_parts for share in plan.releases] == [line.num_parts for line in lines]
     assert [line.share for line in lines] == pytest.approx([0.1, 0.2, 0.7], abs=2.0**-20)
     for library in (Library.PYTHON, Library.OPENDP):
-        names = together.run(asked, library)
+        names = run_program(plan, library)
         assert names["TOTAL"] == compute_total_amount(parameters.budget) <= 1.0
         each = [parts * names["TOTAL"] / 2**20 for parts in names["SHARES"].values()]
         assert composed([least_scale(share) for share in each]) <= 1.0
@@ -179,77 +179,76 @@ def test_nothing_is_released_before_the_groups_of_private_data_are_written(
     folder: Path, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used = MagicMock()
-    for module in ("pipeline_dp", "pyspark", "pyspark.sql", "tmlt", "tmlt.analytics"):
-        monkeypatch.setitem(__import__("sys").modules, module, used)
-    asked = together.several(disclosure=Disclosure.PRIVATE)
+    for module in MODULES[:5]:
+        monkeypatch.setitem(sys.modules, module, used)
+    plan = together.several(disclosure=Disclosure.PRIVATE)
     with pytest.raises(SystemExit, match="list of groups"):
-        together.run(asked, library)
+        run_program(plan, library)
     assert not used.method_calls
 
 
 def test_each_library_says_in_one_sentence_what_it_cannot_do() -> None:
     ranked = together.several(quantile=True)
-    by_user = ReleaseShare("median", choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1)
-    weighed = replace(together.several(), releases=(*together.several().releases, by_user))
-    for library, asked, text in (
+    by_user = ReleaseShare(
+        "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
+    )
+    weighted = replace(together.several(), releases=(*together.several().releases, by_user))
+    for library, plan, text in (
         (Library.PIPELINEDP, ranked, "PipelineDP finds quantiles"),
         (Library.TUMULT, ranked, "Tumult finds quantiles"),
         (Library.PIPELINEDP, together.several(GAUSSIAN), "PipelineDP's accountant"),
         (Library.BIGQUERY, together.several(), "BigQuery"),
     ):
-        written = write(asked, library)
-        assert not written.text
-        (sentence,) = written.differences
+        program = write(plan, library)
+        assert not program.text
+        (sentence,) = program.differences
         assert sentence.startswith(text)
         if library is not Library.BIGQUERY:
             assert write(together.several(), library).text
     assert write(ranked, Library.OPENDP).text
-    assert write(weighed, Library.PYTHON).text
+    assert write(weighted, Library.PYTHON).text
 
 
 def test_opendp_bounds_rows_where_a_plan_weighs_them_by_user_and_says_so(folder: Path) -> None:
-    by_user = ReleaseShare("median", choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1)
-    weighed = replace(together.several(), releases=(*together.several().releases, by_user))
-    written = write(weighed, Library.OPENDP)
-    (sentence,) = (told for told in written.differences if "weighs those of median by user" in told)
+    by_user = ReleaseShare(
+        "median", make_choice(Quantity.QUANTILE, threshold=7.3, quantiles=(0.5,), **VALUES), 1
+    )
+    weighted = replace(together.several(), releases=(*together.several().releases, by_user))
+    program = write(weighted, Library.OPENDP)
+    (sentence,) = (
+        sentence for sentence in program.differences if "weighs those of median by user" in sentence
+    )
     assert "Plain Python has the weights" in sentence
-    bounded = replace(by_user, choice=replace(by_user.choice, threshold=None, max_rows=7))
-    as_asked = write(replace(weighed, releases=(*weighed.releases[:-1], bounded)), Library.OPENDP)
-    assert written.text.partition("# What differs")[0] == as_asked.text.partition("# What differs")[0]
-    assert VALUES["lower"] <= together.run(weighed, Library.OPENDP)["released"]["median"] <= VALUES["upper"]
+    bounded_by_rows = replace(by_user, choice=replace(by_user.choice, threshold=None, max_rows=7))
+    as_asked = write(replace(weighted, releases=(*weighted.releases[:-1], bounded_by_rows)), Library.OPENDP)
+    assert program.text.partition("# What differs")[0] == as_asked.text.partition("# What differs")[0]
+    assert VALUES["lower"] <= run_program(weighted, Library.OPENDP)["released"]["median"] <= VALUES["upper"]
 
 
 def test_shares_beyond_the_budget_are_refused() -> None:
-    asked = together.several()
-    more = (*asked.releases, ReleaseShare("again", asked.releases[0].choice, 2**17))
+    plan = together.several()
+    more = (*plan.releases, ReleaseShare("again", plan.releases[0].choice, 2**17))
     for fields in ({"releases": more}, {"releases": ()}, {"total": 1000.5}, {"total": 0.1}, {"delta": 1e-6}):
         with pytest.raises(InvalidInput):
-            replace(asked, **fields)
+            replace(plan, **fields)
 
 
 # All kinds of files are read by one template, which test_code_files.py tries on all of them.
 @pytest.mark.parametrize("name", [*NASTY, "JSON", "Parquet", "nobody is a user"])
-def test_a_file_is_read_as_the_app_reads_it(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_file_is_read_as_the_app_reads_it(name: str, empty_folder: Path) -> None:
     nasty = {**NASTY, **FURTHER}[name]
-    together.check_file(nasty, Library.PYTHON, tmp_path)
+    together.check_file(nasty, Library.PYTHON, empty_folder)
     if name in NASTY:
-        together.check_file(nasty, Library.OPENDP, tmp_path)
+        together.check_file(nasty, Library.OPENDP, empty_folder)
 
 
-@BOTH
-def test_rows_without_a_group_count_as_rows_and_in_no_group(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@PYTHON_AND_OPENDP
+def test_rows_without_a_group_count_as_rows_and_in_no_group(library: Library, empty_folder: Path) -> None:
     # Each user has a row in one group and two without: the bound of one group must not be used up by no group.
     rows = [f"u{user},{'' if row else 'abc'[user % 3]},{row + 1}" for user in range(60) for row in range(3)]
-    (tmp_path / "few.csv").write_text("\n".join(["who,where,what", *rows, ""]))
+    (empty_folder / "few.csv").write_text("\n".join(["who,where,what", *rows, ""]))
     roles = Roles(TableKind.EVENTS, user="who", value="what", task="where")
-    data = count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC).dataset
-    assert data is not None
+    data = count(open_files([empty_folder / "few.csv"]), roles, Disclosure.PUBLIC).dataset
     parameters = PlanParameters(
         1000.0,
         lines="rows; sum; users per group; rows per group; sums per group",
@@ -257,9 +256,8 @@ def test_rows_without_a_group_count_as_rows_and_in_no_group(
     )
     lines = allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.2] * 5)
     assert [line.bound for line in lines] == pytest.approx([3.0, 6.0, 1.0, 1.0, 1.0], rel=0.01)
-    asked = make_program(data, parameters, lines)
-    assert asked is not None
-    released = together.run(asked, library)["released"]
+    plan = make_program(data, parameters, lines)
+    released = run_program(plan, library)["released"]
     assert released["rows"] == pytest.approx(180.0, abs=3 / 200 * SURE)
     assert released["sum"] == pytest.approx(360.0, abs=7 / 200 * SURE)
     for name in ("users per group", "rows per group", "sums per group"):
@@ -279,18 +277,16 @@ def ill_formed() -> list[tuple[str, str, float]]:
     return [*giant, *rows, ("zero", "c", 5.0), ("zero", "c", -5.0)]
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_its_program(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Library, empty_folder: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     rows = ill_formed()
-    written = [f" {user} ,{group},{value}" for user, group, value in rows]
+    program = [f" {user} ,{group},{value}" for user, group, value in rows]
     # Rows of nobody, whose cells are not even numbers, count nowhere.
-    (tmp_path / "ill.csv").write_text("\n".join(["who,where,what", *written, ",a,7", " ,,", ""]))
+    (empty_folder / "ill.csv").write_text("\n".join(["who,where,what", *program, ",a,7", " ,,", ""]))
     roles = Roles(TableKind.EVENTS, user="who", value="what", task="where")
-    data = count(open_files([tmp_path / "ill.csv"]), roles, Disclosure.PRIVATE).dataset
-    assert data is not None
+    data = count(open_files([empty_folder / "ill.csv"]), roles, Disclosure.PRIVATE).dataset
     what = "users; rows; sum; mean within 1; users per group; rows per group; sums per group"
     parameters = PlanParameters(
         1000.0, lines=what, lower=-50.0, upper=50.0, program=Program[library.name], **choose_defaults(data)
@@ -298,10 +294,9 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
     lines = allocate_lines(
         data, parameters, table.plan_lines(data, parameters), [*[1.0 / 12.0] * 3, 0.5, *[1.0 / 12.0] * 3]
     )
-    asked = make_program(data, parameters, lines)
-    assert asked is not None
+    plan = make_program(data, parameters, lines)
     # The public list names a group in which nobody is.
-    text = write(asked, library).text.replace("str] = []", 'str] = ["a", "b", "c", "nobody"]')
+    text = write(plan, library).text.replace("str] = []", 'str] = ["a", "b", "c", "nobody"]')
     names: dict[str, Any] = {}
     exec(compile(text, "program", "exec"), names)
     released = names["released"]
@@ -310,7 +305,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         totals[user] += value
     of_line = {line.planned.line.label: line for line in lines}
     sensitivity = {"users": 1.0, "rows": of_line["rows"].bound, "sum": of_line["sum"].bound}
-    kept = {
+    expected_by_line = {
         "users": (len(sizes), 0.0),
         "rows": (
             sum(min(size, sensitivity["rows"]) for size in sizes.values()),
@@ -323,7 +318,7 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
             ),
         ),
     }
-    for name, (expected, cut) in kept.items():
+    for name, (expected, cut) in expected_by_line.items():
         scale = sensitivity[name] / of_line[name].amount
         assert of_line[name].error == pytest.approx(math.hypot(cut, math.sqrt(2.0) * scale), rel=1e-6)
         assert abs(released[name] - expected) <= scale * SURE + 1.0, name
@@ -343,63 +338,56 @@ def test_the_plan_of_an_ill_formed_file_has_the_users_the_rows_and_the_noise_of_
         ("rows per group", lambda values: float(len(values))),
         ("sums per group", math.fsum),
     ):
-        line, found = of_line[name], released[name]
-        most = 1.0 if math.isnan(line.second_bound) else line.second_bound
-        scale = line.bound * most / line.amount
+        line, value = of_line[name], released[name]
+        largest = 1.0 if math.isnan(line.second_bound) else line.second_bound
+        scale = line.bound * largest / line.amount
         assert line.bound == 2.0
-        assert sorted(found) == ["a", "b", "c", "nobody"]
+        assert sorted(value) == ["a", "b", "c", "nobody"]
         squares = []
-        for group in found:
+        for group in value:
             each = [amount(values) for (_, where), values in in_group.items() if where == group]
-            expected = math.fsum(max(-most, min(one, most)) for one in each)
-            assert abs(found[group] - expected) <= scale * SURE + 1.0, (name, group)
+            expected = math.fsum(max(-largest, min(one, largest)) for one in each)
+            assert abs(value[group] - expected) <= scale * SURE + 1.0, (name, group)
             squares.append((math.fsum(each) - expected) ** 2 + 2.0 * scale**2)
         # The page knows of the groups that somebody is in.
         assert line.error == pytest.approx(math.sqrt(math.fsum(squares[:3]) / 3.0), rel=1e-3), name
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_a_plan_does_not_run_where_a_value_is_missing_and_neither_is_there_one(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Library, empty_folder: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     roles = Roles(TableKind.EVENTS, user="who", value="what")
-    (tmp_path / "few.csv").write_text("who,what\na,1\nb,2\n")
-    data = count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC).dataset
-    assert data is not None
+    (empty_folder / "few.csv").write_text("who,what\na,1\nb,2\n")
+    data = count(open_files([empty_folder / "few.csv"]), roles, Disclosure.PUBLIC).dataset
     parameters = PlanParameters(
         900.0, lines="rows; sum; mean within 1", lower=0.0, upper=9.0, program=Program[library.name]
     )
-    asked = make_program(
+    plan = make_program(
         data, parameters, allocate_lines(data, parameters, table.plan_lines(data, parameters), [0.3] * 3)
     )
-    assert asked is not None
-    (tmp_path / "few.csv").write_text("who,what\na,1\nb,\n")
+    (empty_folder / "few.csv").write_text("who,what\na,1\nb,\n")
     with pytest.raises(InvalidInput, match="the cell is blank"):
-        count(open_files([tmp_path / "few.csv"]), roles, Disclosure.PUBLIC)
+        count(open_files([empty_folder / "few.csv"]), roles, Disclosure.PUBLIC)
     with pytest.raises(SystemExit, match="no epsilon was spent"):
-        together.run(asked, library)
+        run_program(plan, library)
 
 
-@BOTH
+@PYTHON_AND_OPENDP
 def test_a_mean_divides_by_at_least_one_row_and_stays_in_its_range(
-    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Library, empty_folder: Path
 ) -> None:
     """Three rows, and noise on their number of some thousands: half count fewer than none; of nine, one does."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "few.csv").write_text("who,what\na,30\na,40\nb,50\n")
+    (empty_folder / "few.csv").write_text("who,what\na,30\na,40\nb,50\n")
     names: dict[str, Any] = {"file": "few.csv", "privacy_unit": ("who",), "value_column": "what", **VALUES}
-    capped = choice(Quantity.MEAN, max_rows=2, epsilon=2.0**-10, **names)
-    weighed = choice(Quantity.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
+    capped = make_choice(Quantity.MEAN, max_rows=2, epsilon=2.0**-10, **names)
+    weighted = make_choice(Quantity.MEAN, threshold=2.5, epsilon=2.0**-10, **names)
     together_of = Several((ReleaseShare("mean", capped, 2**20),), 2.0**-10, 2.0**-10)
-    found = []
+    value = []
     for _ in range(3):
-        found.append(together.run(together_of, library)["released"]["mean"])
-        for chosen in (capped, weighed):
-            run: dict[str, Any] = {}
-            exec(compile(write(chosen, library).text, "program", "exec"), run)
-            found.append(run["mean"])
-    assert all(VALUES["lower"] <= one <= VALUES["upper"] for one in found), found
+        value.append(run_program(together_of, library)["released"]["mean"])
+        value += [run_program(choice, library)["mean"] for choice in (capped, weighted)]
+    assert all(VALUES["lower"] <= one <= VALUES["upper"] for one in value), value
 
 
 def test_the_whole_budget_of_gaussian_releases_is_what_opendp_converts_to_epsilon() -> None:

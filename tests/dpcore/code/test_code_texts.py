@@ -18,12 +18,12 @@ from dpcore.code.common import describe_bound_source
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
 from tests.dpcore.code import together
-from tests.dpcore.code.choices import EVERY, GAUSSIAN, REPLACE, VALUES, choice
+from tests.dpcore.code.choices import CHOICE_BY_NAME, GAUSSIAN, REPLACE, VALUES, make_choice
 from tests.dpcore.code.reading import statements
 
 SEARCHING = bool(os.environ.get("SWEETSPOT_SEARCH"))
 ROOT = Path(__file__).resolve().parents[3]
-EACH = pytest.mark.parametrize("name", list(EVERY))
+EACH = pytest.mark.parametrize("name", list(CHOICE_BY_NAME))
 HOSTILE = (
     "count; drop table users",
     'it\'s "quoted"',
@@ -60,29 +60,17 @@ def keywords(text: str, call: str) -> dict[str, object]:
 
 @EACH
 @pytest.mark.parametrize("library", list(Library))
-def test_every_program_parses_or_says_why_there_is_none(name: str, library: Library) -> None:
-    code = write(EVERY[name], library)
+def test_a_program_parses_imports_what_it_uses_and_says_what_it_needs_and_spends(
+    name: str, library: Library
+) -> None:
+    code = write(CHOICE_BY_NAME[name], library)
     if not code.text:
-        assert any(
-            "plain Python" in s or "Plain Python" in s or "plain Python" in s for s in code.differences
-        )
+        assert library is not Library.PYTHON
+        assert any("lain Python" in sentence for sentence in code.differences)
         return
     if code.language == "sql":
         assert statements(code.text)
     else:
-        ast.parse(code.text)
-    for sentence in code.differences:
-        assert " ".join(sentence.split()) in re.sub(r"\s*\n(#|--)\s+", " ", code.text)
-    assert max(map(len, code.text.splitlines())) <= 120
-    assert code.file_name.endswith(".sql" if code.language == "sql" else ".py")
-
-
-@EACH
-def test_a_program_imports_only_what_it_uses(name: str) -> None:
-    for library in Library:
-        code = write(EVERY[name], library)
-        if code.language == "sql":
-            continue
         nodes = list(ast.walk(ast.parse(code.text)))
         imported = {
             (alias.asname or alias.name).split(".")[0]
@@ -90,22 +78,14 @@ def test_a_program_imports_only_what_it_uses(name: str) -> None:
             if isinstance(node, ast.Import | ast.ImportFrom)
             for alias in node.names
         }
-        assert imported == imported & {node.id for node in nodes if isinstance(node, ast.Name)}, library
-
-
-@EACH
-def test_a_program_says_what_it_needs_and_that_it_spends_epsilon(name: str) -> None:
-    for library in Library:
-        code = write(EVERY[name], library)
-        if code.language != "sql" and code.text:
-            head = " ".join(code.text.split("\n\n")[0].replace("\n#", "").split())
-            assert "pip install " in head
-            assert ("every run spends epsilon again" in head) == (name != "model")
-
-
-@EACH
-def test_plain_python_always_has_code(name: str) -> None:
-    assert write(EVERY[name], Library.PYTHON).text
+        assert imported <= {node.id for node in nodes if isinstance(node, ast.Name)}
+        head = " ".join(code.text.split("\n\n")[0].replace("\n#", "").split())
+        assert "pip install " in head
+        assert ("every run spends epsilon again" in head) == (name != "model")
+    for sentence in code.differences:
+        assert " ".join(sentence.split()) in re.sub(r"\s*\n(#|--)\s+", " ", code.text)
+    assert max(map(len, code.text.splitlines())) <= 120
+    assert code.file_name.endswith(".sql" if code.language == "sql" else ".py")
 
 
 # --- bounds -------------------------------------------------------------------------------------------------
@@ -118,12 +98,7 @@ def rows_as_groups(sql: str) -> list[str]:
     for statement in private:
         if statement.options["max_groups_contributed"] != "1":
             wrong.append("max_groups_contributed is not 1")
-        if list(statement.options) != [
-            "epsilon",
-            "delta",
-            "max_groups_contributed",
-            "privacy_unit_column",
-        ]:
+        if list(statement.options) != ["epsilon", "delta", "max_groups_contributed", "privacy_unit_column"]:
             wrong.append("other options")
     if not private:
         wrong.append("no private statement")
@@ -132,11 +107,11 @@ def rows_as_groups(sql: str) -> list[str]:
 
 def test_a_rows_bound_is_never_a_groups_bound() -> None:
     for name in ("mean, cap", "mean, cap, private counts", "count", "quantile, cap", "mean, smooth"):
-        assert rows_as_groups(write(EVERY[name], Library.BIGQUERY).text) == [], name
+        assert rows_as_groups(write(CHOICE_BY_NAME[name], Library.BIGQUERY).text) == [], name
 
 
 def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
-    sql = write(EVERY["count"], Library.BIGQUERY).text
+    sql = write(CHOICE_BY_NAME["count"], Library.BIGQUERY).text
     mutant = sql.replace("max_groups_contributed = 1", "max_groups_contributed = 7")
     assert mutant != sql
     assert rows_as_groups(mutant) == ["max_groups_contributed is not 1"]
@@ -162,7 +137,7 @@ def test_the_test_would_see_a_rows_bound_exported_as_groups() -> None:
     ],
 )
 def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str, float, float]]) -> None:
-    (private,) = [s for s in statements(write(EVERY[name], Library.BIGQUERY).text) if s.options]
+    (private,) = [s for s in statements(write(CHOICE_BY_NAME[name], Library.BIGQUERY).text) if s.options]
     assert private.bounds == bounds
     assert private.options["epsilon"] == "1.0"
     assert private.options["max_groups_contributed"] == ("3" if name == "groups" else "1")
@@ -170,7 +145,7 @@ def test_bigquery_clamps_what_a_user_adds(name: str, bounds: list[tuple[str, str
 
 @pytest.mark.parametrize("name", ["mean, cap", "mean, cap, private counts", "quantile, cap", "model"])
 def test_bigquery_samples_rows_in_a_statement_before(name: str) -> None:
-    first, *_ = statements(write(EVERY[name], Library.BIGQUERY).text)
+    first, *_ = statements(write(CHOICE_BY_NAME[name], Library.BIGQUERY).text)
     assert not first.options
     (qualify,) = first.tree.find_all(exp.Qualify)
     limit = qualify.this
@@ -181,14 +156,39 @@ def test_bigquery_samples_rows_in_a_statement_before(name: str) -> None:
     assert window.args["order"].find(exp.Rand)
 
 
+# Of releases per group, what is added up between which ends.
+METRICS = {"rows per group": "COUNT", "sums per group": "SUM", "means per group": "MEAN"}
+AGGREGATES = {
+    "rows per group": 'count(name="rows")',
+    "sums per group": 'sum("value", low=0.0, high=133.5, name="total")',
+    "means per group": 'average("value", low=LOWER, high=UPPER, name="mean")',
+}
+PIPELINEDP_RANGE = {"min_value": "LOWER", "max_value": "UPPER"}
+PIPELINEDP_SUMS = {
+    "max_partitions_contributed": 9,
+    "max_contributions_per_partition": 1,
+    "max_sum_per_partition": 133.5,
+}
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("mean, cap", {"max_contributions": 7, "min_value": 0.0, "max_value": "UPPER - LOWER"}),
-        ("mean, cap, private counts", {"max_contributions": 7, "min_value": "LOWER", "max_value": "UPPER"}),
+        ("mean, cap, private counts", {"max_contributions": 7, **PIPELINEDP_RANGE}),
         ("count", {"max_contributions": 7}),
         ("groups", {"max_partitions_contributed": 3, "max_contributions_per_partition": 1}),
-        ("quantile, cap", {"max_partitions_contributed": 1, "max_contributions_per_partition": 7}),
+        ("rows per group", {"max_partitions_contributed": 9, "max_contributions_per_partition": 3}),
+        ("sums per group", PIPELINEDP_SUMS | {"min_sum_per_partition": 0.0}),
+        ("sums per group, any sign", PIPELINEDP_SUMS | {"min_sum_per_partition": "-133.5"}),
+        (
+            "means per group",
+            {"max_partitions_contributed": 9, "max_contributions_per_partition": 3, **PIPELINEDP_RANGE},
+        ),
+        (
+            "quantile, cap",
+            {"max_partitions_contributed": 1, "max_contributions_per_partition": 7, **PIPELINEDP_RANGE},
+        ),
         (
             "sum, both signs",
             {
@@ -201,21 +201,20 @@ def test_bigquery_samples_rows_in_a_statement_before(name: str) -> None:
     ],
 )
 def test_pipelinedp_takes_the_bound_by_its_name(name: str, expected: dict[str, object]) -> None:
-    given = keywords(write(EVERY[name], Library.PIPELINEDP).text, "AggregateParams")
-    bounds = {k: v for k, v in given.items() if k not in ("noise_kind", "metrics")}
-    if name == "quantile, cap":
-        expected = {**expected, "min_value": "LOWER", "max_value": "UPPER"}
+    arguments = keywords(write(CHOICE_BY_NAME[name], Library.PIPELINEDP).text, "AggregateParams")
+    bounds = {k: v for k, v in arguments.items() if k not in ("noise_kind", "metrics")}
     assert bounds == expected
+    assert METRICS.get(name, "") in str(arguments["metrics"])
     # Its own rule: one of the two ways, never both (AggregateParams.__post_init__).
-    assert ("max_contributions" in given) != ("max_partitions_contributed" in given)
-    assert ("max_partitions_contributed" in given) == ("max_contributions_per_partition" in given)
+    assert ("max_contributions" in arguments) != ("max_partitions_contributed" in arguments)
+    assert ("max_partitions_contributed" in arguments) == ("max_contributions_per_partition" in arguments)
 
 
-@pytest.mark.parametrize("name", list(EVERY))
+@pytest.mark.parametrize("name", list(CHOICE_BY_NAME))
 def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
-    lines = [line.strip() for line in write(EVERY[name], Library.PIPELINEDP).text.splitlines()]
-    said = [line for line in lines if line.startswith("#") and "no max_contributions is needed" in line]
-    assert len(said) == any(line.startswith("max_sum_per_partition=") for line in lines)
+    lines = [line.strip() for line in write(CHOICE_BY_NAME[name], Library.PIPELINEDP).text.splitlines()]
+    comments = [line for line in lines if line.startswith("#") and "no max_contributions is needed" in line]
+    assert len(comments) == any(line.startswith("max_sum_per_partition=") for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -227,16 +226,21 @@ def test_pipelinedp_says_where_a_sum_needs_no_bound_on_rows(name: str) -> None:
         ("sum", ["MaxRowsPerID(1)"]),
         ("groups", ["MaxGroupsPerID('group', 3)", "MaxRowsPerGroupPerID('group', 1)"]),
         ("quantile, cap", ["MaxRowsPerID(7)"]),
+        ("rows per group", ["MaxGroupsPerID('group', 9)", "MaxRowsPerGroupPerID('group', 3)"]),
+        ("sums per group", ["MaxGroupsPerID('group', 9)", "MaxRowsPerGroupPerID('group', 1)"]),
+        ("means per group", ["MaxGroupsPerID('group', 9)", "MaxRowsPerGroupPerID('group', 3)"]),
     ],
 )
 def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
-    tree = ast.parse(write(EVERY[name], Library.TUMULT).text)
-    made = [
+    text = write(CHOICE_BY_NAME[name], Library.TUMULT).text
+    assert AGGREGATES.get(name, "") in text
+    tree = ast.parse(text)
+    calls_made = [
         ast.unparse(node)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("Max")
     ]
-    assert sorted(made) == sorted(calls)
+    assert sorted(calls_made) == sorted(calls)
     imported = {
         alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
     }
@@ -245,10 +249,12 @@ def test_tumult_enforces_the_bound(name: str, calls: list[str]) -> None:
 
 @pytest.mark.parametrize("library", list(Library))
 def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(library: Library) -> None:
-    said = "is read as text with commas"
+    comments = "is read as text with commas"
     for file in ("events.txt", "events.log"):
-        text = " ".join(write(replace(EVERY["count"], file=file), library).text.replace("\n#", "").split())
-        assert (said in text) == (library is not Library.BIGQUERY)
+        text = " ".join(
+            write(replace(CHOICE_BY_NAME["count"], file=file), library).text.replace("\n#", "").split()
+        )
+        assert (comments in text) == (library is not Library.BIGQUERY)
     for file in (
         "events.csv",
         "EVENTS.TSV",
@@ -257,7 +263,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
         "events.jsonl",
         "events.csv.zst",
     ):
-        assert said not in write(replace(EVERY["count"], file=file), library).text
+        assert comments not in write(replace(CHOICE_BY_NAME["count"], file=file), library).text
 
 
 # --- numbers and labels -------------------------------------------------------------------------------------
@@ -266,7 +272,7 @@ def test_a_file_of_another_kind_is_not_read_as_if_it_were_csv_without_a_word(lib
 @pytest.mark.parametrize("epsilon", [0.1 + 0.2, 1 / 3, 1e-6, 7.000000000000001])
 @pytest.mark.parametrize("library", list(Library))
 def test_epsilon_is_written_exactly(library: Library, epsilon: float) -> None:
-    text = write(replace(EVERY["count"], epsilon=epsilon), library).text
+    text = write(replace(CHOICE_BY_NAME["count"], epsilon=epsilon), library).text
     if library is Library.BIGQUERY:
         assert float(statements(text)[0].options["epsilon"]) == epsilon
     else:
@@ -277,20 +283,20 @@ def test_several_quantiles_never_cost_more_than_epsilon() -> None:
     for count in range(1, 12):
         for epsilon in (1.0, 0.1, 0.7, 1 / 3):
             quantiles = tuple((i + 1) / (count + 1) for i in range(count))
-            one = replace(EVERY["quantile, cap"], epsilon=epsilon, quantiles=quantiles)
+            one = replace(CHOICE_BY_NAME["quantile, cap"], epsilon=epsilon, quantiles=quantiles)
             assert 0 <= Fraction(epsilon) - Fraction(one.per_quantile) * count <= Fraction(epsilon) / 10**15
 
 
 @pytest.mark.parametrize("library", list(Library))
 def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> None:
-    private = write(replace(EVERY["mean, cap"], disclosure=Disclosure.PRIVATE), library).text
+    private = write(replace(CHOICE_BY_NAME["mean, cap"], disclosure=Disclosure.PRIVATE), library).text
     head = private.split("\n\n")[0]
     assert "COMPUTED FROM PRIVATE DATA (DO NOT PUBLISH)" in head
-    public = write(EVERY["mean, cap"], library).text
+    public = write(CHOICE_BY_NAME["mean, cap"], library).text
     assert "PRIVATE DATA" not in public
     assert "public input" in public.split("\n\n")[0]
     facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-    released = write(replace(EVERY["mean, cap"], disclosure=facts), library).text.split("\n\n")[0]
+    released = write(replace(CHOICE_BY_NAME["mean, cap"], disclosure=facts), library).text.split("\n\n")[0]
     assert "DP release (epsilon = 0.125, add or remove one user" in " ".join(
         line.lstrip("#- ") for line in released.splitlines()
     )
@@ -298,7 +304,7 @@ def test_a_bound_from_private_data_says_so_before_any_code(library: Library) -> 
 
 def test_the_label_names_all_that_was_spent_and_the_total() -> None:
     def label(**of: object) -> str:
-        return describe_bound_source(replace(EVERY["mean, cap"], epsilon=1.0, **of))
+        return describe_bound_source(replace(CHOICE_BY_NAME["mean, cap"], epsilon=1.0, **of))
 
     add, exchange = (
         ReleaseFacts(0.2, 0.0, relation, "exponential mechanism")
@@ -308,9 +314,9 @@ def test_the_label_names_all_that_was_spent_and_the_total() -> None:
     both = label(disclosure=add, range_drawn=of_range)
     assert both.endswith("In all epsilon = 0.2 (bound) + 0.5 (range) + 1 (this release) = 1.7.")
     assert "The range comes from a DP release (epsilon = 0.5" in both
-    alone = label(disclosure=Disclosure.PUBLIC, range_drawn=of_range)
-    assert alone.startswith("The bound is a public input. The range comes from")
-    assert alone.endswith("In all epsilon = 0.5 (range) + 1 (this release) = 1.5.")
+    range_alone = label(disclosure=Disclosure.PUBLIC, range_drawn=of_range)
+    assert range_alone.startswith("The bound is a public input. The range comes from")
+    assert range_alone.endswith("In all epsilon = 0.5 (range) + 1 (this release) = 1.5.")
     # No total where a part protects something else, or nothing protects the bound.
     assert "In all" not in label(disclosure=exchange, range_drawn=of_range)
     assert "replacing one user only" in label(disclosure=exchange, range_drawn=of_range)
@@ -318,16 +324,16 @@ def test_the_label_names_all_that_was_spent_and_the_total() -> None:
     noisy = replace(add, delta=1e-6)
     assert label(disclosure=noisy).endswith("0.2 (bound) + 1 (this release) = 1.2, delta = 0.000001.")
     with pytest.raises(InvalidInput, match="both ends"):
-        replace(EVERY["sum"], range_drawn=add)
+        replace(CHOICE_BY_NAME["sum"], range_drawn=add)
 
 
 def test_groups_of_private_data_are_not_read_off_them() -> None:
     for library in (Library.OPENDP, Library.PIPELINEDP, Library.TUMULT, Library.PYTHON):
-        public = write(EVERY["groups"], library).text
-        private = write(replace(EVERY["groups"], disclosure=Disclosure.PRIVATE), library).text
+        public = write(CHOICE_BY_NAME["groups"], library).text
+        private = write(replace(CHOICE_BY_NAME["groups"], disclosure=Disclosure.PRIVATE), library).text
         # Of private data with a bound from a release, only the bound is public.
         facts = ReleaseFacts(0.125, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace")
-        released = write(replace(EVERY["groups"], disclosure=facts), library).text
+        released = write(replace(CHOICE_BY_NAME["groups"], disclosure=facts), library).text
         for text in (private, released):
             assert text.count("GROUPS: list[str] = []") == 1
             assert "# public data" not in text
@@ -338,7 +344,7 @@ def test_groups_of_private_data_are_not_read_off_them() -> None:
 def test_the_relation_of_the_question_and_of_the_library_are_both_said() -> None:
     for library in Library:
         text = " ".join(
-            write(EVERY["mean, cap"], library).text.replace("\n--", "").replace("\n#", "").split()
+            write(CHOICE_BY_NAME["mean, cap"], library).text.replace("\n--", "").replace("\n#", "").split()
         )
         if library is Library.PYTHON:
             assert "differ in one user's values" in text
@@ -359,28 +365,23 @@ def shape(text: str) -> str:
     return ast.dump(tree)
 
 
-def with_names(chosen: Choice, name: str) -> Choice:
+def with_names(choice: Choice, name: str) -> Choice:
     return replace(
-        chosen,
-        privacy_unit=(name + "1", name),
-        value_column=name,
-        group_column=name,
-        file=name,
-        table=name,
+        choice, privacy_unit=(name + "1", name), value_column=name, group_column=name, file=name, table=name
     )
 
 
 @pytest.mark.parametrize("library", [library for library in Library if library is not Library.BIGQUERY])
 def test_hostile_names_stay_literals_in_python(library: Library) -> None:
-    for at, (name, chosen) in enumerate(EVERY.items()):
-        plain = {
-            each: write(with_names(chosen, each), library).text for each in ('an "honest" name', "honest")
+    for at, (name, choice) in enumerate(CHOICE_BY_NAME.items()):
+        honest = {
+            each: write(with_names(choice, each), library).text for each in ('an "honest" name', "honest")
         }
         for hostile in names_in_turn(at):
-            text = write(with_names(chosen, hostile), library).text
+            text = write(with_names(choice, hostile), library).text
             if not text:
                 continue
-            same = plain['an "honest" name' if '"' in hostile else "honest"]
+            same = honest['an "honest" name' if '"' in hostile else "honest"]
             assert shape(text) == shape(same), (name, hostile)
             if library is not Library.OPENDP or hostile not in ("*", "^.*$"):
                 written = [str(c) for c in constants(text)]
@@ -392,25 +393,25 @@ def test_hostile_names_stay_literals_in_python(library: Library) -> None:
 
 @EACH
 def test_hostile_names_stay_identifiers_in_sql(name: str) -> None:
-    plain = write(with_names(EVERY[name], "honest"), Library.BIGQUERY).text
-    for hostile in names_in_turn(list(EVERY).index(name)):
-        text = write(with_names(EVERY[name], hostile), Library.BIGQUERY).text
+    honest = write(with_names(CHOICE_BY_NAME[name], "honest"), Library.BIGQUERY).text
+    for hostile in names_in_turn(list(CHOICE_BY_NAME).index(name)):
+        text = write(with_names(CHOICE_BY_NAME[name], hostile), Library.BIGQUERY).text
         if not text:
             continue
         kinds = [token.token_type for token in sqlglot.tokenize(text, read="bigquery")]
-        assert kinds == [token.token_type for token in sqlglot.tokenize(plain, read="bigquery")], hostile
-        assert len(statements(text)) == len(statements(plain)), hostile
+        assert kinds == [token.token_type for token in sqlglot.tokenize(honest, read="bigquery")], hostile
+        assert len(statements(text)) == len(statements(honest)), hostile
         assert all(c.isprintable() or c == "\n" for c in text), hostile
         code = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
         quoted = re.findall(r"`((?:[^`\\]|\\.)*)`", code)
         unescaped = {ast.literal_eval('"' + q.replace("\\`", "`").replace('"', '\\"') + '"') for q in quoted}
         assert hostile in unescaped
-        if name not in ("model",):
+        if name != "model":
             assert "`" not in re.sub(r"`((?:[^`\\]|\\.)*)`", "", code), hostile
 
 
 def test_the_shape_would_see_an_injection() -> None:
-    text = write(EVERY["count"], Library.OPENDP).text
+    text = write(CHOICE_BY_NAME["count"], Library.OPENDP).text
     assert shape(text) != shape(text.replace('"user_id"', '"user_id", print("x")'))
 
 
@@ -440,12 +441,12 @@ def test_the_shape_would_see_an_injection() -> None:
 )
 def test_bad_choices_are_refused(released: Quantity, fields: dict[str, object], word: str) -> None:
     with pytest.raises(InvalidInput, match=f"(?i){word}"):
-        choice(released, **fields)
+        make_choice(released, **fields)
 
 
 def test_all_problems_are_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
-        choice(Quantity.MEAN, max_rows=0, epsilon=-1.0, lower=2.0, upper=1.0, neighbours=REPLACE)
+        make_choice(Quantity.MEAN, max_rows=0, epsilon=-1.0, lower=2.0, upper=1.0, neighbours=REPLACE)
     assert len(refused.value.problems) == 3
 
 
@@ -460,7 +461,9 @@ def test_every_name_in_the_table_stands_in_a_program() -> None:
     assert len(table) == 11
     for row in table[2:]:
         for library, column, called in zip(Library, columns, row[2:], strict=False):
-            written = "\n".join(write(c, library).text for c in [*EVERY.values(), together.several()])
+            written = "\n".join(
+                write(c, library).text for c in [*CHOICE_BY_NAME.values(), together.several()]
+            )
             for snippet in re.findall(r"`([^`]+)`", called):
                 word = re.match(r"[A-Za-z_.]+", snippet)
                 assert word

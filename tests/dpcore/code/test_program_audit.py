@@ -16,23 +16,27 @@ from dpcore.code.choice import OF_VALUES
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from tests.dpcore.code import audit, together
-from tests.dpcore.code.choices import EVERY
+from tests.dpcore.code.choices import CHOICE_BY_NAME
 
 MATRIX = "regression_matrix.parquet"
 PRIVATE = {"file": audit.FILE, "disclosure": Disclosure.PRIVATE}
 LIBRARIES = (Library.PYTHON, Library.OPENDP)
-RELEASES = [(name, library) for name in EVERY for library in LIBRARIES if write(EVERY[name], library).text]
+RELEASES = [
+    (name, library)
+    for name in CHOICE_BY_NAME
+    for library in LIBRARIES
+    if write(CHOICE_BY_NAME[name], library).text
+]
 SEVERAL = [(NoiseKind.LAPLACE, Library.PYTHON), (NoiseKind.GAUSSIAN, Library.OPENDP)]
 
 
 def _program(name: str, library: Library) -> str:
     """A release of private data, with the public lists that the program asks for."""
-    chosen = replace(EVERY[name], **PRIVATE)
-    if library is Library.OPENDP and chosen.noise is NoiseKind.LAPLACE:
-        chosen = replace(
-            chosen, epsilon=1000.0
-        )  # The exact numbers show within a tenth of what one user may add.
-    return audit.filled(write(chosen, library).text)
+    choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
+    if library is Library.OPENDP and choice.noise is NoiseKind.LAPLACE:
+        # The exact numbers show within a tenth of what one user may add.
+        choice = replace(choice, epsilon=1000.0)
+    return audit.filled(write(choice, library).text)
 
 
 ALL_NEIGHBOURS = ("sums per group",)
@@ -40,64 +44,65 @@ ALL_NEIGHBOURS = ("sums per group",)
 
 
 def _tables(
-    asked: Choice | Several, library: Library, name: str = ""
+    plan: Choice | Several, library: Library, name: str = ""
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the neighbours to run a program on, and the tables of at most one user."""
-    chosen = asked if isinstance(asked, Choice) else asked.reading_choice
-    quick = library is Library.PYTHON and isinstance(asked, Choice)
+    choice = plan if isinstance(plan, Choice) else plan.reading_choice
+    quick = library is Library.PYTHON and isinstance(plan, Choice)
     few = (*audit.FEW, *audit.EMPTY) if quick else audit.FEWEST
     if name in ALL_NEIGHBOURS and library is Library.PYTHON:
-        return audit.neighbours(chosen.public_counts), audit.EMPTY
+        return audit.neighbours(choice.public_counts), audit.EMPTY
     neighbours = {
-        title: content for title, content in audit.neighbours(chosen.public_counts).items() if title in few
+        title: content for title, content in audit.neighbours(choice.public_counts).items() if title in few
     }
     return neighbours, {title: content for title, content in audit.EMPTY.items() if title in few}
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(empty_folder: Path) -> Path:
     rows = len(audit.ROWS)
     codes = pd.factorize(pd.Series(audit.ROWS).str.partition(",")[0])[0]
     weights = {"row": range(rows), "user_code": codes, "a": [0.01] * rows, "b": [-0.02] * rows}
     pd.DataFrame(weights).to_parquet(MATRIX)
-    return tmp_path
+    return empty_folder
 
 
 @pytest.mark.parametrize(("name", "library"), RELEASES)
 def test_a_program_tells_nothing_of_one_user_beyond_its_noise(
     name: str, library: Library, folder: Path
 ) -> None:
-    chosen, text = EVERY[name], _program(name, library)
+    choice, text = CHOICE_BY_NAME[name], _program(name, library)
     base = audit.run(text, audit.table(*audit.ROWS), folder)
     assert base.ending == "0"
-    _check_something_was_drawn(chosen, base)
-    found = []
-    neighbours, _ = _tables(chosen, library, name)
+    _check_something_was_drawn(choice, base)
+    problems = []
+    neighbours, _ = _tables(choice, library, name)
     for neighbour, content in neighbours.items():
-        seen = audit.run(text, content, folder)
-        problem = audit.difference(base, seen)
+        observed = audit.run(text, content, folder)
+        problem = audit.difference(base, observed)
         if not problem and neighbour not in audit.PRINTED_ONLY:
-            problem = _beyond_the_budget(chosen, library, base, seen)
-        found += [f"{neighbour}: {problem}"] if problem else []
-    assert not found, "\n".join(found)
+            problem = _beyond_the_budget(choice, library, base, observed)
+        problems += [f"{neighbour}: {problem}"] if problem else []
+    assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize(("name", "library"), RELEASES)
 def test_a_program_ends_alike_whether_there_is_one_user_or_none(
     name: str, library: Library, folder: Path
 ) -> None:
-    chosen, text = EVERY[name], _program(name, library)
-    _, tables = _tables(chosen, library)
-    seen = {title: audit.run(text, content, folder) for title, content in tables.items()}
-    if chosen.public_counts:  # Whether there are rows is public; a program still ends with a sentence.
+    choice, text = CHOICE_BY_NAME[name], _program(name, library)
+    _, tables = _tables(choice, library)
+    observed = {title: audit.run(text, content, folder) for title, content in tables.items()}
+    if choice.public_counts:  # Whether there are rows is public; a program still ends with a sentence.
         crashed = {
-            title: at.ending for title, at in seen.items() if not at.ending.startswith(("0", "SystemExit"))
+            title: at.ending
+            for title, at in observed.items()
+            if not at.ending.startswith(("0", "SystemExit"))
         }
         assert not crashed
         return
-    assert seen["no row"].ending == "0"
-    problems = {title: audit.difference(seen["no row"], at) for title, at in seen.items()}
+    assert observed["no row"].ending == "0"
+    problems = {title: audit.difference(observed["no row"], at) for title, at in observed.items()}
     assert not any(problems.values()), problems
 
 
@@ -105,49 +110,49 @@ def test_a_program_ends_alike_whether_there_is_one_user_or_none(
 def test_a_program_of_several_releases_tells_nothing_beyond_its_noise(
     noise: NoiseKind, library: Library, folder: Path
 ) -> None:
-    asked = together.several(noise, quantile=True, **PRIVATE)
-    text = audit.filled(write(asked, library).text)
+    plan = together.several(noise, quantile=True, **PRIVATE)
+    text = audit.filled(write(plan, library).text)
     base = audit.run(text, audit.table(*audit.ROWS), folder)
     assert base.ending == "0"
-    found = {}
-    neighbours, empty = _tables(asked, library)
+    problems = {}
+    neighbours, empty = _tables(plan, library)
     for neighbour, content in neighbours.items():
-        seen = audit.run(text, content, folder)
-        found[neighbour] = audit.difference(base, seen)
-        if not found[neighbour] and library is Library.PYTHON and neighbour not in audit.PRINTED_ONLY:
-            lost, is_rho = audit.loss(base, seen)
+        observed = audit.run(text, content, folder)
+        problems[neighbour] = audit.difference(base, observed)
+        if not problems[neighbour] and library is Library.PYTHON and neighbour not in audit.PRINTED_ONLY:
+            lost, is_rho = audit.loss(base, observed)
             assert is_rho == (noise is NoiseKind.GAUSSIAN)
-            found[neighbour] = "" if lost <= asked.total else f"the releases lose {lost} of {asked.total}"
+            problems[neighbour] = "" if lost <= plan.total else f"the releases lose {lost} of {plan.total}"
     none = audit.run(text, audit.EMPTY["no row"], folder)
     assert none.ending == "0"
     for title, content in empty.items():
-        found[title] = audit.difference(none, audit.run(text, content, folder))
-    assert not any(found.values()), "\n".join(f"{name}: {at}" for name, at in found.items() if at)
+        problems[title] = audit.difference(none, audit.run(text, content, folder))
+    assert not any(problems.values()), "\n".join(f"{name}: {at}" for name, at in problems.items() if at)
 
 
 @pytest.mark.parametrize(("name", "library"), [at for at in RELEASES if at[0] in ("groups", "task weights")])
 def test_a_program_without_its_public_lists_reads_nothing(name: str, library: Library, folder: Path) -> None:
-    text = write(replace(EVERY[name], **PRIVATE), library).text
-    seen = audit.run(text, audit.table(*audit.ROWS), folder)
-    assert seen.ending.startswith("SystemExit")
-    assert not seen.printed
-    assert not seen.inputs
-    assert "p1" not in seen.ending
+    text = write(replace(CHOICE_BY_NAME[name], **PRIVATE), library).text
+    observed = audit.run(text, audit.table(*audit.ROWS), folder)
+    assert observed.ending.startswith("SystemExit")
+    assert not observed.printed
+    assert not observed.inputs
+    assert "p1" not in observed.ending
 
 
-VECTORS = [name for name, chosen in EVERY.items() if chosen.max_norm is not None]
+VECTORS = [name for name, choice in CHOICE_BY_NAME.items() if choice.max_norm is not None]
 
 
 @pytest.mark.parametrize("name", VECTORS)
 def test_bigquery_lists_the_public_groups_and_no_cell_stops_it(name: str, folder: Path) -> None:
-    chosen = replace(EVERY[name], **PRIVATE)
-    sql = write(chosen, Library.BIGQUERY).text
+    choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
+    sql = write(choice, Library.BIGQUERY).text
     assert _keys(sql, audit.table(*audit.ROWS), folder) == []
-    listed = sql.replace("ARRAY<STRING>[]", "ARRAY<STRING>['p1', 'p2', 'nobody']")
+    with_groups = sql.replace("ARRAY<STRING>[]", "ARRAY<STRING>['p1', 'p2', 'nobody']")
     tables = {title: content for title, content in audit.neighbours(False).items() if title in audit.FEW}
     tables |= audit.EMPTY
-    found = {title: _keys(listed, content, folder) for title, content in tables.items()}
-    assert all(groups == ["nobody", "p1", "p2"] for groups in found.values()), found
+    problems = {title: _keys(with_groups, content, folder) for title, content in tables.items()}
+    assert all(groups == ["nobody", "p1", "p2"] for groups in problems.values()), problems
 
 
 def _for_duckdb(sql: str) -> str:
@@ -161,17 +166,18 @@ def _keys(sql: str, content: str, folder: Path) -> list[str]:
     """Groups that the statement answers for, whose totals are finite and within the bound of the listed ones."""
     (folder / audit.FILE).write_text(content, encoding="utf-8")
     with duckdb.connect() as connection:
-        connection.execute(f"CREATE TABLE events AS SELECT * FROM read_csv('{audit.FILE}', all_varchar=true)")
+        reader = f"read_csv('{audit.FILE}', all_varchar=true, null_padding=true, ignore_errors=true)"
+        connection.execute(f"CREATE TABLE events AS SELECT * FROM {reader}")
         rows = connection.execute(_for_duckdb(sql)).fetchall()
     assert all(0.0 <= total < 1e6 for _, total in rows)
     return sorted(group for group, _ in rows)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", CHOICE_BY_NAME)
 def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -> None:
-    chosen = replace(EVERY[name], **PRIVATE)
-    sql = write(chosen, Library.BIGQUERY).text
-    if not sql or chosen.quantity not in OF_VALUES:
+    choice = replace(CHOICE_BY_NAME[name], **PRIVATE)
+    sql = write(choice, Library.BIGQUERY).text
+    if not sql or choice.quantity not in OF_VALUES:
         return
     (inner, *_) = re.findall(r"SELECT \* REPLACE \(.*?FROM `[^`]+`", sql, flags=re.S)
     cells = ("7.5", "secret", "", "inf", "nan", "1,234", "1e301")
@@ -179,7 +185,7 @@ def test_bigquery_drops_or_replaces_what_is_no_number(name: str, folder: Path) -
         connection.execute("CREATE TABLE events (user_id VARCHAR, product VARCHAR, amount VARCHAR)")
         connection.executemany("INSERT INTO events VALUES ('x', 'p1', ?)", [[cell] for cell in cells])
         rows = connection.execute(_for_duckdb(inner)).fetchall()
-    expected = [0.0 if chosen.lower is None else chosen.lower] * 6
+    expected = [0.0 if choice.lower is None else choice.lower] * 6
     assert [amount for *_, amount in rows] == [7.5, *expected]
 
 
@@ -197,40 +203,39 @@ def test_the_audit_finds_what_no_noise_covers(folder: Path) -> None:
     weak = text.replace("MAX_GROUPS = 3", "MAX_GROUPS = 1").replace("head(MAX_GROUPS)", "head(3)")
     assert weak != text
     runs = [audit.run(weak, content, folder) for content in (base, audit.added("a user with very many rows"))]
-    assert "lose" in _beyond_the_budget(EVERY["groups"], Library.PYTHON, *runs)
+    assert "lose" in _beyond_the_budget(CHOICE_BY_NAME["groups"], Library.PYTHON, *runs)
 
 
-def _check_something_was_drawn(chosen: Choice, seen: audit.Run) -> None:
-    if chosen.quantity not in (Quantity.MODEL, Quantity.CLASSIFIER):
-        assert seen.inputs or seen.frames
-        assert seen.printed
+def _check_something_was_drawn(choice: Choice, observed: audit.Run) -> None:
+    if choice.quantity not in (Quantity.MODEL, Quantity.CLASSIFIER):
+        assert observed.inputs or observed.frames
+        assert observed.printed
 
 
-def _beyond_the_budget(chosen: Choice, library: Library, base: audit.Run, seen: audit.Run) -> str:
+def _beyond_the_budget(choice: Choice, library: Library, base: audit.Run, observed: audit.Run) -> str:
     """What is wrong with the sums before noise; empty where nothing is."""
-    if seen.frames:
-        return _beyond_the_bounds(chosen, base, seen)
-    lost, is_rho = audit.loss(base, seen)
-    epsilon = 1000.0 if library is Library.OPENDP and not is_rho else chosen.epsilon
+    if observed.frames:
+        return _beyond_the_bounds(choice, base, observed)
+    lost, is_rho = audit.loss(base, observed)
+    epsilon = 1000.0 if library is Library.OPENDP and not is_rho else choice.epsilon
     if not is_rho:
         return "" if lost <= epsilon else f"the draws lose epsilon = {lost}"
     delta = audit.delta_of(lost, epsilon)
-    assert chosen.delta is not None
-    return "" if delta <= chosen.delta * (1 + 1e-6) else f"the draws lose delta = {delta} at {epsilon}"
+    return "" if delta <= choice.delta * (1 + 1e-6) else f"the draws lose delta = {delta} at {epsilon}"
 
 
-def _beyond_the_bounds(chosen: Choice, base: audit.Run, seen: audit.Run) -> str:
+def _beyond_the_bounds(choice: Choice, base: audit.Run, observed: audit.Run) -> str:
     """How OpenDP's context moved, with noise that a tenth of the bound covers at epsilon = 1000."""
-    if chosen.noise is NoiseKind.GAUSSIAN or chosen.quantity is Quantity.QUANTILE:
+    if choice.noise is NoiseKind.GAUSSIAN or choice.quantity is Quantity.QUANTILE:
         return ""  # Noise of a small epsilon, or values that no bound holds for.
-    steps = float(seen.names.get("STEPS", 1))
-    most = (chosen.max_rows or 1) * (chosen.max_groups or 1)
-    if chosen.quantity is Quantity.GROUP_COUNTS:
-        most = chosen.max_groups or 1
+    steps = float(observed.names.get("STEPS", 1))
+    most = (choice.max_rows or 1) * (choice.max_groups or 1)
+    if choice.quantity is Quantity.GROUP_COUNTS:
+        most = choice.max_groups or 1
     problems = []
-    for one, other in zip(base.frames, seen.frames, strict=True):
+    for one, other in zip(base.frames, observed.frames, strict=True):
         for column, numbers in one.items():
-            unit = steps if column == "total" or (column == "rows" and chosen.threshold is not None) else 1.0
+            unit = steps if column == "total" or (column == "rows" and choice.threshold is not None) else 1.0
             moved = sum(abs(a - b) for a, b in zip(numbers, other[column], strict=True))
             if moved > 1.1 * most * unit:
                 problems.append(f"{column} moves by {moved / unit} where {most} is allowed")

@@ -18,7 +18,7 @@ import opendp.mod
 import pytest
 from scipy.stats import binomtest
 
-from dpcore.code import Choice, Library, Quantity, ReleaseShare, Several, with_python, write
+from dpcore.code import Library, Quantity, ReleaseShare, Several, with_python, write
 from dpcore.common import mechanisms
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
@@ -26,7 +26,7 @@ from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import QuantileProblem, output
 from dpcore.quantile.rows import WeightKind as Weights
-from tests.dpcore.code.choices import REPLACE, choice
+from tests.dpcore.code.choices import REPLACE, make_choice, run_program
 
 DRAWS = 3000
 LEVEL = 1e-10
@@ -52,30 +52,23 @@ def check_law(draw: Callable[[], int], probabilities: list[float]) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(with_python, "CANDIDATES", 4)
     lines = [f"{user},{value}" for user, value in ROWS]
-    (tmp_path / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
-    return tmp_path
+    (empty_folder / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
+    return empty_folder
 
 
-def on_card(bound: float, kind: Weights, neighbours: Neighbours) -> list[float]:
+def on_card(bound: float, weights: Weights, neighbours: Neighbours) -> list[float]:
     """Probabilities of the four candidates by the law whose error the card states."""
     values = Values(np.array([0, 0, 1, 2, 2]), np.array([value for _, value in ROWS]))
     problem = QuantileProblem(values, Q, EPSILON, uniform_base(0.0, 4.0), neighbours=neighbours)
-    law = output(problem, kind, bound)
+    law = output(problem, weights, bound)
     return np.diff(law.cdf([0.0, 1.0, 2.0, 3.0, 4.0])).tolist()
 
 
-def run(written: Choice | Several, library: Library) -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    exec(compile(write(written, library).text, "program", "exec"), names)
-    return names
-
-
 @pytest.mark.parametrize(
-    ("bounds", "kind", "neighbours"),
+    ("bounds", "weights", "neighbours"),
     [
         ({"max_rows": 2}, Weights.CAP, REPLACE),
         ({"threshold": 1.0}, Weights.SMOOTH, REPLACE),
@@ -83,9 +76,9 @@ def run(written: Choice | Several, library: Library) -> dict[str, Any]:
     ],
 )
 def test_plain_python_draws_by_the_law_of_the_card(
-    folder: Path, bounds: dict[str, float], kind: Weights, neighbours: Neighbours
+    folder: Path, bounds: dict[str, float], weights: Weights, neighbours: Neighbours
 ) -> None:
-    chosen = choice(Quantity.QUANTILE, quantiles=(Q,), neighbours=neighbours, **bounds, **FIELDS)
+    choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), neighbours=neighbours, **bounds, **FIELDS)
     picks, invoke = [], opendp.mod.Measurement.__call__
 
     def recorded(measurement: Any, scores: Any) -> Any:
@@ -95,22 +88,22 @@ def test_plain_python_draws_by_the_law_of_the_card(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opendp.mod.Measurement, "__call__", recorded)
-        names = run(chosen, Library.PYTHON)
+        names = run_program(choice, Library.PYTHON)
     ((measurement, scores, index),) = picks
     assert names["quantiles"] == {Q: index + 0.5}
     (bound,) = bounds.values()
-    check_law(functools.partial(measurement, scores), on_card(bound, kind, neighbours))
+    check_law(functools.partial(measurement, scores), on_card(bound, weights, neighbours))
 
 
 @pytest.mark.parametrize("noise", list(NoiseKind))
 def test_several_releases_draw_a_quantile_by_the_law_of_the_card(folder: Path, noise: NoiseKind) -> None:
-    median = choice(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
+    median = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=1.0, neighbours=ADD_OR_REMOVE, **FIELDS)
     # Beside Gaussian noise the exponential mechanism counts as epsilon^2 / 8 of rho (Cesar and Rogers 2021).
-    asked = Several((ReleaseShare("quantile", median, 2**20),), EPSILON, EPSILON)
+    plan = Several((ReleaseShare("quantile", median, 2**20),), EPSILON, EPSILON)
     if noise is NoiseKind.GAUSSIAN:
-        asked = Several((ReleaseShare("quantile", median, 2**20),), 9.0, EPSILON**2 / 8.0, noise, 1e-6)
-    draw, scores, loss = run(asked, Library.PYTHON)["prepared"]["quantile"]
-    assert loss <= asked.total
+        plan = Several((ReleaseShare("quantile", median, 2**20),), 9.0, EPSILON**2 / 8.0, noise, 1e-6)
+    draw, scores, loss = run_program(plan, Library.PYTHON)["prepared"]["quantile"]
+    assert loss <= plan.total
     check_law(functools.partial(draw, scores), on_card(1.0, Weights.SMOOTH, ADD_OR_REMOVE))
 
 
@@ -121,10 +114,10 @@ def test_private_selections_draw_by_the_exponential_mechanism() -> None:
 
 def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_says_so(folder: Path) -> None:
     """Its exponential noise is permute-and-flip: of scores 0 and 1 the first has half of exp(-1), not 0.269."""
-    chosen = choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
-    code = write(chosen, Library.OPENDP)
+    choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
+    code = write(choice, Library.OPENDP)
     assert any("permute-and-flip" in sentence for sentence in code.differences)
-    summary = run(chosen, Library.OPENDP)["query"].summarize()
+    summary = run_program(choice, Library.OPENDP)["query"].summarize()
     assert summary["distribution"].to_list() == ["ExponentialMin"]
 
     import opendp.prelude as dp
@@ -137,25 +130,25 @@ def test_opendp_draws_by_permute_and_flip_under_pure_epsilon_and_the_program_say
 
 def test_opendp_s_several_releases_say_by_which_law_a_quantile_is_drawn() -> None:
     """With Gaussian noise OpenDP's quantiles have Gumbel noise: the law of the page."""
-    ranked = choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
-    parts = (ReleaseShare("quantile", ranked, 2**20),)
-    told = {
-        noise: " ".join(write(asked, Library.OPENDP).differences)
-        for noise, asked in (
-            (NoiseKind.LAPLACE, Several(parts, EPSILON, EPSILON)),
-            (NoiseKind.GAUSSIAN, Several(parts, 9.0, 0.5, NoiseKind.GAUSSIAN, 1e-6)),
+    ranked = make_choice(Quantity.QUANTILE, quantiles=(Q,), max_rows=2, neighbours=ADD_OR_REMOVE, **FIELDS)
+    shares = (ReleaseShare("quantile", ranked, 2**20),)
+    sentences = {
+        noise: " ".join(write(plan, Library.OPENDP).differences)
+        for noise, plan in (
+            (NoiseKind.LAPLACE, Several(shares, EPSILON, EPSILON)),
+            (NoiseKind.GAUSSIAN, Several(shares, 9.0, 0.5, NoiseKind.GAUSSIAN, 1e-6)),
         )
     }
-    assert "permute-and-flip" in told[NoiseKind.LAPLACE]
-    assert "permute-and-flip" not in told[NoiseKind.GAUSSIAN]
+    assert "permute-and-flip" in sentences[NoiseKind.LAPLACE]
+    assert "permute-and-flip" not in sentences[NoiseKind.GAUSSIAN]
 
 
 def test_weights_by_user_add_up_without_rounding(folder: Path) -> None:
     """Weights are whole steps: sums of 30,000 of them are exact, where floats drift by more than their last digit."""
     lines = [f"u{i % 7},{(i % 3999) / 1000}" for i in range(30_000)]
     (folder / "rows.csv").write_text("\n".join(["user_id,amount", *lines, ""]))
-    chosen = choice(Quantity.QUANTILE, quantiles=(Q,), threshold=0.7, neighbours=ADD_OR_REMOVE, **FIELDS)
-    names = run(chosen, Library.PYTHON)
+    choice = make_choice(Quantity.QUANTILE, quantiles=(Q,), threshold=0.7, neighbours=ADD_OR_REMOVE, **FIELDS)
+    names = run_program(choice, Library.PYTHON)
     weights = names["events"]["weight"].tolist()
     assert all(isinstance(weight, int) for weight in weights)
     assert names["below"].tolist() == [0, *itertools.accumulate(weights)]

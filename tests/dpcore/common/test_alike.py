@@ -50,23 +50,25 @@ def numbers_of(answer) -> list[float]:
 def test_pages_say_the_figure_of_their_rows():
     counts = np.unique(SHOP.values.user_codes, return_counts=True)[1].astype(float)
     rho = noise_error.ASSUMED_SHARE
-    whole = math.sqrt(1.0 + rho * ((counts**2).sum() / counts.sum() - 1.0))
+    full_effect = math.sqrt(1.0 + rho * ((counts**2).sum() / counts.sum() - 1.0))
     assert numbers_of(of_quantile(SHOP, QuantileParameters(1.0, low=0.0, high=100.0))) == [
-        pytest.approx(whole, rel=5e-3)
+        pytest.approx(full_effect, rel=5e-3)
     ]
     learnt = of_learning(SHOP, LearningParameters(1.0))
-    kept = np.minimum(counts, learnt.solution.choice.cap)
-    factor = math.sqrt(1.0 + rho * ((kept**2).sum() / kept.sum() - 1.0))
+    kept_counts = np.minimum(counts, learnt.solution.choice.cap)
+    factor = math.sqrt(1.0 + rho * ((kept_counts**2).sum() / kept_counts.sum() - 1.0))
     assert numbers_of(learnt) == [pytest.approx(factor, rel=5e-3)]
-    assert 1.0 < factor < whole
+    assert 1.0 < factor < full_effect
 
 
 def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
     generator = np.random.default_rng(8)
     codes = np.sort(generator.integers(0, 30, 120))
-    held = build_pairs(codes, generator.integers(0, 3, 120), 3, "group", generator.uniform(size=120), "value")
+    pairs_facet = build_pairs(
+        codes, generator.integers(0, 3, 120), 3, "group", generator.uniform(size=120), "value"
+    )
     histogram = ContributionHistogram.from_counts(np.unique(codes, return_counts=True)[1])
-    made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=held)
+    made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=pairs_facet)
     mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
     assert mean.facts[noise_error.NAME].startswith("nothing is assumed")
     middle, worst = numbers_of(mean)
@@ -87,10 +89,10 @@ def test_regression_says_by_how_much_the_best_weights_err_more():
         pd.DataFrame({"user": codes, "x": features[:, 1], "y": generator.uniform(size=codes.size)}),
         user="user", label="y", features=["x"], epsilon=1.0, lower=0.0, upper=1.0,
     )  # fmt: skip
-    ours, rho = answer.solution.best_estimate, noise_error.ASSUMED_SHARE
-    by_user = sum(((ours.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
-    effect = 1.0 - rho + rho * by_user / (ours.matrix**2).sum()
+    estimate, rho = answer.solution.best_estimate, noise_error.ASSUMED_SHARE
+    by_user = sum(((estimate.matrix[:, codes == user].sum(axis=1)) ** 2).sum() for user in range(12))
+    effect = 1.0 - rho + rho * by_user / (estimate.matrix**2).sum()
     assert numbers_of(answer) == [pytest.approx(effect, rel=5e-3)]
     (error,) = re.findall(r"standard error ([\d.]+) instead", answer.facts[noise_error.NAME])
-    expected = math.sqrt(effect * ours.sampling_variance + ours.privacy_variance)
+    expected = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
     assert float(error) == pytest.approx(expected, rel=5e-3)

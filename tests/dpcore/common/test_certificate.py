@@ -48,9 +48,9 @@ def test_the_sentence_never_claims_more_than_was_proved(value: float, gap: float
     certificate = Certificate(value, value * (1.0 - gap), "because")
     match = re.search(r"more than ([\d.e−]+)\s(%|\(relative\))", certificate.sentence)
     assert match, certificate.sentence
-    shown = float(match[1].replace("−", "-")) / (100.0 if match[2] == "%" else 1.0)
-    assert shown >= certificate.relative_gap * (1.0 - 1e-9)
-    assert shown <= certificate.relative_gap * 1.11  # two digits, rounded up
+    stated_gap = float(match[1].replace("−", "-")) / (100.0 if match[2] == "%" else 1.0)
+    assert stated_gap >= certificate.relative_gap * (1.0 - 1e-9)
+    assert stated_gap <= certificate.relative_gap * 1.11  # two digits, rounded up
 
 
 def test_proved_best() -> None:

@@ -38,7 +38,7 @@ class Outer:
 
 
 CODEC = Codec(max_text=5, max_entries=2, integers=(0, 20))
-WHOLE = Outer("a", Colour.RED, ("b", 0.1), (Inner(1), Inner(2, "")), 0.5, True)
+FULL = Outer("a", Colour.RED, ("b", 0.1), (Inner(1), Inner(2, "")), 0.5, True)
 JSON = {
     "name": "a",
     "colour": "red",
@@ -49,19 +49,19 @@ JSON = {
 }
 
 
-def read(content: Any) -> tuple[Any, list[str]]:
+def read_outer(content: Any) -> tuple[Any, list[str]]:
     node = JsonValue(content, "", Problems())
     return CODEC.read(node, Outer), [problem.sentence for problem in node.problems.entries]
 
 
 def test_an_object_comes_back_and_empty_defaults_are_left_out() -> None:
-    assert CODEC.write(WHOLE) == JSON
-    assert read(JSON) == (WHOLE, [])
+    assert CODEC.write(FULL) == JSON
+    assert read_outer(JSON) == (FULL, [])
     short = Outer("a", Colour.RED, ("b", 0.1))
     assert CODEC.write(short) == {"name": "a", "colour": "red", "pair": ["b", 0.1], "is_public": False}
-    assert read(CODEC.write(short)) == (short, [])
+    assert read_outer(CODEC.write(short)) == (short, [])
     # What would be refused when it is read is cut when it is written.
-    assert read(CODEC.write(replace(WHOLE, name="abcdefg", inner=3 * (Inner(1),))))[1] == []
+    assert read_outer(CODEC.write(replace(FULL, name="abcdefg", inner=3 * (Inner(1),))))[1] == []
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_an_object_comes_back_and_empty_defaults_are_left_out() -> None:
     ],
 )
 def test_what_is_of_another_type_is_refused_with_its_location(change: dict[str, Any], sentence: str) -> None:
-    assert read(JSON | change) == (None, [sentence])
+    assert read_outer(JSON | change) == (None, [sentence])

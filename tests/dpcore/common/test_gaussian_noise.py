@@ -44,9 +44,11 @@ def test_inverse_never_exceeds_epsilon(epsilon, delta):
 
 
 def test_scales_with_the_sensitivity():
-    one = GaussianNoise.for_release(1.0, 1.0, 1e-6)
-    assert GaussianNoise.for_release(250.0, 1.0, 1e-6).scale == pytest.approx(250.0 * one.scale, rel=1e-15)
-    assert one.variance == one.scale**2
+    unit_noise = GaussianNoise.for_release(1.0, 1.0, 1e-6)
+    assert GaussianNoise.for_release(250.0, 1.0, 1e-6).scale == pytest.approx(
+        250.0 * unit_noise.scale, rel=1e-15
+    )
+    assert unit_noise.variance == unit_noise.scale**2
     assert GaussianNoise.for_release(0.0, 1.0, 1e-6).scale == 0.0
 
 

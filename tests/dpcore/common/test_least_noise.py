@@ -21,25 +21,25 @@ from dpcore.common.checks import InvalidInput
 )
 @example(-6.0, 3.0, 2.0, 20.0)
 def test_it_is_the_root_from_above_with_few_looks(log_epsilon, slope, bend, off):
-    epsilon, looked = 10.0**log_epsilon, []
+    epsilon, noises = 10.0**log_epsilon, []
 
-    def spent(noise):
-        looked.append(noise)
+    def spend(noise):
+        noises.append(noise)
         return noise**-slope + bend * noise ** (-2.0 * slope)
 
-    exact = math.exp(brentq(lambda log: math.log(spent(math.exp(log)) / epsilon), -60.0, 60.0, xtol=1e-14))
-    looked.clear()
-    found = find_least_noise(spent, epsilon, off * exact, 1e-9)
-    assert found in looked
-    assert spent(found) <= epsilon
-    assert found == pytest.approx(exact, rel=1e-8)
-    assert len(looked) <= 25
+    exact = math.exp(brentq(lambda log: math.log(spend(math.exp(log)) / epsilon), -60.0, 60.0, xtol=1e-14))
+    noises.clear()
+    solution = find_least_noise(spend, epsilon, off * exact, 1e-9)
+    assert solution in noises
+    assert spend(solution) <= epsilon
+    assert solution == pytest.approx(exact, rel=1e-8)
+    assert len(noises) <= 25
 
 
 def test_what_spends_nothing_beyond_some_noise_has_its_least():
-    found = find_least_noise(lambda noise: max(2.0 - noise, 0.0), 0.5, 40.0, 1e-9)
-    assert found == pytest.approx(1.5, rel=1e-8)
-    assert found >= 1.5
+    solution = find_least_noise(lambda noise: max(2.0 - noise, 0.0), 0.5, 40.0, 1e-9)
+    assert solution == pytest.approx(1.5, rel=1e-8)
+    assert solution >= 1.5
 
 
 def test_where_no_noise_keeps_the_budget_that_is_said():

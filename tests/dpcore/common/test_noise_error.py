@@ -13,7 +13,7 @@ from dpcore.common.checks import InvalidInput, Problems
 from dpcore.common.noise_error import Measure, NoiseKind
 
 LAW = {NoiseKind.LAPLACE: stats.laplace, NoiseKind.GAUSSIAN: stats.norm}
-BOTH = pytest.mark.parametrize("noise", list(NoiseKind))
+EACH_NOISE = pytest.mark.parametrize("noise", list(NoiseKind))
 SHIFTS = [0.0, 1e-6, 0.3, 1.0, 7.0, 400.0]
 
 
@@ -27,7 +27,7 @@ def integral(noise, power, shift, scale):
     )
 
 
-@BOTH
+@EACH_NOISE
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_expected_absolute_error_is_the_integral(noise, shift):
     for scale in (0.05, 2.0):
@@ -35,14 +35,14 @@ def test_expected_absolute_error_is_the_integral(noise, shift):
         assert exact == pytest.approx(integral(noise, 1, shift, scale), rel=1e-8)
 
 
-@BOTH
+@EACH_NOISE
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_rmse_is_the_integral(noise, shift):
     exact = float(noise_error.root_mean_square(noise, shift, 2.0))
     assert exact**2 == pytest.approx(integral(noise, 2, shift, 2.0), rel=1e-8)
 
 
-@BOTH
+@EACH_NOISE
 def test_without_noise_the_error_is_the_bias(noise):
     for measure in Measure:
         assert noise_error.measure_error(measure, noise, [3.0, 0.0], [0.0, 0.0]).tolist() == [3.0, 0.0]
@@ -50,7 +50,7 @@ def test_without_noise_the_error_is_the_bias(noise):
     assert float(noise_error.expected_absolute(noise, 5.0, 5e-324)) == 5.0
 
 
-@BOTH
+@EACH_NOISE
 @pytest.mark.parametrize("measure", list(Measure))
 def test_slope_and_intercept_are_those_of_the_measure(noise, measure):
     shape = noise_error.make_perspective(noise, measure)
@@ -62,7 +62,7 @@ def test_slope_and_intercept_are_those_of_the_measure(noise, measure):
     assert shape.intercept(r) == pytest.approx(m - r * shape.slope(r), rel=1e-9, abs=1e-12)
 
 
-@BOTH
+@EACH_NOISE
 @pytest.mark.parametrize("measure", [Measure.ABSOLUTE, Measure.RMSE])
 def test_no_noise_is_the_limit(noise, measure):
     shape = noise_error.make_perspective(noise, measure)
@@ -79,7 +79,7 @@ def test_the_paper_bound_is_at_most_1_466_times_the_truth():
     assert math.exp(r[ratio.argmax()]) == pytest.approx(r[ratio.argmax()] + 2.0, rel=1e-3)
 
 
-@BOTH
+@EACH_NOISE
 def test_magnitude_within_inverts_the_distribution(noise):
     for coverage in (0.0, 0.1, 0.5, 0.95, 0.999999):
         m = noise_error.magnitude_within(noise, coverage)
@@ -88,7 +88,7 @@ def test_magnitude_within_inverts_the_distribution(noise):
         noise_error.magnitude_within(noise, 1.0)
 
 
-@BOTH
+@EACH_NOISE
 @pytest.mark.parametrize("measure", [Measure.ABSOLUTE, Measure.RMSE])
 @pytest.mark.parametrize("pull", [1e-9, 1e-3, 1.0, 40.0, 1e12])
 def test_balance_solves_its_equation(noise, measure, pull):

@@ -41,8 +41,8 @@ def smooth_user_weights(counts: list[int], h: float) -> list[float]:
 
 
 @given(COUNTS, TRADE_OFFS, st.floats(0, 1))
-def test_smooth_losses_by_definition(counts: list[int], trade_off: float, where: float) -> None:
-    h = min(counts) + where * (max(counts) - min(counts))
+def test_smooth_losses_by_definition(counts: list[int], trade_off: float, share: float) -> None:
+    h = min(counts) + share * (max(counts) - min(counts))
     total = weights.smooth_losses(ContributionHistogram.from_counts(counts), h).total(trade_off)
     assert total == pytest.approx(objective(smooth_user_weights(counts, h), counts, trade_off), rel=1e-12)
 
@@ -81,8 +81,8 @@ def test_smooth_optimum_against_cvxpy(seed: int) -> None:
     problem.solve(solver=cp.CLARABEL, **tight)
     best = weights.best_smooth(ContributionHistogram.from_counts(counts), trade_off)
     assert float(best.losses.total(trade_off)) == pytest.approx(problem.value, rel=1e-6)
-    found = np.array(smooth_user_weights(counts.tolist(), best.bound))
-    np.testing.assert_allclose(found, u.value, atol=2e-4 * found.max())
+    result = np.array(smooth_user_weights(counts.tolist(), best.bound))
+    np.testing.assert_allclose(result, u.value, atol=2e-4 * result.max())
 
 
 @given(COUNTS, TRADE_OFFS)
@@ -93,9 +93,9 @@ def test_best_cap_against_every_cap(counts: list[int], trade_off: float) -> None
     for cap in range(min(counts), max(counts) + 1):
         kept = sum(min(cap, s) for s in counts)
         totals[cap] = (cap / kept) ** 2 + trade_off / kept
-    least = min(totals.values())
-    assert best.losses.total(trade_off) == pytest.approx(least, rel=1e-13)
-    assert best.bound == min(cap for cap, total in totals.items() if total <= least * (1 + 1e-14))
+    smallest = min(totals.values())
+    assert best.losses.total(trade_off) == pytest.approx(smallest, rel=1e-13)
+    assert best.bound == min(cap for cap, total in totals.items() if total <= smallest * (1 + 1e-14))
     assert best.certificate.relative_gap <= weights.CAP_TOLERANCE * (1 + 1e-9)
 
 
@@ -259,8 +259,8 @@ def test_stretch_of_a_parabola(best: float, limit: float) -> None:
 
 @given(st.integers(1, 80), st.floats(0, 1000))
 def test_stretch_of_whole_numbers(best: int, limit: float) -> None:
-    found = weights.find_interval_within(
+    result = weights.find_interval_within(
         lambda x: (x - best) ** 2, float(best), 1.0, 80.0, limit, is_integer=True
     )
     inside = [x for x in range(1, 81) if (x - best) ** 2 <= limit]
-    assert found == (inside[0], inside[-1])
+    assert result == (inside[0], inside[-1])

@@ -105,14 +105,14 @@ def test_what_was_entered_keeps_its_digits(value, digits, entered):
 
 @given(st.floats(1e-6, 1e3))
 def test_an_entered_epsilon_is_never_rounded_down(epsilon):
-    shown = float(wording.digits(epsilon))
-    assert abs(shown - epsilon) <= 2.0 * math.ulp(epsilon)
-    assert float(wording.entered(epsilon).replace(",", "")) == shown
+    number_shown = float(wording.digits(epsilon))
+    assert abs(number_shown - epsilon) <= 2.0 * math.ulp(epsilon)
+    assert float(wording.entered(epsilon).replace(",", "")) == number_shown
 
 
 @given(st.integers(1, 10**15 - 1), st.integers(0, 12))
-def test_up_to_fifteen_digits_come_out_as_they_were_typed(number, places):
-    typed = Decimal(number).scaleb(-places)
+def test_up_to_fifteen_digits_come_out_as_they_were_typed(number, decimals):
+    typed = Decimal(number).scaleb(-decimals)
     assert Decimal(wording.digits(float(typed))) == typed
 
 

@@ -43,10 +43,13 @@ def bounds_of(reply):
 def test_pairs_answer_as_the_rows_that_were_counted(events, pairs, statistic):
     value = "sum" if statistic == "sum" else None
     truth = bounds_of(ss.group_bounds(events, epsilon=1, statistic=statistic))
-    named = {"user": "user", "group": "group"}
-    for given in (pairs, pd.read_csv(pairs)):
+    columns_named = {"user": "user", "group": "group"}
+    for table_given in (pairs, pd.read_csv(pairs)):
         assert (
-            bounds_of(ss.group_bounds(given, **named, value=value, epsilon=1, statistic=statistic)) == truth
+            bounds_of(
+                ss.group_bounds(table_given, **columns_named, value=value, epsilon=1, statistic=statistic)
+            )
+            == truth
         )
     assert bounds_of(ss.group_bounds(pairs, value=value, epsilon=1, statistic=statistic)) == truth
     # Rows of all groups are rows, too.
@@ -58,8 +61,8 @@ def test_pairs_answer_as_the_rows_that_were_counted(events, pairs, statistic):
 
 def test_pairs_answer_in_a_shell(pairs, capsys):
     truth = str(ss.group_bounds(pairs, epsilon=1))
-    for named in ([], ["--user", "user", "--group", "group"]):
-        assert command.main(["group", str(pairs), *named, "--epsilon", "1"]) == 0
+    for columns_named in ([], ["--user", "user", "--group", "group"]):
+        assert command.main(["group", str(pairs), *columns_named, "--epsilon", "1"]) == 0
         assert capsys.readouterr().out == f"{truth}\n"
     assert main(["--from", EVENTS, "--user", "user_id"]) == 0
     rows = capsys.readouterr().out
@@ -71,12 +74,12 @@ def test_large_files_of_pairs_are_read_alike(events, pairs):
     source = open_files([pairs], small_bytes=0)
     assert not source.complete
     assert source.roles.kind is TableKind.PAIRS
-    found = count(source, source.roles, Disclosure.PRIVATE).dataset
-    assert found.histogram == events.histogram
-    assert found.pairs.rows.tolist() == events.pairs.rows.tolist()
-    assert found.pairs.sums.tolist() == events.pairs.sums.tolist()
+    read_again = count(source, source.roles, Disclosure.PRIVATE).dataset
+    assert read_again.histogram == events.histogram
+    assert read_again.pairs.rows.tolist() == events.pairs.rows.tolist()
+    assert read_again.pairs.sums.tolist() == events.pairs.sums.tolist()
     with pytest.raises(InvalidInput, match="sums of squares"):
-        ss.group_bounds(found, epsilon=1, statistic=Statistic.MEAN, lower=0, upper=100)
+        ss.group_bounds(read_again, epsilon=1, statistic=Statistic.MEAN, lower=0, upper=100)
 
 
 def test_a_distribution_of_pairs_answers_without_columns(events, tmp_path, capsys):
@@ -112,18 +115,21 @@ def test_cells_that_are_no_codes_are_refused_and_other_tables_are_rows(pairs):
         with pytest.raises(InvalidInput, match=column):
             ss.group_bounds(io_path(late, pairs), value="sum", epsilon=1)
     # Users that are no codes, and pairs that repeat within the first rows, are events.
-    for other in (table.assign(user="u" + table["user"].astype(str)), pd.concat([table.head(3)] * 2)):
-        found = open_files([io_path(other, pairs)])
-        assert found.roles.kind is not TableKind.PAIRS
-    second = pairs.with_name("second.csv")
-    second.write_text(pairs.read_text())
+    for table_of_events in (
+        table.assign(user="u" + table["user"].astype(str)),
+        pd.concat([table.head(3)] * 2),
+    ):
+        read_again = open_files([io_path(table_of_events, pairs)])
+        assert read_again.roles.kind is not TableKind.PAIRS
+    second_path = pairs.with_name("second.csv")
+    second_path.write_text(pairs.read_text())
     with pytest.raises(InvalidInput, match="not those of another"):
-        to_dataset([pairs, second], user="user", group="group")
+        to_dataset([pairs, second_path], user="user", group="group")
 
 
 def io_path(table, pairs):
-    written = io.StringIO()
-    table.to_csv(written, index=False)
+    stream = io.StringIO()
+    table.to_csv(stream, index=False)
     path = pairs.with_name("changed.csv")
-    path.write_text(written.getvalue())
+    path.write_text(stream.getvalue())
     return path

@@ -34,16 +34,16 @@ def without_driver(key):
     tree = ast.parse((BACKENDS / key / "__init__.py").read_text(encoding="utf-8"))
     backend = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Backend")
     from_path = any(getattr(base, "id", "") == "UrlFromPath" for base in backend.bases)
-    kept = {node.name: node for node in backend.body
+    functions = {node.name: node for node in backend.body
             if isinstance(node, ast.FunctionDef) and node.name in KEPT}  # fmt: skip
-    kept["do_connect"].body = [ast.Pass()]
-    for node in kept.values():
+    functions["do_connect"].body = [ast.Pass()]
+    for node in functions.values():
         node.returns = None
         for argument in [*node.args.args, *node.args.kwonlyargs, node.args.kwarg]:
             if argument is not None:
                 argument.annotation = None
     names = {"unquote_plus": unquote_plus, "contextlib": contextlib, "ast": ast, "ArrowCursor": None}
-    exec(compile(ast.fix_missing_locations(ast.Module(list(kept.values()), [])), key, "exec"), names)
+    exec(compile(ast.fix_missing_locations(ast.Module(list(functions.values()), [])), key, "exec"), names)
 
     class Backend(FromPath):
         name = key
@@ -189,7 +189,9 @@ def test_the_code_for_an_engine_imports_what_there_is():
         missing_users=MissingUsers.ONE_USER,
     )  # fmt: skip
     for engine in counting.ENGINES.values():
-        found = {}
+        imported = {}
         lines = counting.recipe(engine, roles, "events").python.splitlines()
-        exec("\n".join(line for line in lines if line.startswith("from ")), found)
-        assert {"counting", "Disclosure", "Roles", "TableKind", "Contribution", "MissingUsers"} <= set(found)
+        exec("\n".join(line for line in lines if line.startswith("from ")), imported)
+        assert {"counting", "Disclosure", "Roles", "TableKind", "Contribution", "MissingUsers"} <= set(
+            imported
+        )

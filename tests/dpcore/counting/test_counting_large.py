@@ -40,7 +40,7 @@ ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
 
 
 @pytest.mark.parametrize(
-    ("header", "pack", "above", "roles"),
+    ("header", "pack", "lines_above", "roles"),
     [
         ("user_id,product,amount", bytes, "\n\n", TASKS),
         ("user_id,product,amount", gzipped, "sep=,\n", WHO),
@@ -48,11 +48,11 @@ ROWS = "".join(f"u{k % 50},p{k % 7},{k % 11}\n" for k in range(40_000))
         (" user_id ,product, amount", bytes, "", WHO),
     ],
 )
-def test_a_second_header_is_refused_with_its_line(put, header, pack, above, roles):
-    path = put(pack(f"{above}{header}\n{ROWS}{header}\n{ROWS}".encode()))
-    found = sentences(path, roles)
-    line = 40_002 + above.count("\n")
-    assert found[0].startswith(f"Line {line:,}: the header row stands among the data again")
+def test_a_second_header_is_refused_with_its_line(put, header, pack, lines_above, roles):
+    path = put(pack(f"{lines_above}{header}\n{ROWS}{header}\n{ROWS}".encode()))
+    sentences_found = sentences(path, roles)
+    line = 40_002 + lines_above.count("\n")
+    assert sentences_found[0].startswith(f"Line {line:,}: the header row stands among the data again")
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -175,13 +175,15 @@ def test_where_threads_do_not_fit_together_one_reads_alone(put, monkeypatch):
     monkeypatch.setattr(
         "dpcore.counting.relation.LARGE_BUFFER", 1_000_001
     )  # not a multiple of 16: DuckDB refuses
-    alone = []
+    sizes_read_alone = []
     real = diagnose.refuse_open_quotes
     monkeypatch.setattr(
-        diagnose, "refuse_open_quotes", lambda parts, stop: alone.append(len(parts)) or real(parts, stop)
+        diagnose,
+        "refuse_open_quotes",
+        lambda in_parts, stop: sizes_read_alone.append(len(in_parts)) or real(in_parts, stop),
     )
     assert counted(path).histogram == ContributionHistogram([4_800], [50])
-    assert alone == [1]
+    assert sizes_read_alone == [1]
 
 
 # --- blanks: cells are grouped first, and stripped only where any needs it ------------------------------------
@@ -213,8 +215,8 @@ def test_counts_per_user_up_to_the_largest(put):
     one = counted(path, replace(COUNTS, missing_users=MissingUsers.ONE_USER))
     assert one.histogram == ContributionHistogram([9, 999999999999, 10**12], [1, 1, 1])
     (twice,) = sentences(put("user,count\na,1\nb,2\na,3\nb,3\n"), COUNTS)
-    places = "Line 4, column user: the user has a row already (line 2); also line 5 (line 3)."
-    assert twice.startswith(places)
+    places_named = "Line 4, column user: the user has a row already (line 2); also line 5 (line 3)."
+    assert twice.startswith(places_named)
     assert "events" in twice
 
 
@@ -257,8 +259,8 @@ def test_totals_beyond_what_a_number_holds_are_said(put):
     data = counted(path, roles)
     assert any("adds up to more than a number can hold" in note for note in data.notes)
     assert (data.totals.column, data.totals.totals.tolist()) == ("", [1, 2])
-    found = sentences(path, replace(roles, contribution=Contribution.TOTAL))
-    assert found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
+    sentences_found = sentences(path, replace(roles, contribution=Contribution.TOTAL))
+    assert sentences_found[0].startswith("Column amount: the total of one user is above 1,000,000,000,000")
 
 
 # --- copies ---------------------------------------------------------------------------------------------------
@@ -267,9 +269,9 @@ def test_totals_beyond_what_a_number_holds_are_said(put):
 def test_copies_are_counted_on_request_and_otherwise_it_is_said_that_they_were_not(put):
     path = put("user_id,product,amount\na,x,1\na,x,1\na, x,1\nb,x,1\n,x,1\n,x,1\nb,y,1\n")
     assert reduce.NO_COPIES in counted(path).notes
-    asked = counted(path, copies=True).notes
-    assert "2 rows are exact copies of an earlier one." in asked
-    assert reduce.NO_COPIES not in asked
+    with_copies = counted(path, copies=True).notes
+    assert "2 rows are exact copies of an earlier one." in with_copies
+    assert reduce.NO_COPIES not in with_copies
     both = replace(WHO, missing_users=MissingUsers.ONE_USER)
     assert "3 rows are exact copies of an earlier one." in counted(path, both, copies=True).notes
     in_memory = counted(path, WHO, SMALL).notes
@@ -302,7 +304,7 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
         TableKind.EVENTS, user="user_id", further_user=("shop",) if several else (), task="product",
         value="amount" if value else None, missing_users=missing, contribution=contribution,
     )  # fmt: skip
-    whole = counted(path, roles, copies=True)
+    full = counted(path, roles, copies=True)
     monkeypatch.setattr(reduce_files, "PASSES", (1, 5))
     real, calls = reduce_files.FileReduction._reduce, []
 
@@ -313,18 +315,18 @@ def test_in_parts_the_answer_is_the_same(put, monkeypatch, contribution, missing
         return real(self)
 
     monkeypatch.setattr(reduce_files.FileReduction, "_reduce", too_little)
-    seen = []
-    parts = counted(path, roles, copies=True, progress=seen.append)
+    shares_seen = []
+    in_parts = counted(path, roles, copies=True, progress=shares_seen.append)
     assert calls == [1, 1, 5]
-    assert parts.histogram == whole.histogram
-    assert parts.totals == whole.totals
-    assert sorted(parts.task_sizes.tolist()) == sorted(whole.task_sizes.tolist())
-    assert parts.values is None
-    assert parts.pairs is None
-    assert seen == sorted(seen)
-    kept = [note for note in parts.notes if "memory limit is too small" not in note]
-    assert kept == list(whole.notes)
-    assert len(parts.notes) > len(kept)
+    assert in_parts.histogram == full.histogram
+    assert in_parts.totals == full.totals
+    assert sorted(in_parts.task_sizes.tolist()) == sorted(full.task_sizes.tolist())
+    assert in_parts.values is None
+    assert in_parts.pairs is None
+    assert shares_seen == sorted(shares_seen)
+    other_notes = [note for note in in_parts.notes if "memory limit is too small" not in note]
+    assert other_notes == list(full.notes)
+    assert len(in_parts.notes) > len(other_notes)
     calls.clear()
     users = [line.split(",")[0] or None for line in text.splitlines()[1:]]
     truth = Counter(users if missing is MissingUsers.ONE_USER else filter(None, users))
@@ -390,14 +392,16 @@ def test_a_file_that_is_cut_off_is_not_counted_to_its_end(put, monkeypatch, pack
 
 def test_numbers_of_a_histogram_are_read_once(put, monkeypatch):
     roles = Roles(TableKind.HISTOGRAM, size="size", users="users")
-    path, asked = put("size,users\n" + "".join(f"{k},{k % 5}\n" for k in range(1, 2_000))), []
+    path, with_copies = put("size,users\n" + "".join(f"{k},{k % 5}\n" for k in range(1, 2_000))), []
     run = Duck._run
-    monkeypatch.setattr(Duck, "_run", lambda duck, sql, fetch: asked.append(sql) or run(duck, sql, fetch))
+    monkeypatch.setattr(
+        Duck, "_run", lambda duck, sql, fetch: with_copies.append(sql) or run(duck, sql, fetch)
+    )
     data = counted(path, roles)
     assert data.histogram.num_users == sum(k % 5 for k in range(2_000))
     assert "399 sizes that nobody has were left out" in data.notes[0]
     # Two look for marks in the numbers, one keeps them, and one finds the line of the note.
-    assert sum(bool(re.search(r"\bsource\b", sql)) for sql in asked) == 4
+    assert sum(bool(re.search(r"\bsource\b", sql)) for sql in with_copies) == 4
 
 
 def test_a_histogram_of_too_many_sizes_is_refused(put, monkeypatch):

@@ -41,13 +41,13 @@ FORMS = ["text"] * 7 + ["JSON"] * 2 + ["Parquet", "workbook"]
 
 def table(draw: random.Random) -> Rows:
     users, tasks = draw.sample(USERS, draw.randint(1, 9)), draw.sample(TASKS, draw.randint(1, 5))
-    most = draw.choice([5, 9_999_99])  # few values make some totals zero or whole
+    largest = draw.choice([5, 9_999_99])  # few values make some totals zero or whole
     return [
         (
             draw.choice(users),
             draw.choice(SHOPS),
             draw.choice(tasks),
-            draw.randint(0, most) / 100,
+            draw.randint(0, largest) / 100,
             draw.choice(NOTES),
         )
         for _ in range(draw.choice([1, 2, 5, 30, 300]))
@@ -168,23 +168,25 @@ def check(seed: int, form: str, folder: Path) -> None:
         source = counting.open_files([path], ["file"], small_bytes=draw.choice(SIZES))
         data = counting.count(source, roles, Disclosure.PRIVATE).dataset
     except InvalidInput as refused:
-        said = str(refused)
-        assert not counts or not totals, (seed, said)
-        assert any(why in said for why in ("names a user", "names a task", "all totals are 0")), (seed, said)
+        refusal = str(refused)
+        assert not counts or not totals, (seed, refusal)
+        assert any(why in refusal for why in ("names a user", "names a task", "all totals are 0")), (
+            seed,
+            refusal,
+        )
         return
-    assert data is not None
     assert counts, seed
     assert (data.privacy_unit, data.contribution) == (roles.privacy_unit, contribution), seed
     assert data.histogram == histogram_of(counts.values()), seed
     assert (data.values is None) == (not with_value or contribution is not Contribution.ROWS), seed
     assert data.pairs is None or data.pairs.user_codes.size == len(pairs), seed
     if with_value and data.totals is not None:
-        held = np.repeat(data.totals.totals, 1 if data.totals.users is None else data.totals.users)
-        assert np.allclose(np.sort(held), sorted(totals.values())), seed
+        totals_held = np.repeat(data.totals.totals, 1 if data.totals.users is None else data.totals.users)
+        assert np.allclose(np.sort(totals_held), sorted(totals.values())), seed
     if data.values is not None:
         codes = data.values.user_codes
-        found = [data.values.values[codes == code].tolist() for code in np.unique(codes)]
-        assert sorted(map(sorted, found)) == sorted(map(sorted, values.values())), seed
+        values_by_user = [data.values.values[codes == code].tolist() for code in np.unique(codes)]
+        assert sorted(map(sorted, values_by_user)) == sorted(map(sorted, values.values())), seed
     tasks = Counter(task for _, task in pairs)
     assert data.pairs is None or sorted(data.task_sizes.tolist()) == sorted(tasks.values()), seed
 

@@ -94,8 +94,8 @@ def test_the_shell_writes_how_pairs_are_distributed(events, tmp_path, capsys):
 
 def test_standard_output_holds_the_histogram_alone(events, capsys):
     assert main(["--from", str(events), "--user", "user id"]) == 0
-    written = capsys.readouterr().out.splitlines()
-    assert [line.rsplit(",", 1)[0] for line in written] == ["size,users", "1,1", "3,1"]
+    lines_written = capsys.readouterr().out.splitlines()
+    assert [line.rsplit(",", 1)[0] for line in lines_written] == ["size,users", "1,1", "3,1"]
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,16 @@ def test_the_sql_shown_is_what_gives_the_histogram(events, roles):
         "CREATE TABLE events AS SELECT * REPLACE (amount::DOUBLE AS amount) FROM read_csv(?)", [str(events)]
     )
     sql = counting.recipe(counting.ENGINES["duckdb"], roles, "events").sql
-    found = [row for row in connection.execute(sql).fetchall() if row[0] > 0]
+    rows_found = [row for row in connection.execute(sql).fetchall() if row[0] > 0]
     if roles.missing_users is MissingUsers.LEAVE_OUT:
-        found = [row for row in found if not row[1]]
+        rows_found = [row for row in rows_found if not row[1]]
     connection.close()
     source = counting.open_files([events])
     expected = counting.count(source, roles, Disclosure.PRIVATE).dataset.histogram
-    assert ContributionHistogram.from_table([row[0] for row in found], [row[2] for row in found]) == expected
+    assert (
+        ContributionHistogram.from_table([row[0] for row in rows_found], [row[2] for row in rows_found])
+        == expected
+    )
 
 
 @pytest.mark.parametrize("roles", ROLES)

@@ -82,9 +82,9 @@ def test_columns_that_differ_in_case_are_told_apart(parquet, put):
     for path in (parquet(User=upper, user=lower), put(lines, "file.jsonl")):
         assert counted(path, replace(WHO, user="User")).histogram == of(upper), path
         assert counted(path, replace(WHO, user="user")).histogram == of(lower), path
-    other = put('{"user":"a","User":"z"}\n{"USER":"q","User":"z","user":"b"}\n', "b.jsonl")
+    other_path = put('{"user":"a","User":"z"}\n{"USER":"q","User":"z","user":"b"}\n', "b.jsonl")
     first = put('{"USER":"q","User":"x","user":"a"}\n', "a.jsonl")
-    assert counted([first, other], replace(WHO, user="user")).histogram == of("aab")
+    assert counted([first, other_path], replace(WHO, user="user")).histogram == of("aab")
 
 
 @pytest.mark.parametrize("name", ["user  id", " user id ", "user\nid", "user\u00a0id"])
@@ -140,12 +140,12 @@ def test_users_are_the_same_whatever_the_types_of_the_files(parquet, put):
     # DuckDB has to find a type for the files of each pair: that of text stands for all that are text already.
     sources = {kind: counting.open_files([path], small_bytes=0) for kind, path in paths.items()}
     texts = {"text", "k.csv", "k.jsonl", "bytes"}
-    for one, other in itertools.combinations(KINDS, 2):
-        if {one, other} & texts and "text" not in (one, other):
+    for one, other_path in itertools.combinations(KINDS, 2):
+        if {one, other_path} & texts and "text" not in (one, other_path):
             continue
-        parts = (*sources[one].relations, *sources[other].relations)
+        parts = (*sources[one].relations, *sources[other_path].relations)
         both = counting.count(replace(sources[one], relations=parts), WHO, Disclosure.PRIVATE).dataset
-        assert both.histogram == of([*KINDS[one][1], *KINDS[other][1]]), (one, other)
+        assert both.histogram == of([*KINDS[one][1], *KINDS[other_path][1]]), (one, other_path)
 
 
 @pytest.mark.parametrize("small_bytes", SIZES)
@@ -214,8 +214,8 @@ def test_a_key_that_stands_twice_is_refused_and_a_late_one_said(put, small_bytes
     assert re.search(r"Line 20,001.*: a key stands twice in one object", refused(twice, WHO, small_bytes))
     late = put(lines + '{"user_id":"b","t":7}\n', "late.jsonl")
     source = counting.open_files([late], small_bytes=small_bytes)
-    offered = any("keys that come later are not offered" in note for note in source.head.notes)
-    assert ("t" in source.columns, offered) == ((False, True) if small_bytes == 0 else (True, False))
+    is_said = any("keys that come later are not offered" in note for note in source.head.notes)
+    assert ("t" in source.columns, is_said) == ((False, True) if small_bytes == 0 else (True, False))
     assert counted(late, WHO, small_bytes).histogram == of(["a"] * 20_000 + ["b"])
 
 
@@ -299,8 +299,8 @@ def test_rows_that_a_quotation_mark_makes_one_are_said(put):
     assert data.histogram == of(["u1", "u2", "u5"])
     several = "1 row takes several lines, by quotation marks (at most 3, from line 3)"
     assert any(note.startswith(several) for note in data.notes)
-    plain = counted(put('user_id,note\nu1,"fine"\n\n\nu2,"a ""z"""\n'), WHO, SMALL)
-    assert not any("several lines" in note for note in plain.notes)
+    data_without_marks = counted(put('user_id,note\nu1,"fine"\n\n\nu2,"a ""z"""\n'), WHO, SMALL)
+    assert not any("several lines" in note for note in data_without_marks.notes)
 
 
 def test_a_long_quotation_over_the_end_of_what_is_looked_at_first(put):
@@ -358,9 +358,9 @@ def test_merged_cells_are_said(workbook):
 def test_a_hidden_sheet_is_passed_over(workbook):
     def hide(book):
         book.active.sheet_state = "hidden"
-        seen = book.create_sheet("Seen")
+        visible_sheet = book.create_sheet("Seen")
         for cell in ("user_id", "z", "z"):
-            seen.append([cell])
+            visible_sheet.append([cell])
         book.active = 1
 
     data = counted(workbook([["user_id"], ["a"], ["b"]], hide))
@@ -401,16 +401,16 @@ def with_a_bit_changed(packed, at):
 
 @pytest.mark.parametrize("small_bytes", SIZES)
 @pytest.mark.parametrize(
-    ("content", "whole"),
+    ("content", "is_counted"),
     [
         (with_a_bit_changed(PACKED, -8), False), (with_a_bit_changed(PACKED, -4), False),
         (PACKED + b"\0" * 512, True), (PACKED + b"junk", False), (ZSTANDARD_TO_SKIP + zstd(LINES.encode()), True),
     ],
     ids=["wrong checksum", "wrong length", "zeros behind it", "other bytes behind it", "a frame to skip before it"],
 )  # fmt: skip
-def test_a_packed_file_is_counted_whole_or_called_damaged(put, content, whole, small_bytes):
+def test_a_packed_file_is_counted_whole_or_called_damaged(put, content, is_counted, small_bytes):
     path = put(content, "file")
-    if whole:
+    if is_counted:
         assert counted(path, WHO, small_bytes).histogram == USERS
     else:
         assert "gzip file is damaged or cut off" in refused(path, WHO, small_bytes)
@@ -418,15 +418,15 @@ def test_a_packed_file_is_counted_whole_or_called_damaged(put, content, whole, s
 
 def test_a_file_named_twice_is_refused_and_a_copy_is_said(put, tmp_path):
     one, copy = put(LINES, "one.csv"), put(LINES, "copy.csv")
-    other = put(LINES.replace(",49999", ",49998"), "other.csv")
+    other_path = put(LINES.replace(",49999", ",49998"), "other.csv")
     (tmp_path / "link.csv").symlink_to(one)
-    for again in (one, tmp_path / "link.csv", tmp_path / ".." / tmp_path.name / "one.csv"):
-        assert f"File {again.name}: this file is named twice" in refused([one, other, again])
+    for path_again in (one, tmp_path / "link.csv", tmp_path / ".." / tmp_path.name / "one.csv"):
+        assert f"File {path_again.name}: this file is named twice" in refused([one, other_path, path_again])
     for small_bytes in SIZES:
-        data = counted([one, other, copy], WHO, small_bytes)
+        data = counted([one, other_path, copy], WHO, small_bytes)
         assert "copy.csv is an exact copy of one.csv; its rows count once more." in data.notes
     assert data.histogram == of([k % 97 for k in range(50_000)] * 3)
-    assert not any("copy.csv" in note for note in counted([one, other]).notes)
+    assert not any("copy.csv" in note for note in counted([one, other_path]).notes)
 
 
 def test_pipes_are_refused(tmp_path):

@@ -72,8 +72,8 @@ def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
         self._passes = 7
 
     monkeypatch.setattr(reduce_files.FileReduction, "__init__", begin)
-    alike = "".join(f"u{k}{end},x,1\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
-    notes = " ".join(counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n" + alike)).notes)
+    similar_rows = "".join(f"u{k}{end},x,1\n" for k in range(40) for end in (" z", "\u00a0z", "\u200b z"))
+    notes = " ".join(counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n" + similar_rows)).notes)
     assert "3 contributions are of users called NA" in notes
     assert "Some users are written like 7.0" in notes
     assert "80 users differ from another" in notes

@@ -18,7 +18,7 @@ from dpcore.counting import heads, reduce_files, text, workbooks
 from dpcore.data.column_roles import Roles, TableKind
 
 ROOT = Path(__file__).resolve().parents[3]
-MOST = 150
+MAX_MEGABYTES = 150
 """Megabytes above what the process had before; DuckDB's threads take some, and a kilobyte per odd line 300 and more."""
 MEASURED = """
 import json, re, sys
@@ -81,7 +81,7 @@ def test_files_of_few_bytes_take_little_memory(put):
             assert users.replace(f" of {name}.csv", "").startswith(expected), name
         else:
             assert users == expected, name
-        assert mb < MOST, (name, small_bytes, mb)
+        assert mb < MAX_MEGABYTES, (name, small_bytes, mb)
 
 
 def test_a_table_of_more_cells_than_bytes_is_not_held(put, monkeypatch):
@@ -141,12 +141,10 @@ def test_a_table_of_many_cells_is_counted_by_a_duckdb_that_goes_with_it(put, mon
     assert source.complete
     once = counting.count(source, source.roles, Disclosure.PRIVATE)
     monkeypatch.setattr(reduce_files, "HELD_CELLS", 100)
-    again = counting.count(source, source.roles, Disclosure.PRIVATE)
-    assert again.dataset is not None
-    assert once.dataset is not None
-    assert again.dataset.histogram == once.dataset.histogram
-    assert again.dataset.notes == once.dataset.notes
-    np.testing.assert_array_equal(again.dataset.values.values, once.dataset.values.values)
+    recounted = counting.count(source, source.roles, Disclosure.PRIVATE)
+    assert recounted.dataset.histogram == once.dataset.histogram
+    assert recounted.dataset.notes == once.dataset.notes
+    np.testing.assert_array_equal(recounted.dataset.values.values, once.dataset.values.values)
 
 
 def test_values_and_pairs_take_little_more_than_they_hold(parquet) -> None:
@@ -159,7 +157,7 @@ def test_values_and_pairs_take_little_more_than_they_hold(parquet) -> None:
     tracemalloc.start()
     try:
         data = counting.count(source, roles, Disclosure.PRIVATE).dataset
-        held, peak = tracemalloc.get_traced_memory()
+        bytes_held, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert data.values.values.size == rows
@@ -167,7 +165,7 @@ def test_values_and_pairs_take_little_more_than_they_hold(parquet) -> None:
     assert data.pairs.rows.size == pairs.size
     np.testing.assert_array_equal(np.sort(data.pairs.sums), np.sort(np.bincount(which, values)))
     assert data.pairs.value_range == (0.0, 8.0)
-    assert peak < 1.5 * held, (peak, held)
+    assert peak < 1.5 * bytes_held, (peak, bytes_held)
 
 
 def test_a_huge_cell_of_a_small_parquet_file_is_refused_before_it_is_read(tmp_path, monkeypatch):

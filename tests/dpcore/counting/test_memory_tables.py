@@ -80,18 +80,18 @@ def test_durations_are_no_numbers(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("cell", "held"),
+    ("cell", "type_name"),
     [
         ("DATE '2024-01-01'", "dates"),
         ("TIME '10:00:00'", "times of day"),
         ("TIMESTAMP '2024-01-01 10:00:00'", "points in time"),
     ],
 )
-def test_dates_and_times_are_no_numbers(tmp_path, cell, held):
+def test_dates_and_times_are_no_numbers(tmp_path, cell, type_name):
     path = tmp_path / "times.parquet"
     duckdb_table(cell).write_parquet(str(path))
     for table in (path, pq.read_table(path), duckdb_table(cell)):
-        with pytest.raises(InvalidInput, match=f"wait holds {held}, not numbers.*Convert them"):
+        with pytest.raises(InvalidInput, match=f"wait holds {type_name}, not numbers.*Convert them"):
             ss.mean_bound(table, **MEAN)
 
 
@@ -132,9 +132,9 @@ def lazy_table():
 
 
 def test_a_lazy_table_computes_only_what_is_needed():
-    found = to_dataset(lazy_table(), user="who", value="wait")
-    assert found.histogram == TRUTH
-    assert found.values.values.tolist() == SECONDS
+    dataset = to_dataset(lazy_table(), user="who", value="wait")
+    assert dataset.histogram == TRUTH
+    assert dataset.values.values.tolist() == SECONDS
     with pytest.raises(InvalidInput, match="no column whom; there are who, wait, further"):
         to_dataset(lazy_table(), user="whom")
 
@@ -151,10 +151,10 @@ def test_only_needed_columns_are_fetched_from_an_engine(monkeypatch):
     fetched = []
     write = pq.write_table
     monkeypatch.setattr(pq, "write_table", lambda arrow, *rest: (fetched.append(arrow), write(arrow, *rest)))
-    for given in (relation, table):
-        found = to_dataset(given, user="who", value="wait")
-        assert found.histogram == TRUTH
-        assert sorted(found.values.values.tolist()) == sorted(SECONDS)
+    for table_given in (relation, table):
+        dataset = to_dataset(table_given, user="who", value="wait")
+        assert dataset.histogram == TRUTH
+        assert sorted(dataset.values.values.tolist()) == sorted(SECONDS)
         assert fetched.pop().column_names == ["who", "wait"]
 
 

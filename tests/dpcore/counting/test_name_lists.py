@@ -21,8 +21,8 @@ LISTS = {
 
 @pytest.mark.parametrize("content", LISTS.values(), ids=LISTS)
 def test_lists_are_read_as_they_come(content: bytes) -> None:
-    found = read_names(content)
-    assert (found["1"], found["7"]) == ("Sad Robots (1999)", "Two: a Story, Told (2001)")
+    names_read = read_names(content)
+    assert (names_read["1"], names_read["7"]) == ("Sad Robots (1999)", "Two: a Story, Told (2001)")
 
 
 def test_letters_beyond_ascii_in_an_old_file() -> None:

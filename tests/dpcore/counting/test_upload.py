@@ -35,8 +35,8 @@ def table_of(text, name="file.csv", encoding="utf-8"):
 
 def dataset_of(text, **roles):
     table = table_of(text)
-    chosen = dataclasses.replace(guess_roles(table), **roles)
-    return build_dataset(table, chosen, Disclosure.PRIVATE)
+    all_roles = dataclasses.replace(guess_roles(table), **roles)
+    return build_dataset(table, all_roles, Disclosure.PRIVATE)
 
 
 def sentences(text, **roles):
@@ -280,7 +280,6 @@ def test_an_ambiguous_column_with_a_usual_reading_gets_a_note(cells, delimiter, 
 )  # fmt: skip
 def test_an_ambiguous_column_is_refused_with_its_line(cells, delimiter, whole):
     numbers = numbers_of(cells, delimiter, whole)
-    assert numbers.problem is not None
     # Rows start on line 3, under sep= and the header; where both marks stand, 1.234 is the first example.
     assert numbers.problem.location == f"line {3 if cells[0] == '1.234' else 4}, column x"
     assert numbers.problem.remedy
@@ -360,9 +359,9 @@ def test_a_column_that_is_called_a_value_and_not_taken_for_one_is_said(cells, sa
     table = table_of(
         "user;amount\n" + "".join(f"{user};{cell}\n" for user, cell in zip("abab", cells, strict=True))
     )
-    found = explain_unused_values(table, guess_roles(table))
-    assert said in found
-    assert bool(found) == bool(said)
+    sentences_found = explain_unused_values(table, guess_roles(table))
+    assert said in sentences_found
+    assert bool(sentences_found) == bool(said)
     assert explain_unused_values(table, replace(guess_roles(table), value="amount")) == ""
 
 
@@ -412,31 +411,33 @@ def test_histograms_are_reduced_and_repeated_sizes_added_up():
     ):
         assert what in note
         assert where in note
-    found = sentences("size,users\n1,ten\n-2,5\n3,3\n4,4\n5,5\n")
-    assert [s.split(":")[0] for s in found] == ["Line 3, column size", "Line 2, column users"]
+    sentences_found = sentences("size,users\n1,ten\n-2,5\n3,3\n4,4\n5,5\n")
+    assert [s.split(":")[0] for s in sentences_found] == ["Line 3, column size", "Line 2, column users"]
     assert "a size above 0" in sentences("size,users\n0,1\n1,0\n")[0]
 
 
 def test_suspicious_users_get_a_hint():
-    every = dataset_of("user,price\na,1\nb,2\n")
-    assert "Every user has exactly one contribution" in every.notes[0]
+    one_row_each = dataset_of("user,price\na,1\nb,2\n")
+    assert "Every user has exactly one contribution" in one_row_each.notes[0]
     only = dataset_of("user,price\na,1\na,2\n")
     assert "only one user" in only.notes[0]
 
 
 def test_wrong_roles_are_all_named():
-    found = sentences(EVENTS, user="nobody", value="product", task="product")
-    assert len(found) == 2
-    assert '"nobody"' in found[0]
-    assert "chosen for value and for task" in found[1]
+    sentences_found = sentences(EVENTS, user="nobody", value="product", task="product")
+    assert len(sentences_found) == 2
+    assert '"nobody"' in sentences_found[0]
+    assert "chosen for value and for task" in sentences_found[1]
     assert len(sentences(EVENTS, kind=TableKind.HISTOGRAM)) == 2
 
 
 def test_large_ids_chosen_as_counts_are_not_quoted():
     card = "4539148803436467"
-    found = sentences(f"card,user\n{card},a\n{card},b\n", kind=TableKind.COUNTS, user="user", count="card")
-    assert "4.54e+15" in found[0]
-    assert card not in " ".join(found)
+    sentences_found = sentences(
+        f"card,user\n{card},a\n{card},b\n", kind=TableKind.COUNTS, user="user", count="card"
+    )
+    assert "4.54e+15" in sentences_found[0]
+    assert card not in " ".join(sentences_found)
 
 
 # --- what a contribution is, and who a user is ---------------------------------------------------------------

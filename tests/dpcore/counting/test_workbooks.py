@@ -53,14 +53,14 @@ def test_cells_are_those_that_openpyxl_reads(workbook, rich_text):
         rows.append([CellRichText("plain ", TextBlock(InlineFont(b=True), "bold")), 1])
     path = workbook(rows)
     expected = openpyxl.load_workbook(path, data_only=True).active
-    read = workbooks._SheetRows()
+    rows_read = workbooks._SheetRows()
     with path.open("rb") as file, workbooks._Archive(file) as archive:
-        workbooks._read_first_sheet(archive, read, None)
-    whole = workbooks._SheetRows()
+        workbooks._read_first_sheet(archive, rows_read, None)
+    rows_by_openpyxl = workbooks._SheetRows()
     for number, row in enumerate(expected.iter_rows(values_only=True), 1):
-        whole.add(number, row)
-    assert read.numbers == whole.numbers
-    assert read.cells().to_numpy().tolist() == whole.cells().to_numpy().tolist()
+        rows_by_openpyxl.add(number, row)
+    assert rows_read.numbers == rows_by_openpyxl.numbers
+    assert rows_read.cells().to_numpy().tolist() == rows_by_openpyxl.cells().to_numpy().tolist()
 
 
 def test_a_long_cell_gives_no_other_cell_its_room():
@@ -101,9 +101,9 @@ def test_shared_texts_are_those_that_are_written(monkeypatch):
     texts = ["plain", "", "b" * 20, "_x005F_x0041_"]
     runs = "<si><r><rPr/><t>two </t></r><r><t>runs</t></r><rPh sb='0' eb='1'><t>sound</t></rPh></si>"
     content = f"<sst>{''.join(f'<si><t>{text}</t></si>' for text in texts)}{runs}<x:si xmlns:x='y'/></sst>"
-    read = workbooks.shared_texts(io.BytesIO(content.encode()), None)
+    rows_read = workbooks.shared_texts(io.BytesIO(content.encode()), None)
     # What looks like an escape is written with one of its underscore before it.
-    assert read == ["plain", "", "b" * 20, "_x0041_", "two runs", ""]
+    assert rows_read == ["plain", "", "b" * 20, "_x0041_", "two runs", ""]
     monkeypatch.setattr(workbooks, "MAX_CELL_CHARACTERS", 19)
     with pytest.raises(InvalidInput, match=r"A cell has more than 19 characters\."):
         workbooks.shared_texts(io.BytesIO(content.encode()), None)

@@ -76,7 +76,7 @@ def test_refuses_negative_totals_and_says_what_to_do():
 
 
 @pytest.mark.parametrize(
-    ("values", "users", "said"),
+    ("values", "users", "message"),
     [
         ([1.0, 1.0], [1, 1], "distinct"),
         ([1.0, math.nan], [1, 1], "finite"),
@@ -88,8 +88,8 @@ def test_refuses_negative_totals_and_says_what_to_do():
         ([1e308], [1000], "float64"),
     ],
 )
-def test_refuses_bad_tables(values, users, said):
-    with pytest.raises(InvalidInput, match=said):
+def test_refuses_bad_tables(values, users, message):
+    with pytest.raises(InvalidInput, match=message):
         Amounts(values, users)
 
 
@@ -120,7 +120,7 @@ def test_nobody_else_reads_totals_without_their_users():
         if re.search(r"totals\.totals\b", path.read_text(encoding="utf-8"))
     }
     assert readers == {
-        "dpcore/data/totals_per_user.py",  # draws nothing where there are some
+        "dpcore/data/totals_per_user.py"  # draws nothing where there are some
     }
 
 
@@ -136,7 +136,7 @@ def test_what_a_bound_cuts_keeps_its_digits(below, at, users):
     amounts = Amounts(values, [users] * len(values))
     histogram = ContributionHistogram([v - 2**52 + 10**12 - 40 for v in values], [users] * len(values))
     exact = Fraction(sum(max(v - bound, 0) for v in values) * users)
-    for found in (amounts.excess(float(bound)), histogram.excess(float(bound - 2**52 + 10**12 - 40))):
-        assert abs(Fraction(float(found)) - exact) <= exact * Fraction(1, 10**14)
+    for excess_found in (amounts.excess(float(bound)), histogram.excess(float(bound - 2**52 + 10**12 - 40))):
+        assert abs(Fraction(float(excess_found)) - exact) <= exact * Fraction(1, 10**14)
     above = sum(v - 2**52 + 10**12 - 40 for v in values if v > bound) * users
     assert float(histogram.rows_above(float(bound - 2**52 + 10**12 - 40))) == pytest.approx(above, rel=1e-14)

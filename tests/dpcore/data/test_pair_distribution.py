@@ -31,19 +31,17 @@ GOOD = {
 }
 
 
-def read(content: object, disclosure: Disclosure = Disclosure.PRIVATE) -> Dataset:
+def read_content(content: object, disclosure: Disclosure = Disclosure.PRIVATE) -> Dataset:
     return group_pairs.read_distribution(json.dumps(content).encode(), "pairs.json", disclosure)
 
 
 def test_what_is_written_by_hand_is_read() -> None:
-    found = read(GOOD, Disclosure.PUBLIC)
+    found = read_content(GOOD, Disclosure.PUBLIC)
     assert found.histogram == ContributionHistogram([1, 3, 6], [1, 1, 1])
     assert found.disclosure is Disclosure.PUBLIC
     assert found.pairs is None
-    assert found.pair_sizes is not None
     assert found.pair_sizes.label == "product × day"
     assert found.pair_sizes.task_rows.tolist() == [3, 4]
-    assert found.tasks is not None
     assert found.tasks.users.tolist() == [1, 2]
     assert "not which lie in which group" in found.notes[0]
 
@@ -56,7 +54,7 @@ def test_what_is_written_by_hand_is_read() -> None:
     distinct=st.booleans(),
 )
 def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, distinct) -> None:
-    number = {group: at for at, group in enumerate(sorted({g for _, g in rows if g >= 0}))}
+    number = {group: node for node, group in enumerate(sorted({g for _, g in rows if g >= 0}))}
     users, groups = np.array([u for u, _ in rows]), np.array([number.get(g, -1) for _, g in rows])
     pairs = build_pairs(users, groups, len(number), "shop")
     assert pairs is not None
@@ -71,7 +69,6 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
     assert back.histogram == data.histogram
     assert back.contribution is data.contribution
     sizes = back.pair_sizes
-    assert sizes is not None
     found = zip(sizes.groups.tolist(), sizes.rows.tolist(), sizes.pairs.tolist(), strict=True)
     assert {(g, r): n for g, r, n in found} == Counter((width[u], n) for (u, _), n in of_pairs.items())
     per_group = Counter(g for _, g in rows if g >= 0), Counter(g for _, g in of_pairs)
@@ -84,11 +81,11 @@ def test_a_distribution_is_what_counting_by_hand_gives_and_comes_back(rows, dist
 def changed(*changes: tuple[tuple[str, ...], object]) -> dict[str, object]:
     """The good file with something else in these places."""
     content = copy.deepcopy(GOOD)
-    for (*way, last), value in changes:
-        at = content
-        for name in way:
-            at = at[name]  # type: ignore[assignment]
-        at[last] = value
+    for (*keys, last_key), value in changes:
+        node = content
+        for name in keys:
+            node = node[name]  # type: ignore[assignment]
+        node[last_key] = value
     return content
 
 
@@ -122,14 +119,14 @@ HOSTILE = [
 @pytest.mark.parametrize(("content", "says"), HOSTILE)
 def test_what_no_data_can_have_is_refused_in_sentences(content, says) -> None:
     with pytest.raises(InvalidInput) as refused:
-        read(content)
-    said = " ".join(problem.sentence for problem in refused.value.problems)
-    assert says.lower() in said.lower()
+        read_content(content)
+    message = " ".join(problem.sentence for problem in refused.value.problems)
+    assert says.lower() in message.lower()
 
 
 def test_several_problems_are_said_at_once_and_other_files_are_not_meant() -> None:
     with pytest.raises(InvalidInput) as refused:
-        read(changed((("pairs", "rows"), "many"), (("counted",), 3), (("users", "users"), [0, 1, 1])))
+        read_content(changed((("pairs", "rows"), "many"), (("counted",), 3), (("users", "users"), [0, 1, 1])))
     assert len(refused.value.problems) == 3
     for content in (
         b"",

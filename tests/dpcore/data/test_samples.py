@@ -51,9 +51,9 @@ def test_uploading_the_file_gives_the_same_data(key: str) -> None:
     table = read_table(sample.path.read_bytes(), sample.file_name)
     roles = guess_roles(table)
     assert roles == sample.roles
-    uploaded, loaded = build_dataset(table, roles, Disclosure.PUBLIC), samples.load(key)
-    if loaded.pairs is not None:  # Sums of a pair may be added up in another order.
-        uploaded, loaded = (
+    uploaded, from_sample = build_dataset(table, roles, Disclosure.PUBLIC), samples.load(key)
+    if from_sample.pairs is not None:  # Sums of a pair may be added up in another order.
+        uploaded, from_sample = (
             replace(
                 data,
                 pairs=replace(
@@ -62,14 +62,13 @@ def test_uploading_the_file_gives_the_same_data(key: str) -> None:
                     sums_of_squares=data.pairs.sums_of_squares.round(6),
                 ),
             )
-            for data in (uploaded, loaded)
+            for data in (uploaded, from_sample)
         )
-    assert uploaded.digest == loaded.digest
+    assert uploaded.digest == from_sample.digest
 
 
 def test_shop_events_are_what_the_readme_says() -> None:
     data = samples.load("shop-events")
-    assert data.values is not None
     values, codes = data.values.values, data.values.user_codes
     assert (values.min() >= 0, values.max() <= 100) == (True, True)
     np.testing.assert_allclose(values, np.round(values, 2), rtol=1e-15)
@@ -78,17 +77,16 @@ def test_shop_events_are_what_the_readme_says() -> None:
     sizes = np.bincount(codes)
     means = np.bincount(codes, weights=values) / sizes
     m, n = sizes.size, values.size
-    within = np.sum((values - means[codes]) ** 2) / (n - m)
+    variance_within = np.sum((values - means[codes]) ** 2) / (n - m)
     among = np.sum(sizes * (means - values.mean()) ** 2) / (m - 1)
-    between = (among - within) / ((n - np.sum(sizes**2) / n) / (m - 1))
-    assert between / (between + within) == pytest.approx(0.2, abs=0.05)
+    variance_between = (among - variance_within) / ((n - np.sum(sizes**2) / n) / (m - 1))
+    assert variance_between / (variance_between + variance_within) == pytest.approx(0.2, abs=0.05)
     readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
     assert f"{n:,} rows, {m} users" in readme
 
 
 def test_item_ratings_are_what_the_readme_says() -> None:
     data = samples.load("item-ratings")
-    assert data.pairs is not None
     assert data.pairs.value_range == (0.5, 5.0)
     assert data.pairs.num_tasks == 100
     assert set(np.unique(data.pairs.rows)) == {1}
@@ -100,9 +98,9 @@ def test_readme_names_every_file() -> None:
     readme = (samples.FOLDER / "README.md").read_text(encoding="utf-8")
     files = {p.name for p in samples.FOLDER.iterdir()} - {"README.md"}
     # What is no sample of *Your data* belongs to a question, whose core names it.
-    others = files - {s.file_name for s in samples.SAMPLES.values()}
+    other_files = files - {s.file_name for s in samples.SAMPLES.values()}
     core = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "dpcore").glob("*/*.py"))
-    assert all(f'"{name}"' in core for name in others)
+    assert all(f'"{name}"' in core for name in other_files)
     assert all(f"`{name}`" in readme for name in files)
 
 
@@ -116,11 +114,11 @@ def test_the_script_makes_the_same_kind_of_file(
     target = tmp_path / "made.csv"
     monkeypatch.setattr("sys.argv", [script, str(target)])
     runpy.run_path(str(ROOT / "docs" / script), run_name="__main__")
-    made = target.read_text(encoding="utf-8").splitlines()
-    kept = samples.SAMPLES[key].path.read_text(encoding="utf-8").splitlines()
-    assert made[0] == kept[0]
-    assert {line.count(",") for line in made} == {2}
-    users = [len({line.split(",")[0] for line in lines[1:]}) for lines in (made, kept)]
+    made_lines = target.read_text(encoding="utf-8").splitlines()
+    sample_lines = samples.SAMPLES[key].path.read_text(encoding="utf-8").splitlines()
+    assert made_lines[0] == sample_lines[0]
+    assert {line.count(",") for line in made_lines} == {2}
+    users = [len({line.split(",")[0] for line in lines[1:]}) for lines in (made_lines, sample_lines)]
     assert users[0] == pytest.approx(users[1], rel=0.05 if key == "item-ratings" else 0.0)
 
 

@@ -48,38 +48,38 @@ def test_what_is_no_plain_json_is_refused_in_a_sentence(text: str | bytes, words
 
 
 def test_a_part_is_only_what_it_says_and_all_problems_come_at_once() -> None:
-    whole = parsed(
+    document = parsed(
         '{"text": "\\ud800", "number": 1e999, "whole": 2.0, "true": true, "list": [1, "x"], "deep": {"b": null}}'
     )
-    found = whole.get_members(["text", "number", "whole", "true", "list", "deep"])
-    assert found is not None
-    assert [found["text"].get_text(5), found["number"].get_number(), found["whole"].get_integer(0, 9)] == [
-        None
-    ] * 3
+    members = document.get_members(["text", "number", "whole", "true", "list", "deep"])
     assert [
-        found["true"].get_number(),
-        found["true"].get_integer(0, 9),
-        found["deep"].get_members(["a"]),
+        members["text"].get_text(5),
+        members["number"].get_number(),
+        members["whole"].get_integer(0, 9),
     ] == [None] * 3
-    entries = found["list"].get_entries(2)
-    assert entries is not None
-    assert [entries[0].get_integer(0, 9), entries[1].get_number(), found["list"].get_entries(1)] == [
+    assert [
+        members["true"].get_number(),
+        members["true"].get_integer(0, 9),
+        members["deep"].get_members(["a"]),
+    ] == [None] * 3
+    entries = members["list"].get_entries(2)
+    assert [entries[0].get_integer(0, 9), entries[1].get_number(), members["list"].get_entries(1)] == [
         1,
         None,
         None,
     ]
-    said = [problem.sentence for problem in whole.problems.entries]
-    assert len(said) == 9
-    assert "Text: this must be a text of whole characters; got '\\ud800'." in said
-    assert "List, entry 2: this must be a number; got 'x'." in said
-    assert "Deep: 'b' is not known here." in said
-    assert "Deep: a is missing." in said
+    sentences = [problem.sentence for problem in document.problems.entries]
+    assert len(sentences) == 9
+    assert "Text: this must be a text of whole characters; got '\\ud800'." in sentences
+    assert "List, entry 2: this must be a number; got 'x'." in sentences
+    assert "Deep: 'b' is not known here." in sentences
+    assert "Deep: a is missing." in sentences
 
 
 def test_a_hostile_file_gets_a_short_list() -> None:
-    whole = JsonValue({f"x{i}": i for i in range(2000)}, "", Problems())
-    assert whole.get_members(["a"], [f"y{i}" for i in range(3000)]) is None
-    assert len(whole.problems.entries) == MAX_PROBLEMS
+    document = JsonValue({f"x{i}": i for i in range(2000)}, "", Problems())
+    assert document.get_members(["a"], [f"y{i}" for i in range(3000)]) is None
+    assert len(document.problems.entries) == MAX_PROBLEMS
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,8 @@ def test_a_hostile_file_gets_a_short_list() -> None:
 )
 def test_an_array_is_as_long_as_it_says(change: dict[str, Any]) -> None:
     written = encode_array(np.array([1.5, -0.0]))
-    read = JsonValue(written, "", Problems()).get_array("float64")
-    assert read is not None
-    assert read.tobytes() == np.array([1.5, -0.0]).tobytes()
+    array_read = JsonValue(written, "", Problems()).get_array("float64")
+    assert array_read.tobytes() == np.array([1.5, -0.0]).tobytes()
     changed = JsonValue(written | change, "", Problems())
     assert changed.get_array("float64") is None
     assert changed.problems.entries
@@ -132,8 +131,8 @@ def with_everything() -> Dataset:
 
 
 def read_back(content: Any) -> tuple[Dataset | None, list[str]]:
-    part = JsonValue(json.loads(json.dumps(content)), "", Problems())
-    return saved_dataset.from_json(part), [problem.sentence for problem in part.problems.entries]
+    json_value = JsonValue(json.loads(json.dumps(content)), "", Problems())
+    return saved_dataset.from_json(json_value), [problem.sentence for problem in json_value.problems.entries]
 
 
 def test_every_facet_comes_back_bit_by_bit() -> None:
@@ -143,9 +142,7 @@ def test_every_facet_comes_back_bit_by_bit() -> None:
     back, problems = read_back(saved.content)
     assert problems == []
     assert back == data
-    assert back is not None
     assert (back.notes, back.privacy_unit, back.source) == (data.notes, data.privacy_unit, data.source)
-    assert back.values is not None
     assert np.signbit(back.values.values[2])
 
 
@@ -154,7 +151,6 @@ def test_a_release_comes_back_with_its_facts() -> None:
     data = Dataset("copy", "", Disclosure.DP_RELEASE, ContributionHistogram([1], [7]), release=facts)
     back, problems = read_back(saved_dataset.to_json(data).content)
     assert problems == []
-    assert back is not None
     assert back.release == facts
 
 
@@ -166,7 +162,6 @@ def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
     assert any("the values of each row" in words for words in saved.left_out)
     back, problems = read_back(saved.content)
     assert problems == []
-    assert back is not None
     assert back.values is None
     assert back.totals == data.totals
     assert back.histogram == data.histogram
@@ -177,28 +172,28 @@ def test_what_has_no_room_is_left_out_by_name_largest_first() -> None:
 @st.composite
 def changes(draw: st.DrawFn) -> tuple[list[Any], Any]:
     """A place in the file, and what shall stand there."""
-    place: list[Any] = []
-    here: Any = saved_dataset.to_json(with_everything()).content
-    while isinstance(here, dict | list) and here and (not place or draw(st.booleans())):
-        place.append(draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here)))))
-        here = here[place[-1]]
+    path: list[Any] = []
+    node: Any = saved_dataset.to_json(with_everything()).content
+    while isinstance(node, dict | list) and node and (not path or draw(st.booleans())):
+        path.append(draw(st.sampled_from(sorted(node) if isinstance(node, dict) else range(len(node)))))
+        node = node[path[-1]]
     odd = st.one_of(
         st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(allow_nan=False), st.text(max_size=5),
         st.just([]), st.just({}), st.just({"shape": [10**9], "int64": ""}),
         st.just(encode_array(np.array([10**17, -5]))),
     )  # fmt: skip
-    return place, draw(odd)
+    return path, draw(odd)
 
 
 @settings(max_examples=150, deadline=None)
 @given(changes())
 def test_a_changed_data_set_is_refused_or_differs_in_words_only(change: tuple[list[Any], Any]) -> None:
-    place, value = change
+    path, value = change
     content = json.loads(json.dumps(saved_dataset.to_json(with_everything()).content))
-    here = content
-    for name in place[:-1]:
-        here = here[name]
-    here[place[-1]] = value
+    node = content
+    for name in path[:-1]:
+        node = node[name]
+    node[path[-1]] = value
     back, problems = read_back(content)
     assert (back is None) == bool(problems)
     if back is not None:  # Names, source and notes are words; everything else is held by the digest.
@@ -207,11 +202,13 @@ def test_a_changed_data_set_is_refused_or_differs_in_words_only(change: tuple[li
 
 def test_codes_that_would_take_all_memory_are_refused_though_the_digest_were_right() -> None:
     content = saved_dataset.to_json(with_everything()).content
-    assert content is not None
     huge = replace(with_everything(), values=None, table=None, pairs=None)
     facet = {"user_codes": encode_array(np.array([0, 10**12])), "values": encode_array(np.array([0.0, 1.0]))}
-    for name, held in (("values", facet), ("pairs", {**content["facets"]["pairs"], "num_tasks": 10**15})):
-        back, problems = read_back({**content, "digest": huge.digest, "facets": {name: held}})
+    for name, content_changed in (
+        ("values", facet),
+        ("pairs", {**content["facets"]["pairs"], "num_tasks": 10**15}),
+    ):
+        back, problems = read_back({**content, "digest": huge.digest, "facets": {name: content_changed}})
         assert back is None
         assert problems
 
@@ -227,8 +224,8 @@ releases = st.builds(
 )
 marks = st.lists(st.sampled_from("abcdef"), unique=True, max_size=4)
 ledgers = marks.flatmap(
-    lambda chosen: st.lists(releases, min_size=len(chosen), max_size=len(chosen)).map(
-        lambda facts: Ledger(tuple(facts), tuple(chosen))
+    lambda chosen_marks: st.lists(releases, min_size=len(chosen_marks), max_size=len(chosen_marks)).map(
+        lambda facts: Ledger(tuple(facts), tuple(chosen_marks))
     )
 )
 
@@ -254,9 +251,9 @@ def test_joined_accounts_hold_every_release_once_and_never_spend_less(one: Ledge
 
 def test_two_releases_of_one_kind_stay_two_and_one_saved_twice_stays_one() -> None:
     facts = ReleaseFacts(0.5, 0.0, Neighbours.REPLACE_USER, "Laplace")
-    here, there = Ledger().add(facts), Ledger().add(facts)
-    assert len(here.merge(there).releases) == 2
-    assert here.add(facts).merge(here).releases == (facts, facts)
+    node, there = Ledger().add(facts), Ledger().add(facts)
+    assert len(node.merge(there).releases) == 2
+    assert node.add(facts).merge(node).releases == (facts, facts)
     with pytest.raises(ValueError, match="one mark"):
         Ledger((facts, facts), ("a", "a"))
 

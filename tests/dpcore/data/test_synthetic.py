@@ -41,12 +41,12 @@ def chi_squared(observed: npt.ArrayLike, probabilities: npt.ArrayLike) -> float:
     observed, probabilities = np.asarray(observed, float), np.asarray(probabilities, float)
     expected = probabilities * observed.sum()
     # Close a class whenever enough is expected; the rest joins the last one.
-    edges, held = [0], 0.0
+    edges, num_expected = [0], 0.0
     for k, e in enumerate(expected):
-        held += e
-        if held >= 10 and expected[k + 1 :].sum() >= 10:
+        num_expected += e
+        if num_expected >= 10 and expected[k + 1 :].sum() >= 10:
             edges.append(k + 1)
-            held = 0.0
+            num_expected = 0.0
     assert len(edges) >= 4, "too few classes for a test"
     o, e = np.add.reduceat(observed, edges), np.add.reduceat(expected, edges)
     assert math.isclose(o.sum(), e.sum(), rel_tol=1e-9)
@@ -161,9 +161,9 @@ def test_log_normal_sizes_that_are_expected_are_drawn(mean: float, sigma: float)
     # How many sizes are met is a sum of indicators that are negatively correlated: its variance is at most its mean.
     generator = LogNormalSizes(mean, sigma, 300_000, seed=3)
     expected = generator._expected_distinct_sizes()
-    drawn = generator.histogram().sizes.size
+    num_drawn = generator.histogram().sizes.size
     # Sizes below 1 are 1, and few sizes are rounded away from where the density is: less than one in a hundred.
-    assert abs(drawn - expected) < 6.0 * math.sqrt(expected) + 0.01 * expected
+    assert abs(num_drawn - expected) < 6.0 * math.sqrt(expected) + 0.01 * expected
 
 
 def test_log_normal_sizes_that_are_nearly_all_distinct_are_refused_before_they_are_drawn() -> None:
@@ -190,9 +190,9 @@ def test_two_groups() -> None:
 
 @pytest.mark.parametrize("generator", EXAMPLES, ids=lambda g: g.key)
 def test_equal_parameters_give_equal_digests(generator: Generator) -> None:
-    again = dataclasses.replace(generator)  # type: ignore[type-var]
-    assert again == generator
-    assert again.histogram().digest == generator.histogram().digest
+    repeated = dataclasses.replace(generator)  # type: ignore[type-var]
+    assert repeated == generator
+    assert repeated.histogram().digest == generator.histogram().digest
     if hasattr(generator, "seed"):
         other = dataclasses.replace(generator, seed=2)  # type: ignore[type-var]
         assert other.histogram().digest != generator.histogram().digest
@@ -207,8 +207,8 @@ def test_dataset_is_public_and_says_its_parameters(generator: Generator) -> None
     assert data.source.endswith(".")
     for field in dataclasses.fields(generator):  # type: ignore[arg-type]
         value = getattr(generator, field.name)
-        shown = 1 + value if generator.key == "participation" and field.name == "alpha" else value
-        assert f"{shown:,}" in data.source or f"{shown:g}" in data.source, field.name
+        value_shown = 1 + value if generator.key == "participation" and field.name == "alpha" else value
+        assert f"{value_shown:,}" in data.source or f"{value_shown:g}" in data.source, field.name
 
 
 def test_kinds() -> None:
@@ -217,7 +217,7 @@ def test_kinds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "bad", "names"),
+    ("generator_key", "bad", "names"),
     [
         (
             "zipf",
@@ -229,11 +229,7 @@ def test_kinds() -> None:
             {"alpha": 5.1, "num_users": math.nan, "max_contributions": "9", "seed": None},
             ["alpha", "num_users", "max_contributions", "seed"],
         ),
-        (
-            "participation",
-            {"alpha": 0.2, "num_rows": 10**8, "seed": 2**32},
-            ["alpha", "num_rows", "seed"],
-        ),
+        ("participation", {"alpha": 0.2, "num_rows": 10**8, "seed": 2**32}, ["alpha", "num_rows", "seed"]),
         (
             "lognormal",
             {"log_mean": math.inf, "log_sigma": -1, "num_users": 10**9, "seed": 0.5},
@@ -247,7 +243,9 @@ def test_kinds() -> None:
         ),
     ],
 )
-def test_bad_parameters_are_all_reported(kind: str, bad: dict[str, object], names: list[str]) -> None:
+def test_bad_parameters_are_all_reported(
+    generator_key: str, bad: dict[str, object], names: list[str]
+) -> None:
     with pytest.raises(InvalidInput) as raised:
-        GENERATORS[kind](**bad)
+        GENERATORS[generator_key](**bad)
     assert [p.message.split()[0] for p in raised.value.problems] == names

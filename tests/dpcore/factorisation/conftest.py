@@ -14,8 +14,10 @@ def table(seed: int, users: int = 40, items: int = 12, share: float = 0.5) -> Ra
     rng = np.random.default_rng(seed)
     rated = rng.random((users, items)) < share
     rated[0] = True
-    who, what = np.nonzero(rated)
-    return Ratings.from_columns(who, what, rng.integers(1, 11, who.size) / 2.0, items, users)
+    user_codes, item_codes = np.nonzero(rated)
+    return Ratings.from_columns(
+        user_codes, item_codes, rng.integers(1, 11, user_codes.size) / 2.0, items, users
+    )
 
 
 @pytest.fixture(scope="module")

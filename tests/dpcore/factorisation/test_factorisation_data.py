@@ -26,9 +26,7 @@ def test_columns_in_any_order_make_the_same_table() -> None:
 
 def test_pairs_of_several_rows_have_their_mean_rating() -> None:
     pairs = build_pairs([0, 0, 1], [1, 1, 0], 2, "movie", np.array([4.0, 5.0, 2.0]), "stars")
-    assert pairs is not None
     ratings = Ratings.from_pairs(pairs)
-    assert ratings is not None
     assert ratings.values.tolist() == [4.5, 2.0]
     assert Ratings.from_pairs(Pairs(np.array([0, 1]), np.array([0, 0]), 1)) is None
 
@@ -37,7 +35,7 @@ def test_a_split_is_a_partition_and_both_halves_keep_their_codes() -> None:
     ratings = table(1, users=200)
     train, test = ratings.split(0.3, np.random.default_rng(1))
     assert train.num_users == test.num_users == 200
-    both = sorted(
+    joined_rows = sorted(
         zip(
             np.concatenate([train.graph.users, test.graph.users]).tolist(),
             np.concatenate([train.items, test.items]).tolist(),
@@ -45,7 +43,7 @@ def test_a_split_is_a_partition_and_both_halves_keep_their_codes() -> None:
             strict=True,
         )
     )
-    assert both == list(
+    assert joined_rows == list(
         zip(ratings.graph.users.tolist(), ratings.items.tolist(), ratings.values.tolist(), strict=True)
     )
     assert test.num_ratings / ratings.num_ratings == pytest.approx(0.3, abs=0.07)
@@ -69,11 +67,11 @@ def test_what_is_no_table_is_refused(starts: list[int], items: list[int], values
 
 def test_blocks_cover_the_table() -> None:
     ratings = table(2, users=23)
-    seen = [(block.users, block.ratings) for block in ratings.blocks(5)]
-    assert [u.start for u, _ in seen] == [0, 5, 10, 15, 20]
-    assert seen[-1][0].stop == 23
-    assert [a.stop for _, a in seen][:-1] == [a.start for _, a in seen][1:]
-    assert seen[-1][1].stop == ratings.num_ratings
+    blocks_seen = [(block.users, block.ratings) for block in ratings.blocks(5)]
+    assert [u.start for u, _ in blocks_seen] == [0, 5, 10, 15, 20]
+    assert blocks_seen[-1][0].stop == 23
+    assert [a.stop for _, a in blocks_seen][:-1] == [a.start for _, a in blocks_seen][1:]
+    assert blocks_seen[-1][1].stop == ratings.num_ratings
 
 
 def test_the_generator_gives_what_it_says() -> None:
@@ -86,9 +84,9 @@ def test_the_generator_gives_what_it_says() -> None:
     # Where nobody is near to rating everything, popularity falls as 1 / rank.
     slope = np.polyfit(np.log(np.arange(30, 300)), np.log(sizes[30:]), 1)[0]
     assert slope == pytest.approx(-1.0, abs=0.1)
-    again = setting.draw(np.random.default_rng(5))
-    assert np.array_equal(again.items, ratings.items)
-    assert np.array_equal(again.values, ratings.values)
+    repeated = setting.draw(np.random.default_rng(5))
+    assert np.array_equal(repeated.items, ratings.items)
+    assert np.array_equal(repeated.values, ratings.values)
 
 
 def test_generated_ratings_have_the_spread_that_is_planted() -> None:

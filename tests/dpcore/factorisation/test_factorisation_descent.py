@@ -49,16 +49,16 @@ def test_one_user_moves_the_gradients_by_no_more_than_declared(
     vectors = scale * rng.normal(size=(12, 3))
     users = clip_user_vectors(rng.normal(size=(8, 3)) * scale, SETTINGS, 1.0)
     users[:, 0] = SETTINGS.offset
-    kept = weighted.ratings.graph.users != user
-    others = WeightedRatings(weighted.ratings.select(kept), weighted.weights[kept])
-    moved = sum_gradients(weighted, users, vectors, RANGE, bound) - sum_gradients(
-        others, users, vectors, RANGE, bound
+    is_other_user = weighted.ratings.graph.users != user
+    other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
+    difference = sum_gradients(weighted, users, vectors, RANGE, bound) - sum_gradients(
+        other_ratings, users, vectors, RANGE, bound
     )
-    assert np.linalg.norm(moved) <= bound * math.sqrt(k) * (1.0 + 1e-6)
+    assert np.linalg.norm(difference) <= bound * math.sqrt(k) * (1.0 + 1e-6)
     # Where every gradient is clipped, a user moves the sums by the bound times the length of their weights.
-    alone = WeightedRatings(weighted.ratings.select(~kept), weighted.weights[~kept])
-    far = sum_gradients(alone, users, 1e6 * np.ones((12, 3)), RANGE, bound)
-    assert np.linalg.norm(far) == pytest.approx(bound * np.linalg.norm(alone.weights), rel=1e-5)
+    own_ratings = WeightedRatings(weighted.ratings.select(~is_other_user), weighted.weights[~is_other_user])
+    far = sum_gradients(own_ratings, users, 1e6 * np.ones((12, 3)), RANGE, bound)
+    assert np.linalg.norm(far) == pytest.approx(bound * np.linalg.norm(own_ratings.weights), rel=1e-5)
 
 
 def test_without_clipping_it_is_the_gradient_of_half_the_weighted_loss() -> None:
@@ -72,12 +72,12 @@ def test_without_clipping_it_is_the_gradient_of_half_the_weighted_loss() -> None
         predicted = np.einsum("pd,pd->p", users[ratings.graph.users], of[ratings.items])
         return float(np.sum(weights * (predicted - RANGE.centre(ratings.values)) ** 2) / 2.0)
 
-    found = sum_gradients(weighted, users, vectors, RANGE, 1e9)
+    gradients = sum_gradients(weighted, users, vectors, RANGE, 1e9)
     for item, coordinate in ((0, 0), (5, 2), (11, 1)):
         step = np.zeros_like(vectors)
         step[item, coordinate] = 1e-4
         by_differences = (loss(vectors + step) - loss(vectors - step)) / 2e-4
-        assert found[item, coordinate] == pytest.approx(by_differences, rel=1e-5)
+        assert gradients[item, coordinate] == pytest.approx(by_differences, rel=1e-5)
 
 
 def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
@@ -86,7 +86,7 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     first = SETTINGS.first_item_vectors(12)
     users = clip_user_vectors(FactorModel(first, SETTINGS, RANGE).solve_user_vectors(ratings), SETTINGS, 1.0)
     totals = ratings.item_counts.astype(np.float64)
-    found, start = descend(
+    gradients, start = descend(
         first,
         np.zeros(3),
         weighted,
@@ -103,13 +103,13 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     level = np.array([start[0], 0.0, 0.0])
     matrices = sums.unfold() + SETTINGS.item_ridge * np.eye(3)
     expected = np.linalg.solve(matrices, (sums.vectors + SETTINGS.item_ridge * level)[:, :, None])[:, :, 0]
-    assert found == pytest.approx(expected, abs=1e-3)
-    assert found == pytest.approx(solve_noisy_items(sums, SETTINGS, RANGE), abs=0.1)
+    assert gradients == pytest.approx(expected, abs=1e-3)
+    assert gradients == pytest.approx(solve_noisy_items(sums, SETTINGS, RANGE), abs=0.1)
 
 
 def test_expected_weights_are_the_counts_where_items_are_alike() -> None:
-    alike = np.full(7, 30.0)
-    assert expect_weights(alike, 0.5) == pytest.approx(alike)
+    equal_counts = np.full(7, 30.0)
+    assert expect_weights(equal_counts, 0.5) == pytest.approx(equal_counts)
     counts = np.array([1.0, 10.0, 100.0])
     assert expect_weights(counts, 0.0) == pytest.approx(counts)
     # n omega^2 summed is what n summed is.
@@ -138,10 +138,12 @@ def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
         with_recall=False,
     )
     result = run(generated, study)
-    for kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
-        errors = result.summarise(kind).mean[:, 0]
+    for model_kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
+        errors = result.summarise(model_kind).mean[:, 0]
         assert errors[1] < errors[0]
         # With hardly any noise, at least the items' levels are learned.
         assert errors[1] < result.summarise(ModelKind.ITEM_MEAN).mean[1, 0] + 0.02
-    other = run(generated, replace(study, steps=None))
-    assert not np.array_equal(other.summarise(ModelKind.TAIL).mean, result.summarise(ModelKind.TAIL).mean)
+    without_steps = run(generated, replace(study, steps=None))
+    assert not np.array_equal(
+        without_steps.summarise(ModelKind.TAIL).mean, result.summarise(ModelKind.TAIL).mean
+    )

@@ -32,22 +32,22 @@ def dense(ratings: Ratings) -> np.ndarray:
     return out
 
 
-def in_full(half: np.ndarray, d: int) -> np.ndarray:
-    return Sums(half[None, :], np.zeros((1, d))).unfold()[0]
+def in_full(packed_half: np.ndarray, d: int) -> np.ndarray:
+    return Sums(packed_half[None, :], np.zeros((1, d))).unfold()[0]
 
 
 def test_users_solve_least_squares_over_all_pairs() -> None:
     ratings, rng = implicit.select_choices(table(4)), np.random.default_rng(0)
     items = rng.normal(size=(12, 3))
     (block,) = implicit.solve_users(ratings, items, SETTINGS)
-    for user, said in zip(dense(ratings), block[1], strict=True):
+    for user, user_vector in zip(dense(ratings), block[1], strict=True):
         # Rows of a least-squares problem: chosen pairs with label 1, all pairs with label 0, and the ridge.
         rows = np.vstack([items[user > 0], math.sqrt(0.3) * items, math.sqrt(0.7) * np.eye(3)])
         labels = np.concatenate([np.ones(int(user.sum())), np.zeros(15)])
         best = np.linalg.lstsq(rows, labels, rcond=None)[0]
         length = np.linalg.norm(best)
-        assert said == pytest.approx(best / length if length else best, abs=2e-5)
-        assert np.linalg.norm(said) <= 1.0
+        assert user_vector == pytest.approx(best / length if length else best, abs=2e-5)
+        assert np.linalg.norm(user_vector) <= 1.0
 
 
 def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
@@ -59,8 +59,8 @@ def test_items_solve_least_squares_over_all_pairs_and_weights() -> None:
     sums = implicit.sum_over_users(ratings, weighted, items, SETTINGS)
     found = implicit._solve_items(sums, SETTINGS)
     for item in range(12):
-        here = ratings.items == item
-        who, root = ratings.graph.users[here], np.sqrt(weighted.weights[here])[:, None]
+        all_sums = ratings.items == item
+        who, root = ratings.graph.users[all_sums], np.sqrt(weighted.weights[all_sums])[:, None]
         rows = np.vstack([root * users[who], math.sqrt(0.3) * users, math.sqrt(0.9) * np.eye(3)])
         labels = np.concatenate([root[:, 0], np.zeros(users.shape[0] + 3)])
         assert found[item] == pytest.approx(np.linalg.lstsq(rows, labels, rcond=None)[0], abs=1e-6)
@@ -81,19 +81,22 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
     rng = np.random.default_rng(seed)
     vectors, counts = scale * rng.normal(size=(12, 3)), 1.0 + 50.0 * rng.random(12)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
-    others = ratings.select(ratings.graph.users != user)
-    kept = weighted.ratings.graph.users != user
-    there = implicit.sum_over_users(
-        others, WeightedRatings(weighted.ratings.select(kept), weighted.weights[kept]), vectors, SETTINGS
+    other_ratings = ratings.select(ratings.graph.users != user)
+    is_other_user = weighted.ratings.graph.users != user
+    other_sums = implicit.sum_over_users(
+        other_ratings,
+        WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user]),
+        vectors,
+        SETTINGS,
     )
-    here = implicit.sum_over_users(ratings, weighted, vectors, SETTINGS)
-    moved = {
-        "matrices": np.sum((here.item_sums.matrices - there.item_sums.matrices) ** 2) / k,
-        "vectors": np.sum((here.item_sums.vectors - there.item_sums.vectors) ** 2) / k,
+    all_sums = implicit.sum_over_users(ratings, weighted, vectors, SETTINGS)
+    differences = {
+        "matrices": np.sum((all_sums.item_sums.matrices - other_sums.item_sums.matrices) ** 2) / k,
+        "vectors": np.sum((all_sums.item_sums.vectors - other_sums.item_sums.vectors) ** 2) / k,
         # The Gram matrix has every user in it, whatever their weights: it moves by 1, and is paid for as 1.
-        "gram": np.sum((here.gram - there.gram) ** 2),
+        "gram": np.sum((all_sums.gram - other_sums.gram) ** 2),
     }
-    assert all(np.isfinite(value) and value <= 1.0 + 1e-9 for value in moved.values()), moved
+    assert all(np.isfinite(value) and value <= 1.0 + 1e-9 for value in differences.values()), differences
 
 
 def test_what_is_declared_is_reached() -> None:
@@ -113,8 +116,8 @@ def test_without_the_gram_matrix_the_account_would_be_short() -> None:
     target, sweeps = PrivacyTarget(1.0, 1e-5), 2
     paid, unpaid = (Spending.from_target(target, 0.1, sweeps, 1, unit_releases=number) for number in (1, 0))
     for spending, keeps in ((paid, True), (unpaid, False)):
-        moved = 1.0 / spending.count_noise**2 + sweeps * (2.0 + 1.0) / spending.noise**2
-        assert (compute_epsilon(moved / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
+        differences = 1.0 / spending.count_noise**2 + sweeps * (2.0 + 1.0) / spending.noise**2
+        assert (compute_epsilon(differences / 2.0, 1e-5) <= 1.0 + 1e-9) is keeps
 
 
 def test_the_budget_by_another_accountant() -> None:
@@ -140,18 +143,17 @@ def test_items_are_solved_from_what_was_released_alone(
     """Two tables, the same releases: the same item vectors."""
     rng = np.random.default_rng(3)
     counts = 1.0 + 20.0 * rng.random(12)
-    released = [
+    sums_released = [
         ImplicitSums(Sums(rng.normal(size=(12, 6)), rng.normal(size=(12, 3))), rng.normal(size=6))
         for _ in range(2)
     ]
     spending = Spending.from_target(PrivacyTarget(1.0, 1e-5), 0.1, 2, 4, unit_releases=1)
     found = []
     for seed in (1, 2):
-        left = iter(released)
+        remaining = iter(sums_released)
         monkeypatch.setattr(allocation, "count_with_noise", lambda *_: counts)
-        monkeypatch.setattr(ImplicitSums, "add_noise", lambda *_, left=left: next(left))
+        monkeypatch.setattr(ImplicitSums, "add_noise", lambda *_, remaining=remaining: next(remaining))
         fitted = implicit.fit_private(implicit.select_choices(table(seed)), SETTINGS, scheme, spending, 0.5)
-        assert fitted is not None
         found.append(fitted.item_vectors)
     assert np.array_equal(*found)
 
@@ -197,10 +199,10 @@ def test_users_choose_by_taste_where_the_generator_says_so() -> None:
 
 def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings) -> None:
     split = ChoiceStudy(test_users=0.3).split(choices, np.random.default_rng(0))
-    trained, known, asked = (np.diff(part.starts) for part in (split.train, split.history, split.test))
-    assert not np.any((trained > 0) & ((known > 0) | (asked > 0)))
-    assert trained + known + asked == pytest.approx(np.diff(choices.starts))
-    assert asked.sum() / (asked.sum() + known.sum()) == pytest.approx(0.2, abs=0.02)
+    trained, known, asked_items = (np.diff(part.starts) for part in (split.train, split.history, split.test))
+    assert not np.any((trained > 0) & ((known > 0) | (asked_items > 0)))
+    assert trained + known + asked_items == pytest.approx(np.diff(choices.starts))
+    assert asked_items.sum() / (asked_items.sum() + known.sum()) == pytest.approx(0.2, abs=0.02)
     assert (trained > 0).sum() / (np.diff(choices.starts) > 0).sum() == pytest.approx(0.7, abs=0.05)
     with pytest.raises(InvalidInput, match="othing is left"):
         ChoiceStudy(test_users=0.001).split(choices.select(choices.graph.users < 2), np.random.default_rng(0))
@@ -208,31 +210,31 @@ def test_a_split_holds_out_users_and_a_fifth_of_what_they_chose(choices: Ratings
 
 def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
     study = ChoiceStudy(epsilons=(0.05, 1e3), repeats=1, max_items=15, test_users=0.2)
-    told: list[float] = []
-    result = run(choices, study, lambda share, so_far=None: told.append(share))
+    progress_shares: list[float] = []
+    result = run(choices, study, lambda share, so_far=None: progress_shares.append(share))
     assert result.finished
     assert np.isfinite(result.recall[..., 0]).all()
-    assert told == sorted(told)
-    assert told[-1] == 1.0
-    mean = {kind: result.summarise(kind, "recall").mean[:, 0] for kind in CHOICE_KINDS}
+    assert progress_shares == sorted(progress_shares)
+    assert progress_shares[-1] == 1.0
+    mean = {model_kind: result.summarise(model_kind, "recall").mean[:, 0] for model_kind in CHOICE_KINDS}
     # Taste is there, and is found: without privacy, and with hardly any noise.
     assert mean[ModelKind.NO_PRIVACY][0] > 1.2 * mean[ModelKind.POPULAR][0]
     assert mean[ModelKind.ADAPTIVE][1] > 1.2 * mean[ModelKind.POPULAR][0]
     assert mean[ModelKind.PRIVATE_POPULAR][1] == pytest.approx(mean[ModelKind.POPULAR][1], abs=0.02)
     # With hardly any budget, nothing is left of it.
     assert mean[ModelKind.ADAPTIVE][0] < 0.8 * mean[ModelKind.ADAPTIVE][1]
-    alone = replace(study, models=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
-    again = run(choices, alone).summarise(ModelKind.ADAPTIVE, "recall").mean
-    assert again[0, 0] == mean[ModelKind.ADAPTIVE][1]
+    single_model = replace(study, models=(ModelKind.ADAPTIVE,), epsilons=(1e3,))
+    repeated = run(choices, single_model).summarise(ModelKind.ADAPTIVE, "recall").mean
+    assert repeated[0, 0] == mean[ModelKind.ADAPTIVE][1]
 
 
 def test_a_stopped_study_keeps_what_is_finished(choices: Ratings) -> None:
-    told: list[float] = []
+    progress_shares: list[float] = []
     result = run(
         choices,
         ChoiceStudy(epsilons=(1.0,), repeats=1),
-        lambda share, so_far=None: told.append(share),
-        lambda: len(told) > 2,
+        lambda share, so_far=None: progress_shares.append(share),
+        lambda: len(progress_shares) > 2,
     )
     assert not result.finished
     assert np.isfinite(result.recall[..., 0]).any()

@@ -37,21 +37,23 @@ def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], mo
     predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.users, test.items]
     errors = (predicted - test.values) ** 2
     assert rmse[0] == pytest.approx(np.sqrt(errors.mean()))
-    of = buckets[test.items]
+    bucket_of_pair = buckets[test.items]
     for bucket in range(measures.BUCKETS):
-        assert rmse[1 + bucket] == pytest.approx(np.sqrt(errors[of == bucket].mean()))
-    for place, k in enumerate((20, 100, 80, 60, 40, 20)):
+        assert rmse[1 + bucket] == pytest.approx(np.sqrt(errors[bucket_of_pair == bucket].mean()))
+    for position, k in enumerate((20, 100, 80, 60, 40, 20)):
         recalls = []
         for user in range(test.num_users):
-            seen = set(train.items[train.starts[user] : train.starts[user + 1]])
-            wanted = set(test.items[test.starts[user] : test.starts[user + 1]])
-            if place:
-                wanted = {item for item in wanted if buckets[item] == place - 1}
-            if not wanted:
+            rated_items = set(train.items[train.starts[user] : train.starts[user + 1]])
+            relevant_items = set(test.items[test.starts[user] : test.starts[user + 1]])
+            if position:
+                relevant_items = {item for item in relevant_items if buckets[item] == position - 1}
+            if not relevant_items:
                 continue
-            ranked = [item for item in np.argsort(-scores[user], kind="stable") if item not in seen][:k]
-            recalls.append(len(wanted & set(ranked)) / min(k, len(wanted)))
-        assert recall[place] == pytest.approx(np.mean(recalls))
+            ranked = [item for item in np.argsort(-scores[user], kind="stable") if item not in rated_items][
+                :k
+            ]
+            recalls.append(len(relevant_items & set(ranked)) / min(k, len(relevant_items)))
+        assert recall[position] == pytest.approx(np.mean(recalls))
 
 
 def test_buckets_hold_equally_many_items_from_rare_to_popular() -> None:
@@ -102,10 +104,10 @@ def result(generated: Ratings) -> StudyResult:
 def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: StudyResult) -> None:
     assert result.finished
     assert np.isfinite(result.rmse[..., 0]).all()
-    again = run(generated, STUDY)
-    assert np.array_equal(again.rmse, result.rmse)
-    for kind in (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY):
-        assert np.ptp(result.list_runs(kind)[:, :, 0], axis=0) == pytest.approx(0.0)
+    repeated = run(generated, STUDY)
+    assert np.array_equal(repeated.rmse, result.rmse)
+    for model_kind in (ModelKind.GLOBAL_MEAN, ModelKind.ITEM_MEAN, ModelKind.NO_PRIVACY):
+        assert np.ptp(result.list_runs(model_kind)[:, :, 0], axis=0) == pytest.approx(0.0)
     private = result.summarise(ModelKind.PRIVATE_MEAN).mean
     assert private[1, 0] < private[0, 0]
     # With hardly any noise the DP item mean comes near the one without privacy.
@@ -116,39 +118,41 @@ def test_a_study_fills_every_run_and_repeats_itself(generated: Ratings, result: 
 
 def test_differences_are_paired_by_seed(result: StudyResult) -> None:
     difference = result.compare(ModelKind.ADAPTIVE, ModelKind.UNIFORM)
-    ours, theirs = (result.list_runs(kind) for kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM))
-    assert difference.mean == pytest.approx((ours - theirs).mean(axis=1))
+    adaptive_runs, uniform_runs = (
+        result.list_runs(model_kind) for model_kind in (ModelKind.ADAPTIVE, ModelKind.UNIFORM)
+    )
+    assert difference.mean == pytest.approx((adaptive_runs - uniform_runs).mean(axis=1))
     # Two seeds: half the interval is t = 12.706 times half the distance of the two differences.
     assert difference.half_width == pytest.approx(
-        12.706 * np.abs(np.diff(ours - theirs, axis=1)[:, 0]) / 2.0, rel=1e-3
+        12.706 * np.abs(np.diff(adaptive_runs - uniform_runs, axis=1)[:, 0]) / 2.0, rel=1e-3
     )
 
 
 def test_a_stopped_study_keeps_what_is_finished(generated: Ratings, result: StudyResult) -> None:
-    told: list[tuple[float, StudyResult | None]] = []
+    reports: list[tuple[float, StudyResult | None]] = []
 
-    def tell(share: float, so_far: StudyResult | None = None) -> None:
-        told.append((share, so_far))
+    def report(share: float, so_far: StudyResult | None = None) -> None:
+        reports.append((share, so_far))
 
-    found = run(generated, STUDY, tell, lambda: any(so_far is not None for _, so_far in told))
-    assert not found.finished
-    assert 0 < np.isfinite(found.rmse).sum() < np.isfinite(result.rmse).sum()
-    done = np.isfinite(found.rmse)
-    assert np.array_equal(found.rmse[done], result.rmse[done])
-    shares = [share for share, _ in told]
+    stopped = run(generated, STUDY, report, lambda: any(so_far is not None for _, so_far in reports))
+    assert not stopped.finished
+    assert 0 < np.isfinite(stopped.rmse).sum() < np.isfinite(result.rmse).sum()
+    done = np.isfinite(stopped.rmse)
+    assert np.array_equal(stopped.rmse[done], result.rmse[done])
+    shares = [share for share, _ in reports]
     assert shares == sorted(shares)
     assert shares[-1] < 1.0
     # What was told is not changed by what came after.
-    first = next(so_far for _, so_far in told if so_far is not None)
+    first = next(so_far for _, so_far in reports if so_far is not None)
     assert np.isfinite(first.rmse[..., 0]).sum() == 3 * 2 + 5
 
 
 def test_shares_of_the_budget_add_up_and_rare_items_gain(generated: Ratings) -> None:
     spending = Spending(100.0, 0.1, 2, 10)
     uniform, tail, adaptive = (divide_budget(generated, scheme, spending, 0.5) for scheme in Scheme)
-    for found in (uniform, tail, adaptive):
-        assert found.shares.sum() == pytest.approx(1.0)
-        assert found.noise_to_signal == pytest.approx(found.noise / found.weight)
+    for division in (uniform, tail, adaptive):
+        assert division.shares.sum() == pytest.approx(1.0)
+        assert division.noise_to_signal == pytest.approx(division.noise / division.weight)
     assert adaptive.shares[0] > uniform.shares[0]
     assert tail.shares[0] > uniform.shares[0]
     assert adaptive.used_share == pytest.approx(1.0, abs=1e-4)
@@ -178,8 +182,8 @@ def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
         fitted = rating_study.fit_private_item_means(ratings, RANGE, spending, 0.0)
     noise = Spending(spending.budget, 0.0, 1, spending.max_items).noise
     assert fitted.settings.item_ridge == pytest.approx(5.0 + RIDGE_TO_NOISE * noise)
-    alike = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
+    equal_weights = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rating_study, "EQUAL_WEIGHTS_BELOW", 0.1)
         by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
-    assert alike < by_counts - 0.003
+    assert equal_weights < by_counts - 0.003

@@ -53,16 +53,18 @@ def test_one_user_moves_the_stacked_sums_by_no_more_than_declared(
     vectors = settings.append_own_coordinate(vectors)
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     # The others' weights do not depend on this user; the uniform scheme's draws are the same for them.
-    kept = weighted.ratings.graph.users != user
-    others = WeightedRatings(weighted.ratings.select(kept), weighted.weights[kept])
+    is_other_user = weighted.ratings.graph.users != user
+    other_ratings = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
     if scheme.needs_counts:
         anew = allocate(without(ratings, user), scheme, k, counts, exponent, rng)
-        assert np.array_equal(anew.ratings.items, others.ratings.items)
-        assert anew.weights == pytest.approx(others.weights)
-    here = sum_over_users(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
-    there = sum_over_users(without(ratings, user), others, vectors, settings, RANGE, user_bound=1.0)
-    matrices = math.sqrt(np.sum((here.matrices - there.matrices) ** 2)) / matrix_sensitivity(offset)
-    in_labels = math.sqrt(np.sum((here.vectors - there.vectors) ** 2)) / RANGE.label_bound
+        assert np.array_equal(anew.ratings.items, other_ratings.ratings.items)
+        assert anew.weights == pytest.approx(other_ratings.weights)
+    all_sums = sum_over_users(ratings, weighted, vectors, settings, RANGE, user_bound=1.0)
+    other_sums = sum_over_users(
+        without(ratings, user), other_ratings, vectors, settings, RANGE, user_bound=1.0
+    )
+    matrices = math.sqrt(np.sum((all_sums.matrices - other_sums.matrices) ** 2)) / matrix_sensitivity(offset)
+    in_labels = math.sqrt(np.sum((all_sums.vectors - other_sums.vectors) ** 2)) / RANGE.label_bound
     for moved in (matrices, in_labels):
         assert moved <= math.sqrt(k) * (1.0 + 1e-9)
 
@@ -72,14 +74,14 @@ def test_half_a_matrix_moves_by_what_is_declared_and_no_more() -> None:
     # one coordinate.
     rng = np.random.default_rng(0)
     for offset in (0.0, 0.5, 0.9, 1.0):
-        rest = rng.standard_normal((20_000, 3))
-        rest *= (np.sqrt(1 - offset**2) / np.linalg.norm(rest, axis=1))[:, None]
-        x = np.column_stack((np.full(20_000, offset), rest))
-        half = sum(x[:, a] ** 2 * x[:, b] ** 2 for a in range(4) for b in range(a, 4))
-        assert math.sqrt(half.max()) <= matrix_sensitivity(offset) * (1 + 1e-12)
+        other_coordinates = rng.standard_normal((20_000, 3))
+        other_coordinates *= (np.sqrt(1 - offset**2) / np.linalg.norm(other_coordinates, axis=1))[:, None]
+        x = np.column_stack((np.full(20_000, offset), other_coordinates))
+        half_squares = sum(x[:, a] ** 2 * x[:, b] ** 2 for a in range(4) for b in range(a, 4))
+        assert math.sqrt(half_squares.max()) <= matrix_sensitivity(offset) * (1 + 1e-12)
         worst = np.array([offset, math.sqrt(1 - offset**2), 0.0, 0.0])
-        reached = math.sqrt(sum((worst[a] * worst[b]) ** 2 for a in range(4) for b in range(a, 4)))
-        assert reached == pytest.approx(matrix_sensitivity(offset))
+        largest_movement = math.sqrt(sum((worst[a] * worst[b]) ** 2 for a in range(4) for b in range(a, 4)))
+        assert largest_movement == pytest.approx(matrix_sensitivity(offset))
     assert matrix_sensitivity(0.9) == pytest.approx(0.9198, abs=1e-4)
 
 
@@ -90,9 +92,9 @@ def test_sums_of_very_many_move_by_no_more_than_is_declared() -> None:
     fewer = ratings.select(ratings.graph.users != many - 1)
     settings = FactorSettings(1, 1, offset=1.0)
     sums = []
-    for of in (ratings, fewer):
-        weighted = allocate(of, Scheme.UNIFORM, 1, None, 0.0, np.random.default_rng(0))
-        sums.append(sum_over_users(of, weighted, np.zeros((1, 1)), settings, RANGE, user_bound=1.0))
+    for table_used in (ratings, fewer):
+        weighted = allocate(table_used, Scheme.UNIFORM, 1, None, 0.0, np.random.default_rng(0))
+        sums.append(sum_over_users(table_used, weighted, np.zeros((1, 1)), settings, RANGE, user_bound=1.0))
     assert abs(sums[0].matrices - sums[1].matrices)[0, 0] <= 1.0 + 1e-10
     assert abs(sums[0].vectors - sums[1].vectors)[0, 0] <= RANGE.label_bound * (1.0 + 1e-10)
 
@@ -119,14 +121,14 @@ def test_every_user_keeps_k_ratings_exactly(seed: int, k: int) -> None:
     ratings = table(seed, users=9)
     counts = np.random.default_rng(seed).integers(1, 4, 12).astype(float)
     rarest = keep_rarest(ratings.graph, k, counts)
-    drawn = draw_exactly(ratings.graph, k, np.random.default_rng(seed))
+    is_drawn = draw_exactly(ratings.graph, k, np.random.default_rng(seed))
     order = np.argsort(counts, kind="stable")
     for user in range(9):
-        at = slice(ratings.starts[user], ratings.starts[user + 1])
-        size = at.stop - at.start
-        assert drawn[at].sum() == min(k, size)
-        by_hand = [i for i in order if i in ratings.items[at]][:k]
-        assert set(ratings.items[at][rarest[at]]) == set(by_hand)
+        rated = slice(ratings.starts[user], ratings.starts[user + 1])
+        size = rated.stop - rated.start
+        assert is_drawn[rated].sum() == min(k, size)
+        by_hand = [i for i in order if i in ratings.items[rated]][:k]
+        assert set(ratings.items[rated][rarest[rated]]) == set(by_hand)
 
 
 def test_every_rating_is_as_likely_to_be_drawn() -> None:
@@ -157,17 +159,17 @@ def test_adaptive_weights_fill_every_budget(seed: int, k: int, exponent: float) 
     assert squared.max() <= k
     assert squared[has] == pytest.approx(k, rel=1e-4)
     # Within a user, weights are as the power of the counts.
-    at = slice(int(ratings.starts[0]), int(ratings.starts[1]))
-    assert found.weights[at] / found.weights[0] == pytest.approx(
-        (counts[ratings.items[at]] / counts[ratings.items[0]]) ** -exponent, rel=1e-4
+    rated = slice(int(ratings.starts[0]), int(ratings.starts[1]))
+    assert found.weights[rated] / found.weights[0] == pytest.approx(
+        (counts[ratings.items[rated]] / counts[ratings.items[0]]) ** -exponent, rel=1e-4
     )
 
 
 def test_counts_count_k_of_each_user() -> None:
     ratings = table(3, users=500, items=10, share=0.9)
     silent = count_with_noise(ratings, 4, 1e-9, np.random.default_rng(0))
-    kept = np.minimum(np.diff(ratings.starts), 4).sum()
-    assert silent.sum() == pytest.approx(kept)
+    is_other_user = np.minimum(np.diff(ratings.starts), 4).sum()
+    assert silent.sum() == pytest.approx(is_other_user)
     noisy = count_with_noise(ratings, 4, 1e4, np.random.default_rng(0))
     assert noisy.min() == 1.0
 
@@ -200,9 +202,9 @@ def test_the_noise_of_the_notes() -> None:
     target = PrivacyTarget(1.0, 1e-5)
     for share, sweeps, k, releases in ((0.12, 2, 100, 2), (0.5, 3, 7, 5)):
         spending = Spending.from_target(target, share, sweeps, k, releases)
-        spent = k / spending.count_noise**2 + releases * sweeps * k / spending.noise**2
-        assert spent == pytest.approx(2.0 * compute_exact_budget(target))
-        assert compute_epsilon(spent / 2.0, 1e-5) == pytest.approx(1.0)
+        budget_spent = k / spending.count_noise**2 + releases * sweeps * k / spending.noise**2
+        assert budget_spent == pytest.approx(2.0 * compute_exact_budget(target))
+        assert compute_epsilon(budget_spent / 2.0, 1e-5) == pytest.approx(1.0)
     assert Spending.from_target(target, 0.12, 2, 100).noise == pytest.approx(79.5, abs=0.1)
     assert math.isinf(Spending(1.0, 0.0, 1, 1).count_noise)
 
@@ -220,8 +222,8 @@ def test_bad_input_is_said_all_at_once() -> None:
 @pytest.mark.parametrize("ends", [(0.5, 5.0), (1000.1, 1000.7), (16_777_217.0, 16_777_219.0), (-1e-3, 2e-3)])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_no_centred_rating_is_farther_out_than_the_noise_is_made_for(ends, kind):
-    known = RatingRange(*ends)
+    rating_range = RatingRange(*ends)
     values = np.linspace(ends[0] - 1.0, ends[1] + 1.0, 1001).astype(kind)
-    centred = known.centre(values)
+    centred = rating_range.centre(values)
     assert centred.dtype == kind
-    assert np.abs(centred.astype(np.float64)).max() <= known.label_bound
+    assert np.abs(centred.astype(np.float64)).max() <= rating_range.label_bound

@@ -13,15 +13,14 @@ from dpcore.factorisation.study import run
 
 
 def test_one_seed_of_what_is_stored_is_what_is_trained_today():
-    held, asked = (
+    stored_answer, parameters = (
         stored.find_stored(replace(stored.STORED_PARAMETERS, epsilon=3.0, item=7)),
         stored.STORED_PARAMETERS,
     )
-    assert held is not None
-    table = load_ratings(asked, None)
-    again = run(table, replace(asked.study, epsilons=(1.0,), repeats=1, with_recall=False))
-    assert again.rmse[:, 0, 0] == pytest.approx(held.rmse[:, 0, 0], abs=1e-4, nan_ok=True)
-    assert np.isfinite(held.rmse).all()
+    table = load_ratings(parameters, None)
+    repeated = run(table, replace(parameters.study, epsilons=(1.0,), repeats=1, with_recall=False))
+    assert repeated.rmse[:, 0, 0] == pytest.approx(stored_answer.rmse[:, 0, 0], abs=1e-4, nan_ok=True)
+    assert np.isfinite(stored_answer.rmse).all()
 
 
 @pytest.mark.parametrize(

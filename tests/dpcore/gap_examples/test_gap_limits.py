@@ -34,9 +34,9 @@ def test_whole_cap_limit_is_that_of_brute_force(p: float, t: float) -> None:
 
 
 def test_the_issue_values_at_the_papers_noise() -> None:
-    at = whole_cap_limit([0.5, 0.4])
-    assert at.ratio == pytest.approx([1.5, 25 / 16], rel=1e-14)
-    assert at.cap.tolist() == [1.0, 2.0]
+    limits = whole_cap_limit([0.5, 0.4])
+    assert limits.ratio == pytest.approx([1.5, 25 / 16], rel=1e-14)
+    assert limits.cap.tolist() == [1.0, 2.0]
     shares = np.linspace(0.0, 1.0, 10001)
     curve = whole_cap_limit(shares).ratio
     assert curve.max() == pytest.approx(25 / 16, rel=1e-12)
@@ -48,12 +48,12 @@ def test_the_issue_values_at_the_papers_noise() -> None:
 def test_fine_cap_limit_is_a_minimum_over_real_caps(p: float) -> None:
     q = 1.0 - p
     x = np.geomspace(1.0, 1e9, 400001)
-    least = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
-    found = fine_cap_limit(p)
-    assert float(found.ratio) == pytest.approx(least, rel=1e-8)
-    if np.isfinite(found.cap):
-        at = float(found.cap)
-        assert 1.0 / (p + q * at) + q * (at / (p + q * at)) ** 2 == pytest.approx(least, rel=1e-8)
+    smallest = (1.0 / (p + q * x) + q * (x / (p + q * x)) ** 2).min()
+    limit = fine_cap_limit(p)
+    assert float(limit.ratio) == pytest.approx(smallest, rel=1e-8)
+    if np.isfinite(limit.cap):
+        cap = float(limit.cap)
+        assert 1.0 / (p + q * cap) + q * (cap / (p + q * cap)) ** 2 == pytest.approx(smallest, rel=1e-8)
 
 
 def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
@@ -66,11 +66,11 @@ def test_fine_cap_limit_has_no_jumps_and_its_largest_at_two_fifths() -> None:
 @pytest.mark.parametrize(("light", "heavy"), [(1, 3), (3, 7), (2, 3), (1, 1), (7, 3)])
 def test_integer_instances_approach_the_whole_cap_limit_from_below(light: int, heavy: int) -> None:
     sizes = [2, 3, 4, 6, 10, 30, 100, 10**3, 10**4, 10**6, 10**9]
-    found = [compare(two_group_problem(light, heavy, r)).ratio for r in sizes]
+    ratios = [compare(two_group_problem(light, heavy, r)).ratio for r in sizes]
     limit = float(whole_cap_limit(light / (light + heavy)).ratio)
-    assert np.all(np.diff(found) >= -1e-12)
-    assert found[-1] == pytest.approx(limit, rel=1e-6)
-    assert found[-1] <= limit * (1.0 + 1e-12)
+    assert np.all(np.diff(ratios) >= -1e-12)
+    assert ratios[-1] == pytest.approx(limit, rel=1e-6)
+    assert ratios[-1] <= limit * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize(("light", "heavy"), [(1, 4), (3, 7), (2, 3), (9, 11), (7, 3)])
@@ -82,12 +82,12 @@ def test_integer_instances_approach_the_fine_cap_limit(light: int, heavy: int) -
 
 def test_the_supremum_is_where_a_global_search_over_both_parameters_ends() -> None:
     top = supremum()
-    found = differential_evolution(
+    search = differential_evolution(
         lambda x: -brute_small(x[0], x[1]), [(0.02, 0.98), (0.02, 3.0)], seed=1, tol=1e-10
     )
-    assert -found.fun == pytest.approx(top.ratio, rel=1e-7)
-    assert -found.fun <= top.ratio * (1.0 + 1e-12)
-    assert found.x == pytest.approx([top.light_share, top.noise_per_user], abs=1e-4)
+    assert -search.fun == pytest.approx(top.ratio, rel=1e-7)
+    assert -search.fun <= top.ratio * (1.0 + 1e-12)
+    assert search.x == pytest.approx([top.light_share, top.noise_per_user], abs=1e-4)
 
 
 def brute_small(p: float, t: float) -> float:
@@ -142,8 +142,8 @@ def test_the_quoted_integer_instance_by_brute_force() -> None:
     rho = 2.0 * (problem.value_bound / problem.epsilon) ** 2 / problem.value_variance
     assert round(rho, 4) == 24.8722
     caps = np.arange(1.0, 10**6 + 1.0)
-    kept = 26.0 + 31.0 * caps
-    capped = (1.0 / kept + rho * (caps / kept) ** 2).min()
+    kept_rows = 26.0 + 31.0 * caps
+    capped = (1.0 / kept_rows + rho * (caps / kept_rows) ** 2).min()
     h = np.linspace(1.0, 2.0, 200001)
     smooth = ((26.0 + 31.0 * h**2 / 1e6 + rho * h**2) / (26.0 + 31.0 * h) ** 2).min()
     assert round(capped / smooth, 6) == 1.564928
@@ -164,19 +164,19 @@ def test_bad_input_is_refused_in_words() -> None:
 
 @pytest.mark.parametrize("p", [0.02, 0.15, 0.34, 0.4562, 0.5, 0.6, 0.75, 0.9, 0.985])
 def test_worst_noise_is_that_of_a_fine_grid(p: float) -> None:
-    found = worst_noise(p)
+    worst = worst_noise(p)
     grid = np.geomspace(1e-4, 50.0, 100_001)
     on_grid = whole_cap_limit(p, grid).ratio.max()
     # The ratio changes by less than its argument's relative step, 1.3e-4, and no grid point may beat the worst.
-    assert -1e-7 < float(found.ratio) - on_grid < 2e-4
-    assert float(whole_cap_limit(p, float(found.noise_per_user)).ratio) == pytest.approx(float(found.ratio))
+    assert -1e-7 < float(worst.ratio) - on_grid < 2e-4
+    assert float(whole_cap_limit(p, float(worst.noise_per_user)).ratio) == pytest.approx(float(worst.ratio))
 
 
 def test_worst_noise_peaks_at_the_supremum() -> None:
     best = supremum()
-    at = worst_noise(best.light_share)
-    assert float(at.ratio) == pytest.approx(best.ratio, rel=1e-12)
-    assert float(at.noise_per_user) == pytest.approx(best.noise_per_user)
+    worst = worst_noise(best.light_share)
+    assert float(worst.ratio) == pytest.approx(best.ratio, rel=1e-12)
+    assert float(worst.noise_per_user) == pytest.approx(best.noise_per_user)
     assert worst_noise(np.linspace(0.001, 0.999, 999)).ratio.max() < best.ratio
     with pytest.raises(InvalidInput, match=r"(?i)strictly between"):
         worst_noise([0.5, 1.0])

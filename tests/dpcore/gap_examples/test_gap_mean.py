@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import differential_evolution
 
 from dpcore import mean
 from dpcore.common.checks import InvalidInput
@@ -51,51 +51,51 @@ def problem_of(sizes: list[int], users: list[int], rho: float) -> mean.MeanProbl
 def brute_cap(sizes: list[int], users: list[int], rho: float) -> float:
     """Claim 2 at every whole cap from s_1 to s_m, in units of sigma^2."""
     caps = np.arange(min(sizes), max(sizes) + 1, dtype=float)
-    kept = (np.minimum(caps[:, None], np.array(sizes, float)) * np.array(users, float)).sum(axis=1)
-    return float((1.0 / kept + rho * (caps / kept) ** 2).min())
+    kept_rows = (np.minimum(caps[:, None], np.array(sizes, float)) * np.array(users, float)).sum(axis=1)
+    return float((1.0 / kept_rows + rho * (caps / kept_rows) ** 2).min())
 
 
 @pytest.mark.parametrize("g", [1, 2, 10, 100, 1000])
 def test_theorem_2_is_exact_not_only_a_bound(g: int) -> None:
-    truth, both = theorem_2(g), compare(theorem_2_problem(g))
-    assert both.noise_ratio == pytest.approx(g, rel=1e-12)
+    truth, comparison = theorem_2(g), compare(theorem_2_problem(g))
+    assert comparison.noise_ratio == pytest.approx(g, rel=1e-12)
     # The paper's instance in fractions: v(1), each user weighing 1 / (2 g), and v'(h) with n_h = g + g h.
     by_hand = g * Fraction(1, 2 * g) ** 2 + g * g * Fraction(1, 2 * g * g) ** 2 + g * Fraction(1, 2 * g) ** 2
     caps = (Fraction(1, g + g * h) + g * Fraction(h, g + g * h) ** 2 for h in range(1, g + 1))
-    least = min(caps)
+    smallest = min(caps)
     assert by_hand == Fraction(2 * g + 1, 4 * g * g)
-    assert least == Fraction(3, 4 * g)
-    assert both.smooth.variance == pytest.approx(float(by_hand), rel=1e-12)
-    assert both.cap.variance == pytest.approx(float(least), rel=1e-12)
-    assert (truth.smooth_variance, truth.capped_variance) == (by_hand, least)
-    assert truth.ratio == least / by_hand
-    assert both.ratio == pytest.approx(float(truth.ratio), rel=1e-12)
+    assert smallest == Fraction(3, 4 * g)
+    assert comparison.smooth.variance == pytest.approx(float(by_hand), rel=1e-12)
+    assert comparison.cap.variance == pytest.approx(float(smallest), rel=1e-12)
+    assert (truth.smooth_variance, truth.capped_variance) == (by_hand, smallest)
+    assert truth.ratio == smallest / by_hand
+    assert comparison.ratio == pytest.approx(float(truth.ratio), rel=1e-12)
     assert truth.ratio < 1.5
 
 
 @settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_every_ratio_lies_between_one_and_the_supremum(instance: tuple[list[int], list[int], float]) -> None:
-    both = compare(problem_of(*instance))
-    assert 1.0 - ROUNDING <= both.ratio <= supremum().ratio * (1.0 + ROUNDING)
-    assert both.ratio_at_least <= both.ratio * (1.0 + ROUNDING)
-    assert both.ratio <= both.ratio_at_most * (1.0 + ROUNDING)
+    comparison = compare(problem_of(*instance))
+    assert 1.0 - ROUNDING <= comparison.ratio <= supremum().ratio * (1.0 + ROUNDING)
+    assert comparison.ratio_at_least <= comparison.ratio * (1.0 + ROUNDING)
+    assert comparison.ratio <= comparison.ratio_at_most * (1.0 + ROUNDING)
 
 
 @settings(max_examples=60, deadline=None)
 @given(instances(300, 50))
 def test_the_ratio_is_that_of_brute_force_over_all_caps(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
-    both = compare(problem_of(*instance))
+    comparison = compare(problem_of(*instance))
     thresholds = np.geomspace(sizes[0], sizes[-1], 4001)[:, None]
     s, u = np.array(sizes, float), np.array(users, float)
     user_weights = np.minimum(thresholds, s)
     user_weights /= (user_weights * u).sum(axis=1, keepdims=True)
     smooth = ((user_weights**2 / s * u).sum(axis=1) + rho * user_weights.max(axis=1) ** 2).min()
     # A grid can only be above the optimum, by a square of its step.
-    assert both.smooth.variance <= smooth * (1.0 + ROUNDING)
-    assert both.ratio == pytest.approx(brute_cap(*instance) / smooth, rel=2e-4)
-    assert both.cap.variance == pytest.approx(brute_cap(*instance), rel=1e-12)
+    assert comparison.smooth.variance <= smooth * (1.0 + ROUNDING)
+    assert comparison.ratio == pytest.approx(brute_cap(*instance) / smooth, rel=2e-4)
+    assert comparison.cap.variance == pytest.approx(brute_cap(*instance), rel=1e-12)
 
 
 @settings(max_examples=100, deadline=None)
@@ -156,20 +156,20 @@ def test_ratio_does_not_depend_on_the_scale_of_users(
 
 def test_without_sampling_error_there_is_no_gap_and_nothing_to_dominate() -> None:
     problem = mean.MeanProblem(ContributionHistogram.from_table([1, 9], [3, 2]), 1.0, 1.0, 0.0)
-    both = compare(problem)
-    assert both.ratio == pytest.approx(1.0)
-    assert both.noise_ratio == math.inf
+    comparison = compare(problem)
+    assert comparison.ratio == pytest.approx(1.0)
+    assert comparison.noise_ratio == math.inf
     assert fourfold_proof(problem).ratio <= 4.0
     with pytest.raises(InvalidInput, match="sampling error"):
-        dominate(both)
+        dominate(comparison)
 
 
 @settings(max_examples=100, deadline=None)
 @given(instances(10**6, 10**6))
 def test_a_two_group_limit_dominates_every_instance(instance: tuple[list[int], list[int], float]) -> None:
-    found = dominate(compare(problem_of(*instance)))
-    assert found.ratio <= found.bound * (1.0 + ROUNDING)
-    assert found.bound <= supremum().ratio * (1.0 + ROUNDING)
+    limit = dominate(compare(problem_of(*instance)))
+    assert limit.ratio <= limit.bound * (1.0 + ROUNDING)
+    assert limit.bound <= supremum().ratio * (1.0 + ROUNDING)
 
 
 @settings(max_examples=100, deadline=None)
@@ -178,11 +178,11 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
     instance: tuple[list[int], list[int], float],
 ) -> None:
     sizes, users, rho = instance
-    found = dominate(compare(problem_of(*instance)))
+    limit = dominate(compare(problem_of(*instance)))
     h = np.arange(1.0, 3.0 * max(sizes) + 1.0)
-    kept = (np.minimum(h[:, None], np.array(sizes, float)) * np.array(users, float)).sum(axis=1)
-    line = found.light_users + found.heavy_users * h
-    assert np.all(kept <= line * (1.0 + ROUNDING))
+    kept_rows = (np.minimum(h[:, None], np.array(sizes, float)) * np.array(users, float)).sum(axis=1)
+    line = limit.light_users + limit.heavy_users * h
+    assert np.all(kept_rows <= line * (1.0 + ROUNDING))
     # Below the level curve means that a cap on the line is no better than the instance's best.
     assert np.all(1.0 / line + rho * (h / line) ** 2 >= brute_cap(*instance) * (1.0 - ROUNDING))
 
@@ -191,9 +191,9 @@ def test_the_dominating_line_lies_between_rows_kept_and_the_level_curve(
 @given(instances(10**6, 10**6))
 def test_batch_agrees_with_the_exact_optimisers(instance: tuple[list[int], list[int], float]) -> None:
     sizes, users, rho = instance
-    both, fast = compare(problem_of(*instance)), variance_ratios(sizes, users, rho)
-    assert float(fast.smooth_variance) == pytest.approx(both.smooth.variance, rel=1e-9)
-    assert float(fast.capped_variance) == pytest.approx(both.cap.variance, rel=1e-9)
+    comparison, batch = compare(problem_of(*instance)), variance_ratios(sizes, users, rho)
+    assert float(batch.smooth_variance) == pytest.approx(comparison.smooth.variance, rel=1e-9)
+    assert float(batch.capped_variance) == pytest.approx(comparison.cap.variance, rel=1e-9)
 
 
 @settings(max_examples=80, deadline=None)
@@ -208,24 +208,34 @@ def test_batch_broadcasts_and_real_caps_match_a_fine_grid() -> None:
     rng = np.random.default_rng(5)
     sizes = np.sort(rng.integers(1, 40, size=(30, 3)), axis=1).astype(float)
     users, rho = rng.uniform(0.1, 5.0, size=(30, 3)), rng.uniform(0.1, 20.0, size=30)
-    found = variance_ratios(sizes, users, rho, integer_caps=False)
+    batch = variance_ratios(sizes, users, rho, integer_caps=False)
     caps = np.linspace(0.0, 1.0, 20001)[1:, None] * 40.0
     for i in range(30):
-        kept = (np.minimum(caps, sizes[i]) * users[i]).sum(axis=1)
-        best = (1.0 / kept + rho[i] * (caps[:, 0] / kept) ** 2).min()
-        assert float(found.capped_variance[i]) == pytest.approx(best, rel=1e-5)
-    one = variance_ratios(sizes[3], users[3], rho[3], integer_caps=False)
-    assert float(one.ratio) == pytest.approx(float(found.ratio[3]), rel=1e-14)
+        kept_rows = (np.minimum(caps, sizes[i]) * users[i]).sum(axis=1)
+        best = (1.0 / kept_rows + rho[i] * (caps[:, 0] / kept_rows) ** 2).min()
+        assert float(batch.capped_variance[i]) == pytest.approx(best, rel=1e-5)
+    single = variance_ratios(sizes[3], users[3], rho[3], integer_caps=False)
+    assert float(single.ratio) == pytest.approx(float(batch.ratio[3]), rel=1e-14)
 
 
-def test_inverse_variance_formula_against_a_solver() -> None:
-    # min (max u)^2 rho + sum u^2 / s over sum u = 1, one variable per user, by a general convex solver.
-    sizes, users, rho = [1, 4, 11, 30], [3, 2, 2, 1], 1.7
-    each = np.repeat(sizes, users).astype(float)
-    u = cp.Variable(each.size, nonneg=True)
-    objective = rho * cp.square(cp.max(u)) + cp.sum(cp.multiply(1.0 / each, cp.square(u)))
-    solved = cp.Problem(cp.Minimize(objective), [cp.sum(u) == 1]).solve(solver=cp.CLARABEL)
-    assert float(variance_ratios(sizes, users, rho).smooth_variance) == pytest.approx(solved, rel=1e-6)
+@pytest.mark.parametrize("num_groups", [2, 3, 5])
+def test_a_search_over_instances_comes_close_to_the_supremum_and_cannot_arrive(num_groups: int) -> None:
+    # Whole sizes up to 3,000, whole users up to 1,000 a group and a real noise ratio, all on log scales.
+    def read_instance(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        whole = np.rint(np.exp(logs[:-1]))
+        return np.sort(whole[:num_groups], axis=0).T, whole[num_groups:].T, np.exp(logs[-1])
+
+    tops = np.log([3000] * num_groups + [1000] * (num_groups + 1))
+    worst = differential_evolution(
+        lambda logs: -variance_ratios(*read_instance(logs)).ratio,
+        [*((0.0, top) for top in tops[:-1]), (math.log(1e-3), tops[-1])],
+        popsize=40, maxiter=150, tol=0.0, polish=False, vectorized=True, updating="deferred", rng=num_groups,
+    )  # fmt: skip
+    sizes, users, noise_ratio = read_instance(worst.x)
+    comparison = compare(problem_of(sizes, users, float(noise_ratio)))
+    assert comparison.ratio == pytest.approx(-worst.fun, rel=1e-9)
+    assert 1.55 < comparison.ratio < supremum().ratio
+    assert comparison.cap.variance == pytest.approx(brute_cap(sizes, users, float(noise_ratio)), rel=1e-12)
 
 
 def test_bad_input_is_refused_in_words() -> None:

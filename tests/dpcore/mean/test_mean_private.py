@@ -63,9 +63,9 @@ def test_without_noise_the_ratio_is_the_weighted_mean(users, bound):
             weighted = sum(u[:bound].sum() for u in y)
         else:
             weighted = sum(min(bound, u.size) * u.mean() for u in y)
-        kept = sum(min(bound, u.size) for u in y)
+        kept_weight = sum(min(bound, u.size) for u in y)
         assert p == pytest.approx(weighted, abs=1e-9)
-        assert 5.0 * p / (p + n) == pytest.approx(weighted / kept, abs=1e-9)
+        assert 5.0 * p / (p + n) == pytest.approx(weighted / kept_weight, abs=1e-9)
 
 
 @pytest.mark.parametrize("release", list(Release))
@@ -75,7 +75,7 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
     b, eps = 5.0, 0.7
     mu = p * b
 
-    def released(z1, z2):
+    def release_mean(z1, z2):
         if release is Release.PAIR:
             return b * (mu + z1) / ((mu + z1) + (b - mu + z2))
         if release is Release.SPLIT:
@@ -89,8 +89,8 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
     }[release]
     step = 1e-5
     slopes = (
-        (released(step, 0.0) - released(-step, 0.0)) / (2.0 * step),
-        (released(0.0, step) - released(0.0, -step)) / (2.0 * step),
+        (release_mean(step, 0.0) - release_mean(-step, 0.0)) / (2.0 * step),
+        (release_mean(0.0, step) - release_mean(0.0, -step)) / (2.0 * step),
     )
     variance = sum(2.0 * (g * s) ** 2 for g, s in zip(slopes, scales, strict=True))
     factor = problem_of(epsilon=eps, value_mean=mu, release=release).privacy_factor
@@ -99,8 +99,8 @@ def test_privacy_factor_is_the_linearised_variance(release, p):
 
 @pytest.mark.parametrize("release", list(Release))
 def test_an_unknown_mean_stands_for_the_worst(release):
-    every = [problem_of(value_mean=mu, release=release).privacy_factor for mu in np.linspace(0.0, 5.0, 101)]
-    assert problem_of(value_mean=None, release=release).privacy_factor == max(every)
+    factors = [problem_of(value_mean=mu, release=release).privacy_factor for mu in np.linspace(0.0, 5.0, 101)]
+    assert problem_of(value_mean=None, release=release).privacy_factor == max(factors)
 
 
 def test_the_pair_beats_an_even_split_several_times():
@@ -144,29 +144,29 @@ def test_no_cap_or_threshold_has_a_smaller_linearised_error(release, epsilon):
 def test_simulation_agrees_where_noise_is_small(release, bound, capped):
     problem = problem_of(epsilon=0.25, release=release)
     error = (mean.capped_error if capped else mean.smooth_error)(problem, float(bound))
-    found = simulation.simulate(problem, bound, capped, runs=60_000, seed=2)
+    result = simulation.simulate(problem, bound, capped, runs=60_000, seed=2)
     # The noise on n_h is about 30 of 6,600: the linearisation is good to 1e-4, the standard error to 1e-2.
     # One mean at 4.5 standard errors fails with probability 7e-6 (and the seed is set).
-    assert abs(found.mean_squared_error - float(error.variance)) <= 4.5 * found.standard_error
-    assert found.standard_error < 0.02 * float(error.variance)
+    assert abs(result.mean_squared_error - float(error.variance)) <= 4.5 * result.standard_error
+    assert result.standard_error < 0.02 * float(error.variance)
     # Each part is visible at this accuracy: without one of them the test would fail.
-    assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * found.standard_error
+    assert min(float(error.privacy_variance), float(error.sampling_variance)) > 6.0 * result.standard_error
 
 
 def test_simulation_shows_where_the_approximation_ends():
     # Four users and epsilon 0.05: the linearised error is beyond anything that values in [0, B] can be off.
     few = PrivateCountsProblem(ContributionHistogram.from_counts([3, 3, 1, 1]), 0.05, 5.0, 1.5, 2.0)
-    found = simulation.simulate(few, 1.0, runs=5000)
-    assert found.mean_squared_error < 9.0 < float(mean.smooth_error(few, 1.0).variance)
+    result = simulation.simulate(few, 1.0, runs=5000)
+    assert result.mean_squared_error < 9.0 < float(mean.smooth_error(few, 1.0).variance)
 
 
 def test_simulation_agrees_with_huge_histograms():
     huge = replace(
         problem_of(), histogram=ContributionHistogram(sizes=[1, 10**12], users=[10**12, 10**10]), epsilon=1e-4
     )
-    found = simulation.simulate(huge, 4.0, runs=4000)
+    result = simulation.simulate(huge, 4.0, runs=4000)
     expected = float(mean.smooth_error(huge, 4.0).variance)
-    assert abs(found.mean_squared_error - expected) <= 4.5 * found.standard_error
+    assert abs(result.mean_squared_error - expected) <= 4.5 * result.standard_error
 
 
 def test_refusals():
@@ -186,13 +186,13 @@ def test_refusals():
 def test_noise_share_is_the_spread_of_the_noisy_weights(release):
     problem = problem_of(release=release, value_variance=0.0)
     generator = np.random.default_rng(3)
-    h, kept = 10.0, float(SKEWED.kept_rows(10.0))
+    h, kept_weight = 10.0, float(SKEWED.kept_rows(10.0))
     if release is Release.PAIR:
         noise = generator.laplace(0.0, 5.0 * h, (2, 400_000)).sum(axis=0) / 5.0
     else:
         noise = generator.laplace(0.0, h / 0.5, 400_000)
     # A standard deviation of 400,000 Laplace draws is known to 0.2 %.
-    assert problem.noise_share(h) == pytest.approx(noise.std() / kept, rel=0.01)
+    assert problem.noise_share(h) == pytest.approx(noise.std() / kept_weight, rel=0.01)
 
 
 def test_parameters_make_the_problem_of_their_setting():

@@ -23,7 +23,7 @@ shares = st.sampled_from([0.0, 1e-6, 0.03, 0.2, 0.7, 1.0 - 1e-9, 1.0])
 noises = st.floats(-6.0, 6.0).map(lambda exponent: 10.0**exponent)
 
 
-def at_hand(per_user, unit_noise):
+def known_values(per_user, unit_noise):
     codes = [code for code, rows in enumerate(per_user) for _ in rows]
     clamped = clamp(Values(codes, [value for rows in per_user for value in rows]), *LIMITS)
     histogram = ContributionHistogram.from_counts([len(rows) for rows in per_user])
@@ -32,10 +32,10 @@ def at_hand(per_user, unit_noise):
 
 def selections(sizes, cap):
     """Every way to keep min(cap, s) of s rows of each user, as weights of all rows that sum to 1."""
-    kept = sum(min(cap, s) for s in sizes)
+    num_kept = sum(min(cap, s) for s in sizes)
     ways = [itertools.combinations(range(s), min(cap, s)) for s in sizes]
     for chosen in itertools.product(*(list(way) for way in ways)):
-        yield [[(row in own) / kept for row in range(s)] for s, own in zip(sizes, chosen, strict=True)]
+        yield [[(row in own) / num_kept for row in range(s)] for s, own in zip(sizes, chosen, strict=True)]
 
 
 def largest_noise(sizes, cap, unit_noise):
@@ -44,16 +44,16 @@ def largest_noise(sizes, cap, unit_noise):
 
 @given(few_values, noises)
 def test_a_cap_on_this_table_errs_what_all_draws_of_its_rows_err_on_average(per_user, unit_noise):
-    model = at_hand(per_user, unit_noise)
+    model = known_values(per_user, unit_noise)
     sizes = [len(rows) for rows in per_user]
     truth = np.mean([value for rows in per_user for value in rows])
     clamped = [np.clip(rows, *LIMITS) for rows in per_user]
     for cap in range(1, max(sizes) + 1):
-        released = [
+        releases = [
             sum(np.dot(w, y) for w, y in zip(weights, clamped, strict=True))
             for weights in selections(sizes, cap)
         ]
-        want = np.mean((np.array(released) - truth) ** 2) + largest_noise(sizes, cap, unit_noise)
+        want = np.mean((np.array(releases) - truth) ** 2) + largest_noise(sizes, cap, unit_noise)
         got = model.capped(np.array([float(cap)])).variance[0]
         assert got == pytest.approx(want, rel=1e-9, abs=1e-12)
         weights = [min(cap, len(rows)) for rows in per_user]
@@ -73,8 +73,8 @@ random_tables = st.integers(0, 10_000).map(
 
 @given(random_tables, noises)
 def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_user, unit_noise):
-    model, most = at_hand(per_user, unit_noise), max(len(rows) for rows in per_user)
-    caps = np.arange(1.0, most + 1.0)
+    model, largest_size = known_values(per_user, unit_noise), max(len(rows) for rows in per_user)
+    caps = np.arange(1.0, largest_size + 1.0)
     errors = model.capped(caps).variance
     best = model.cap_curve.minimise(is_integer=True)
     assert best.certificate.value == pytest.approx(errors.min(), rel=1e-12)
@@ -82,14 +82,14 @@ def test_no_bound_on_this_table_is_better_and_all_good_stretches_are_named(per_u
     limit = best.certificate.value * 1.05**2
     want = set(caps[errors <= limit * (1 - 1e-12)])
     stretches = model.cap_curve.intervals_within(limit, is_integer=True)
-    named = {cap for low, high in stretches for cap in np.arange(low, high + 1.0)}
-    assert want <= named <= set(caps[errors <= limit * (1 + 1e-12)])
+    named_caps = {cap for low, high in stretches for cap in np.arange(low, high + 1.0)}
+    assert want <= named_caps <= set(caps[errors <= limit * (1 + 1e-12)])
     low, high = interval_around(stretches, best.bound)
     assert low <= best.bound <= high
 
     smooth = model.best_smooth()
     smallest = min(len(rows) for rows in per_user)
-    grid = np.linspace(smallest, most, 801)
+    grid = np.linspace(smallest, largest_size, 801)
     on_grid = model.smooth(grid).variance
     assert smooth.certificate.value <= on_grid.min() * (1 + 1e-12)
     assert smooth.certificate.proves(1e-9)
@@ -102,7 +102,7 @@ def test_several_valleys_occur_and_the_certificate_fails_on_the_wrong_one():
     for seed in range(60):
         rng = np.random.default_rng(seed)
         per_user = [rng.normal(rng.normal(0.0, 3.0), 1.0, int(s)).tolist() for s in rng.integers(1, 60, 12)]
-        model = at_hand(per_user, 1e-3)
+        model = known_values(per_user, 1e-3)
         curve = model.cap_curve
         errors = model.capped(np.arange(1.0, 60.0)).variance
         inner = errors[1:-1]
@@ -129,9 +129,9 @@ def test_counts_only_weights_are_the_best_of_all_and_caps_are_enumerated(sizes, 
     direct = 1.7 * np.sum((weights - p) ** 2 / x) + unit_noise * weights.max() ** 2
     assert direct == pytest.approx(best.certificate.value, rel=1e-8)
     caps = np.arange(1.0, s.max() + 1.0)
-    kept = np.minimum(caps[:, None], s)
-    k = kept / kept.sum(1, keepdims=True)
-    rows = 1.0 / kept.sum(1) - 1.0 / n
+    num_kept = np.minimum(caps[:, None], s)
+    k = num_kept / num_kept.sum(1, keepdims=True)
+    rows = 1.0 / num_kept.sum(1) - 1.0 / n
     want = 1.7 * (rho * np.sum((k - p) ** 2, 1) + (1 - rho) * rows) + unit_noise * k.max(1) ** 2
     got = model.capped(caps).variance
     assert got == pytest.approx(want, rel=1e-8, abs=1e-13)
@@ -173,12 +173,12 @@ def test_both_models_agree_with_the_covariance_of_rows_over_all_draws(sizes, rho
     covariance = rho * (user[:, None] == user[None, :]) + (1.0 - rho) * np.eye(user.size)
     histogram, equal = ContributionHistogram.from_counts(sizes), 1.0 / user.size
     for cap in range(1, max(sizes) + 1):
-        drawn = [np.concatenate(weights) for weights in selections(sizes, cap)]
-        want = np.mean([w @ covariance @ w for w in drawn])
+        draws = [np.concatenate(weights) for weights in selections(sizes, cap)]
+        want = np.mean([w @ covariance @ w for w in draws])
         assert Population(histogram, 1.0, 1.0, rho).capped(
             np.array([cap])
         ).sampling_variance == pytest.approx(want)
-        want = np.mean([(w - equal) @ covariance @ (w - equal) for w in drawn])
+        want = np.mean([(w - equal) @ covariance @ (w - equal) for w in draws])
         got = CountsOnly(histogram, 1.0, 1.0, rho).capped(np.array([cap])).sampling_variance
         assert got == pytest.approx(want, abs=1e-12)
 
@@ -198,9 +198,11 @@ def test_rows_without_likeness_are_a_sample_without_replacement():
 def test_the_best_cap_for_a_population_is_that_of_the_enumeration(sizes, rho, unit_noise):
     histogram, s = ContributionHistogram.from_counts(sizes), np.array(sizes, dtype=float)
     caps = np.arange(s.min(), s.max() + 1.0)
-    kept = np.minimum(caps[:, None], s)
-    total = kept.sum(1)
-    want = (rho * np.sum(kept**2, 1) + (1 - rho) * total) / total**2 + unit_noise * (kept.max(1) / total) ** 2
+    num_kept = np.minimum(caps[:, None], s)
+    total = num_kept.sum(1)
+    want = (rho * np.sum(num_kept**2, 1) + (1 - rho) * total) / total**2 + unit_noise * (
+        num_kept.max(1) / total
+    ) ** 2
     model = Population(histogram, unit_noise, 1.0, rho)
     assert model.capped(caps).variance == pytest.approx(want, rel=1e-12)
     assert model.cap_curve.minimise(is_integer=True).certificate.value == pytest.approx(want.min(), rel=1e-12)
@@ -223,7 +225,7 @@ def test_one_user_and_equal_users_leave_nothing_to_choose():
         for model in (
             Population(histogram, 1.0, 1.0, 0.2),
             CountsOnly(histogram, 1.0, 1.0, 0.2),
-            at_hand(per_user, 1.0),
+            known_values(per_user, 1.0),
         ):
             assert model.cap_curve.minimise(is_integer=True).certificate.proves(1e-9)
             assert model.best_smooth().certificate.proves(1e-9)
@@ -241,10 +243,14 @@ def test_the_share_between_users_leaves_each_out_in_turn():
         codes = np.repeat(np.arange(len(users)), [len(rows) for rows in users])
         return clamp(Values(codes, np.concatenate(users)), -50.0, 50.0)
 
-    whole = user_share(share(per_user))
-    parts = np.array([user_share(share(per_user[:k] + per_user[k + 1 :])).estimate for k in range(40)])
-    half = 1.96 * math.sqrt(39 / 40 * np.sum((parts - parts.mean()) ** 2))
-    assert (whole.low, whole.high) == pytest.approx((max(whole.estimate - half, 0), whole.estimate + half))
+    share_of_all = user_share(share(per_user))
+    shares_without_one = np.array(
+        [user_share(share(per_user[:k] + per_user[k + 1 :])).estimate for k in range(40)]
+    )
+    half_interval = 1.96 * math.sqrt(39 / 40 * np.sum((shares_without_one - shares_without_one.mean()) ** 2))
+    assert (share_of_all.low, share_of_all.high) == pytest.approx(
+        (max(share_of_all.estimate - half_interval, 0), share_of_all.estimate + half_interval)
+    )
     assert math.isnan(user_share(share([np.array([1.0]), np.array([2.0])])).estimate)
 
 
@@ -252,13 +258,13 @@ def test_the_interval_of_the_share_is_about_as_wide_as_the_estimate_scatters():
     """Lognormal users of uneven sizes, where the interval for normal values is far too narrow."""
     rng = np.random.default_rng(7)
     sizes = np.ceil(np.exp(rng.normal(1.0, 1.0, 150))).clip(1, 60).astype(int)
-    codes, found = np.repeat(np.arange(150), sizes), []
+    codes, user_shares = np.repeat(np.arange(150), sizes), []
     for _ in range(150):
         effects = rng.normal(0.0, 1.0, 150)
         values = effects[codes] + rng.normal(0.0, 2.0, codes.size)
-        found.append(user_share(clamp(Values(codes, values), -60.0, 60.0)))
+        user_shares.append(user_share(clamp(Values(codes, values), -60.0, 60.0)))
     # rho = 1 / 5. 150 runs: the mean is known to 0.02 or so, the scatter to 6 %, so 25 % is four times that.
-    estimates = np.array([one.estimate for one in found])
+    estimates = np.array([one.estimate for one in user_shares])
     assert estimates.mean() == pytest.approx(0.2, abs=0.02)
-    widths = np.array([(one.high - one.estimate) / 1.96 for one in found])
+    widths = np.array([(one.high - one.estimate) / 1.96 for one in user_shares])
     assert np.mean(widths) == pytest.approx(estimates.std(ddof=1), rel=0.25)

@@ -17,10 +17,10 @@ from dpcore.mean.value_range import ValueRangeProblem, WeightedRows
 Table = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def table(seed: int, most: int = 9, largest: int = 5) -> Table:
+def table(seed: int, max_users: int = 9, largest: int = 5) -> Table:
     """Sizes, the user of each row, and values, ties among them in every other table."""
     generator = np.random.default_rng(seed)
-    sizes = generator.integers(1, largest + 1, generator.integers(2, most))
+    sizes = generator.integers(1, largest + 1, generator.integers(2, max_users))
     users = np.repeat(np.arange(sizes.size), sizes)
     normal = np.round(generator.normal(0.0, 10.0, users.size), generator.integers(0, 3))
     skewed = np.round(np.exp(generator.normal(2.0, 1.0, users.size) + 0.2 * np.log(sizes[users])), 1)
@@ -30,17 +30,17 @@ def table(seed: int, most: int = 9, largest: int = 5) -> Table:
 def by_hand(of: Table, epsilon: float, h: float) -> tuple[np.ndarray, float, float]:
     """Weights of rows, |D| and the noise of a range of width 1."""
     sizes, users, values = of
-    kept = np.minimum(h, sizes)
-    weights = (kept / sizes / kept.sum())[users]
+    kept_rows = np.minimum(h, sizes)
+    weights = (kept_rows / sizes / kept_rows.sum())[users]
     return (
         weights,
         abs(float(weights @ values - values.mean())),
-        math.sqrt(2.0) * float(kept.max() / kept.sum()) / epsilon,
+        math.sqrt(2.0) * float(kept_rows.max() / kept_rows.sum()) / epsilon,
     )
 
 
-@pytest.mark.parametrize("known", ["neither", "inside", "below"])
-def test_the_best_range_is_that_of_a_general_solver(known: str) -> None:
+@pytest.mark.parametrize("fixed_end", ["neither", "inside", "below"])
+def test_the_best_range_is_that_of_a_general_solver(fixed_end: str) -> None:
     import cvxpy as cp
 
     for seed in range(12):
@@ -54,21 +54,23 @@ def test_the_best_range_is_that_of_a_general_solver(known: str) -> None:
             "neither": None,
             "inside": float(np.quantile(values, 0.3)) - 1e-3,
             "below": values.min() - 3.0,
-        }[known]
+        }[fixed_end]
         if np.ptp(values) == 0.0:
             continue
-        found = value_range.best_range(ValueRangeProblem(Values(users, values), epsilon), h, fixed)
+        solution = value_range.best_range(ValueRangeProblem(Values(users, values), epsilon), h, fixed)
         weights, shift, noise = by_hand((sizes, users, values), epsilon, h)
         low, high, bias, width = (cp.Variable() for _ in range(4))
         cut = weights @ cp.pos(low - values) + weights @ cp.pos(values - high)
-        held = [low <= high, bias >= shift + cut, width >= noise * (high - low)]
+        constraints = [low <= high, bias >= shift + cut, width >= noise * (high - low)]
         if fixed is not None:
-            held.append(low == fixed)
-        least = cp.Problem(cp.Minimize(cp.norm(cp.hstack([bias, width]))), held).solve(solver=cp.CLARABEL)
-        assert found.error == pytest.approx(least, rel=2e-6)
-        assert found.certificate.proves(1e-9)
+            constraints.append(low == fixed)
+        smallest = cp.Problem(cp.Minimize(cp.norm(cp.hstack([bias, width]))), constraints).solve(
+            solver=cp.CLARABEL
+        )
+        assert solution.error == pytest.approx(smallest, rel=2e-6)
+        assert solution.certificate.proves(1e-9)
         if fixed is not None:
-            assert found.lower == pytest.approx(fixed)
+            assert solution.lower == pytest.approx(fixed)
 
 
 def test_parts_are_those_of_the_definition() -> None:
@@ -76,15 +78,15 @@ def test_parts_are_those_of_the_definition() -> None:
         sizes, users, values = table(seed)
         weights, shift, noise = by_hand((sizes, users, values), 0.7, 2.0)
         lows, highs = np.quantile(values, [0.0, 0.2, 0.5]), np.quantile(values, [0.5, 0.9, 1.0])
-        found = WeightedRows(ValueRangeProblem(Values(users, values), 0.7), 2.0).error_parts(lows, highs)
+        solution = WeightedRows(ValueRangeProblem(Values(users, values), 0.7), 2.0).error_parts(lows, highs)
         cut = [
             weights @ (np.maximum(low - values, 0.0) + np.maximum(values - high, 0.0))
             for low, high in zip(lows, highs, strict=True)
         ]
-        np.testing.assert_allclose(found.clamping, cut, atol=1e-12)
-        np.testing.assert_allclose(found.bounding, shift, atol=1e-12)
-        np.testing.assert_allclose(found.noise, noise * (highs - lows), atol=1e-12)
-        np.testing.assert_allclose(found.error, np.hypot(np.array(cut) + shift, noise * (highs - lows)))
+        np.testing.assert_allclose(solution.clamping, cut, atol=1e-12)
+        np.testing.assert_allclose(solution.bounding, shift, atol=1e-12)
+        np.testing.assert_allclose(solution.noise, noise * (highs - lows), atol=1e-12)
+        np.testing.assert_allclose(solution.error, np.hypot(np.array(cut) + shift, noise * (highs - lows)))
 
 
 def test_the_error_is_never_below_the_exact_one() -> None:
@@ -99,21 +101,23 @@ def test_the_error_is_never_below_the_exact_one() -> None:
             )
             assert float(WeightedRows(problem, 2.0).error_parts(low, high).error) >= exact - 1e-9
         mean = float(values.mean())
-        found = value_range.best_range(problem, 2.0)
-        assert not found.lower == found.upper == mean
-        assert float(WeightedRows(problem, 2.0).error_parts(mean, mean).error) >= found.error * (1.0 - 1e-9)
+        solution = value_range.best_range(problem, 2.0)
+        assert not solution.lower == solution.upper == mean
+        assert float(WeightedRows(problem, 2.0).error_parts(mean, mean).error) >= solution.error * (
+            1.0 - 1e-9
+        )
         assert abs(float(weights @ np.clip(values, mean, mean)) - mean) < 1e-9
 
 
 def test_half_an_answer_has_no_proof() -> None:
     sizes, users, values = table(4)
     problem = ValueRangeProblem(Values(users, values), 3.0)
-    found = value_range.best_range(problem, 2.0)
-    wider = WeightedRows(problem, 2.0).error_parts(found.lower - 5.0, found.upper + 5.0)
-    half = Certificate(float(wider.error), found.certificate.lower_bound, "half")
-    assert not half.proves(0.01)
+    solution = value_range.best_range(problem, 2.0)
+    wider = WeightedRows(problem, 2.0).error_parts(solution.lower - 5.0, solution.upper + 5.0)
+    unproved = Certificate(float(wider.error), solution.certificate.lower_bound, "half")
+    assert not unproved.proves(0.01)
     with pytest.raises(CertificateError):
-        Certificate(0.99 * found.error, found.certificate.lower_bound, "too good")
+        Certificate(0.99 * solution.error, solution.certificate.lower_bound, "too good")
     assert sizes.size
 
 
@@ -124,42 +128,41 @@ def test_joint_range_and_bound_are_within_two_per_cent_of_all() -> None:
         users = np.repeat(np.arange(40), sizes)
         values = np.round(np.exp(generator.normal(2.0, 1.0, users.size) + 0.2 * np.log(sizes[users])), 2)
         problem = ValueRangeProblem(Values(users, values), float(np.exp(generator.uniform(-2.0, 3.0))))
-        found = value_range.best_joint(problem)
+        solution = value_range.best_joint(problem)
         grid = np.unique(np.r_[np.geomspace(sizes.min(), sizes.max(), 40), sizes])
-        least = min(value_range.best_range(problem, h).error for h in grid)
-        assert found.error <= 1.02 * least
-        assert found.certificate.lower_bound <= least
-        assert found.certificate.proves(0.0201)
+        smallest = min(value_range.best_range(problem, h).error for h in grid)
+        assert solution.error <= 1.02 * smallest
+        assert solution.certificate.lower_bound <= smallest
+        assert solution.certificate.proves(0.0201)
     stopped = value_range.best_joint(problem, should_stop=lambda: True)
-    assert stopped.certificate.lower_bound <= found.error <= stopped.error * 1.021
+    assert stopped.certificate.lower_bound <= solution.error <= stopped.error * 1.021
 
 
 def test_it_does_not_depend_on_unit_and_origin() -> None:
-    sizes, users, values = table(6, most=40)
-    plain, moved = (
+    sizes, users, values = table(6, max_users=40)
+    original, rescaled = (
         value_range.best_joint(ValueRangeProblem(Values(users, x), 1.0)) for x in (values, 1e3 * values - 5e5)
     )
-    assert moved.error == pytest.approx(1e3 * plain.error, rel=1e-6)
-    assert moved.upper == pytest.approx(1e3 * plain.upper - 5e5, rel=1e-6)
-    assert plain.threshold == pytest.approx(moved.threshold, rel=1e-6)
+    assert rescaled.error == pytest.approx(1e3 * original.error, rel=1e-6)
+    assert rescaled.upper == pytest.approx(1e3 * original.upper - 5e5, rel=1e-6)
+    assert original.threshold == pytest.approx(rescaled.threshold, rel=1e-6)
     assert sizes.size > 2
 
 
 def test_on_the_shop_it_beats_the_range_of_the_values() -> None:
     values = samples.load("shop-events").values
-    assert values is not None
     problem = ValueRangeProblem(values, 0.1)
-    found = value_range.best_joint(problem)
-    uppers = np.linspace(found.lower + 1.0, 200.0, 100)
-    over_upper = WeightedRows(problem, found.threshold).error_parts(found.lower, uppers).error
-    assert found.error <= over_upper.min() * (1 + 1e-9)
-    assert found.upper < float(values.values.max())
+    solution = value_range.best_joint(problem)
+    uppers = np.linspace(solution.lower + 1.0, 200.0, 100)
+    over_upper = WeightedRows(problem, solution.threshold).error_parts(solution.lower, uppers).error
+    assert solution.error <= over_upper.min() * (1 + 1e-9)
+    assert solution.upper < float(values.values.max())
     # As many users weigh as much above U as beside it: with both parts, lambda (|D| + a) = kappa (U - L).
-    at = WeightedRows(problem, found.threshold)
-    weight = at.weight_above(found.upper - problem.mean)
-    assert weight * (found.clamping + found.bounding) <= found.noise**2 / (found.upper - found.lower) * (
-        1 + 1e-9
-    )
+    weighted_rows = WeightedRows(problem, solution.threshold)
+    weight = weighted_rows.weight_above(solution.upper - problem.mean)
+    assert weight * (solution.clamping + solution.bounding) <= solution.noise**2 / (
+        solution.upper - solution.lower
+    ) * (1 + 1e-9)
 
 
 def test_what_cannot_be_is_refused() -> None:

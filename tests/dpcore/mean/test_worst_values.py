@@ -38,13 +38,13 @@ def vertices(counts: list[int]) -> itertools.product:
 
 def of_table(counts: list[int], at_upper: tuple[int, ...], h: float, capped: bool) -> tuple[float, float]:
     """Shift and the variance of the draw, by the definition, of rows at 0 and 1."""
-    kept = np.minimum(h, counts)
+    kept_rows = np.minimum(h, counts)
     shift, variance = 0.0, 0.0
-    for s, k, j in zip(counts, kept, at_upper, strict=True):
+    for s, k, j in zip(counts, kept_rows, at_upper, strict=True):
         rows = np.array([1.0] * j + [0.0] * (s - j))
-        shift += (k / kept.sum() - s / sum(counts)) * rows.mean()
+        shift += (k / kept_rows.sum() - s / sum(counts)) * rows.mean()
         if capped and s > 1:
-            variance += k * (1.0 - k / s) * rows.var(ddof=1) / kept.sum() ** 2
+            variance += k * (1.0 - k / s) * rows.var(ddof=1) / kept_rows.sum() ** 2
     return shift, variance
 
 
@@ -64,10 +64,10 @@ def test_any_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
     """As those that follow rho: min(t, p + nu x), here at random."""
     generator = np.random.default_rng(7)
     for counts in tables(12, seed=5):
-        sizes, place = np.unique(counts, return_inverse=True)
+        sizes, code_of_user = np.unique(counts, return_inverse=True)
         weights = generator.uniform(0.0, 1.0, sizes.size)
-        weights /= weights[place].sum()
-        away = weights[place] - np.array(counts) / sum(counts)
+        weights /= weights[code_of_user].sum()
+        away = weights[code_of_user] - np.array(counts) / sum(counts)
         worst = max(abs(away @ (np.array(at) / counts)) for at in vertices(counts))
         found = worst_values.any_weights_error(problem(counts, 0.7, bound=3.0), weights)
         assert found == pytest.approx(3.0 * math.hypot(worst, math.sqrt(2.0) * weights.max() / 0.7), rel=1e-9)
@@ -82,7 +82,6 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
     for made in (bare, replace(bare, disclosure=Disclosure.PRIVATE)):
         answer = build_answer(made, MeanParameters(5.0, 0.0, 1.0, **choose_defaults(made)))
         most, problem = answer.solution.worst_case, answer.solution.problem
-        assert most is not None
         assert most.any_weights <= min(most.cap, most.smooth)
         of_users = mean.user_weight(problem, answer.solution.smooth.threshold, counts) * counts
         shift = float((of_users - counts / counts.sum()) @ (np.bincount(users, weights=values) / counts))
@@ -90,13 +89,13 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
         assert math.hypot(shift, noise) <= most.smooth * (1.0 + 1e-12)
         number = next(one for one in answer.numbers if one.key == "error_whatever_the_values")
         assert number.value == most.cap
-    ours = build_answer(
+    population_answer = build_answer(
         bare, MeanParameters(5.0, 0.0, 1.0)
     )  # A population: no values of this table limit that error.
-    assert ours.solution.worst_case is None
-    assert "Whatever the values" not in ours.facts
+    assert population_answer.solution.worst_case is None
+    assert "Whatever the values" not in population_answer.facts
     # One value of each of 60 users: Laplace noise of scale B / (epsilon m).
-    assert ours.solution.error_over_users == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
+    assert population_answer.solution.error_over_users == pytest.approx(math.sqrt(2.0) / (5.0 * 60))
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
@@ -121,12 +120,14 @@ def test_figures_by_hand() -> None:
     Half of the rows at either end: V = 10 / 36, k (1 - k / s) V = 1/4 for each user, 100 of them over 100^2: 0.0025.
     Noise 2 (1 / 100)^2 = 0.0002. The root of 0.0027 is 0.05196; of the noise alone, as weights have it, 0.01414.
     """
-    asked = mean.MeanProblem(ContributionHistogram([10], [100]), 1.0, 1.0, 0.0)
-    assert float(worst_values.caps_error_bound(asked, 1)) == pytest.approx(math.sqrt(0.0027), rel=1e-12)
-    assert float(worst_values.smooth_weights_error(asked, 1.0)) == pytest.approx(math.sqrt(0.0002), rel=1e-12)
+    question = mean.MeanProblem(ContributionHistogram([10], [100]), 1.0, 1.0, 0.0)
+    assert float(worst_values.caps_error_bound(question, 1)) == pytest.approx(math.sqrt(0.0027), rel=1e-12)
+    assert float(worst_values.smooth_weights_error(question, 1.0)) == pytest.approx(
+        math.sqrt(0.0002), rel=1e-12
+    )
     # A cap that keeps all rows draws nothing.
-    assert float(worst_values.caps_error_bound(asked, 10)) == pytest.approx(
-        float(worst_values.smooth_weights_error(asked, 10.0))
+    assert float(worst_values.caps_error_bound(question, 10)) == pytest.approx(
+        float(worst_values.smooth_weights_error(question, 10.0))
     )
     # One user of 90 rows of 149 above a bound T of 40 to 90: 90 - T = 2 T / epsilon^2 at epsilon = 2, T = 60.
     best = worst_values.best_weights(problem([1, 2, 3, 5, 8, 40, 90], 2.0))
@@ -140,11 +141,11 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
     for counts in [*tables(4, seed=3), [1, 1, 1, 40], [3, 3, 3]]:
         share = np.array(counts) / sum(counts)
         for epsilon in (0.3, 3.0):
-            asked = problem(counts, epsilon)
-            found = worst_values.best_weights(asked)
+            question = problem(counts, epsilon)
+            found = worst_values.best_weights(question)
             assert found.certificate.proves(1e-9)
             assert found.error == pytest.approx(
-                float(worst_values.smooth_weights_error(asked, found.threshold))
+                float(worst_values.smooth_weights_error(question, found.threshold))
             )
             weights, t = cp.Variable(share.size), cp.Parameter(nonneg=True)
             lost = cp.Problem(
@@ -154,28 +155,30 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
             for value in (found.largest_weight, 0.5 * (found.largest_weight + 1.0), 1.0, 1.0 / share.size):
                 t.value = value
                 lost.solve(solver=cp.CLARABEL)
-                there = math.hypot(float(lost.value), math.sqrt(2.0) * value / epsilon)
-                assert there >= found.error * (1.0 - 1e-6)
+                error_at_weight = math.hypot(float(lost.value), math.sqrt(2.0) * value / epsilon)
+                assert error_at_weight >= found.error * (1.0 - 1e-6)
             of_sum = total.best_bound(
-                TotalProblem(Amounts.from_histogram(asked.histogram), epsilon, measure=Measure.RMSE)
+                TotalProblem(Amounts.from_histogram(question.histogram), epsilon, measure=Measure.RMSE)
             )
             if of_sum.max_total * share.size >= sum(counts):  # The sum of all rows, bounded by T, over n.
                 assert found.largest_weight == pytest.approx(of_sum.max_total / sum(counts), rel=1e-9)
                 assert found.error == pytest.approx(of_sum.certificate.value / sum(counts), rel=1e-9)
-    half = Certificate(1.5 * found.error, found.certificate.lower_bound, "half an answer")
-    assert not half.proves(0.1)
+    unproved = Certificate(1.5 * found.error, found.certificate.lower_bound, "half an answer")
+    assert not unproved.proves(0.1)
 
 
 def test_a_million_sizes_are_no_matter() -> None:
     sizes = np.arange(1, 1_000_001)
-    asked = mean.MeanProblem(ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0, 0.0)
-    best = worst_values.best_weights(asked)
+    question = mean.MeanProblem(
+        ContributionHistogram(sizes, np.ones(sizes.size, dtype=np.int64)), 1.0, 1.0, 0.0
+    )
+    best = worst_values.best_weights(question)
     around = worst_values.smooth_weights_error(
-        asked, np.geomspace(best.threshold / 3, best.threshold * 3, 31)
+        question, np.geomspace(best.threshold / 3, best.threshold * 3, 31)
     )
     assert around.min() >= best.error * (1 - 1e-12)
-    smooth = float(worst_values.smooth_weights_error(asked, 1000.0))
-    assert float(worst_values.caps_error_bound(asked, 1000)) >= smooth * (1 - 1e-12)
+    smooth = float(worst_values.smooth_weights_error(question, 1000.0))
+    assert float(worst_values.caps_error_bound(question, 1000)) >= smooth * (1 - 1e-12)
 
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:

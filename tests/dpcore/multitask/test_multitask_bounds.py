@@ -53,11 +53,6 @@ def test_strongly_convex_gain_limit(nu: float) -> None:
     assert errors[1] < 0.002
 
 
-def test_gains_are_one_where_all_tasks_are_alike() -> None:
-    assert bounds.compute_gain(np.full(7, 11), Loss.CONVEX) == pytest.approx(1.0)
-    assert bounds.compute_gain(np.full(7, 11), Loss.STRONGLY_CONVEX) == pytest.approx(1.0)
-
-
 def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     sizes = np.array([50, 1, 9, 3, 3, 100, 7])
     problem = TaskProblem(sizes, 200, 1.0)

@@ -20,9 +20,9 @@ TARGETS = [
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_exact_budget_is_inverted_and_never_above_the_target(target: problem.PrivacyTarget) -> None:
-    spent = problem.compute_epsilon(problem.compute_exact_budget(target), target.delta)
-    assert spent <= target.epsilon
-    assert spent == pytest.approx(target.epsilon, rel=1e-7)
+    epsilon_spent = problem.compute_epsilon(problem.compute_exact_budget(target), target.delta)
+    assert epsilon_spent <= target.epsilon
+    assert epsilon_spent == pytest.approx(target.epsilon, rel=1e-7)
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t.epsilon <= 20 and t.delta >= 1e-5], ids=str)
@@ -37,19 +37,19 @@ def test_exact_budget_meets_the_closed_form_of_the_gaussian_mechanism(target: pr
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
 def test_the_papers_budget_is_sufficient_and_smaller(target: problem.PrivacyTarget) -> None:
-    both = problem.compare_budgets(target)
+    budgets = problem.compare_budgets(target)
     log_inverse = math.log(1.0 / target.delta)
     if target.epsilon > log_inverse:
-        assert both.sufficient_budget is None
-        assert both.weight_gain is None
+        assert budgets.sufficient_budget is None
+        assert budgets.weight_gain is None
         return
-    assert both.sufficient_budget is not None
-    assert both.weight_gain is not None
     # RDP to DP (Mironov 2017, proposition 3) at the best order: beta + 2 sqrt(beta log(1 / delta)).
-    assert both.sufficient_budget + 2.0 * math.sqrt(both.sufficient_budget * log_inverse) <= target.epsilon
-    assert both.sufficient_budget < both.exact_budget
-    assert both.weight_gain == pytest.approx(math.sqrt(both.exact_budget / both.sufficient_budget))
-    assert both.noise_multiplier**2 * 2.0 * both.exact_budget == pytest.approx(1.0)
+    assert (
+        budgets.sufficient_budget + 2.0 * math.sqrt(budgets.sufficient_budget * log_inverse) <= target.epsilon
+    )
+    assert budgets.sufficient_budget < budgets.exact_budget
+    assert budgets.weight_gain == pytest.approx(math.sqrt(budgets.exact_budget / budgets.sufficient_budget))
+    assert budgets.noise_multiplier**2 * 2.0 * budgets.exact_budget == pytest.approx(1.0)
 
 
 def test_steps_and_counts_compose_by_adding_budgets() -> None:

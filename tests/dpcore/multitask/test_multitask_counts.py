@@ -16,13 +16,13 @@ from dpcore.multitask.problem import TaskProblem
 @settings(max_examples=40, deadline=None)
 def test_one_user_moves_counts_by_root_k_and_the_truncation_by_one(random_graph, seed, max_tasks) -> None:
     graph = random_graph(seed, 14, 8)
-    kept = sampling.draw_uniformly(graph, max_tasks, np.random.default_rng(seed))
-    counted = graph.sum_pairs_by_task(kept.astype(float))
-    missed = graph.task_sizes - counted
+    kept_pairs = sampling.draw_uniformly(graph, max_tasks, np.random.default_rng(seed))
+    task_counts = graph.sum_pairs_by_task(kept_pairs.astype(float))
+    missed = graph.task_sizes - task_counts
     for user in range(graph.num_users):
         others = graph.users != user
-        without = graph.sum_pairs_by_task((kept & others).astype(float))
-        assert np.sum((counted - without) ** 2) <= max_tasks
+        without = graph.sum_pairs_by_task((kept_pairs & others).astype(float))
+        assert np.sum((task_counts - without) ** 2) <= max_tasks
         missed_without = graph.sum_pairs_by_task(others.astype(float)) - without
         assert abs(missed.max() - missed_without.max()) <= 1.0
 
@@ -30,11 +30,11 @@ def test_one_user_moves_counts_by_root_k_and_the_truncation_by_one(random_graph,
 def test_noise_has_the_variance_that_the_budget_pays_for(graph_of) -> None:
     num_tasks, beta, k = 4_000, 0.05, 4_000
     graph = graph_of(np.ones((3, num_tasks)))
-    found = sampling.release_counts(graph, beta, k, np.random.default_rng(11), truncation_share=0.25)
+    release = sampling.release_counts(graph, beta, k, np.random.default_rng(11), truncation_share=0.25)
     # (alpha, alpha sensitivity^2 / (2 sigma^2))-RDP: k / (2 sigma^2) is the counts' part of beta.
-    assert k / (2.0 * found.noise_scale**2) == pytest.approx(0.75 * beta)
+    assert k / (2.0 * release.noise_scale**2) == pytest.approx(0.75 * beta)
     # Sample variance of 4,000 normals: four standard deviations are 4 sqrt(2 / 4000) = 9 %.
-    assert np.var(found.estimates - 3.0) == pytest.approx(found.noise_scale**2, rel=0.09)
+    assert np.var(release.estimates - 3.0) == pytest.approx(release.noise_scale**2, rel=0.09)
 
 
 def test_slack_covers_noise_and_truncation_as_often_as_promised(random_graph) -> None:
@@ -64,10 +64,10 @@ def test_expected_truncation_is_the_mean_of_draws(random_graph) -> None:
 def test_cost_factor_and_floor(random_graph) -> None:
     graph = random_graph(2, 50, 5)
     assert sampling.compute_cost_factor(graph.task_sizes, graph.task_sizes.astype(float)) == 1.0
-    found = sampling.release_counts(graph, 1e-4, 5, np.random.default_rng(1), 0.0, 0.5)
-    assert found.usable_counts.min() >= sampling.SMALLEST_COUNT
-    raw = found.estimates + found.slack
-    assert sampling.compute_cost_factor(graph.task_sizes, found.usable_counts) == pytest.approx(
+    release = sampling.release_counts(graph, 1e-4, 5, np.random.default_rng(1), 0.0, 0.5)
+    assert release.usable_counts.min() >= sampling.SMALLEST_COUNT
+    raw = release.estimates + release.slack
+    assert sampling.compute_cost_factor(graph.task_sizes, release.usable_counts) == pytest.approx(
         np.mean(np.maximum(raw, 1.0) / graph.task_sizes)
     )
     # On the event that the slack covers, n_hat <= n + s: at most 1 + (2 s / m) sum 1 / n_i.
@@ -81,9 +81,9 @@ def test_covered_counts_never_overweigh(random_graph) -> None:
     # Theorem B.2's step: n_hat + s >= n makes every weight at most that from exact counts (mu = 1/2).
     graph = random_graph(6, 400, 8)
     problem = TaskProblem.from_graph(graph, 1.0)
-    found = sampling.release_counts(graph, 5.0, 3, np.random.default_rng(4))
-    assert np.all(graph.task_sizes <= found.estimates + found.slack)
-    estimated = weights.compute_task_weights(problem, 0.5, counts=found.usable_counts)
+    release = sampling.release_counts(graph, 5.0, 3, np.random.default_rng(4))
+    assert np.all(graph.task_sizes <= release.estimates + release.slack)
+    estimated = weights.compute_task_weights(problem, 0.5, counts=release.usable_counts)
     assert np.all(estimated <= weights.compute_task_weights(problem, 0.5) * (1.0 + 1e-12))
 
 

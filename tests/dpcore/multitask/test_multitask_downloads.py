@@ -32,17 +32,17 @@ def test_the_code_computes_the_weights(random_graph, tmp_path, monkeypatch, meth
         "free": lambda: exact.find_best_user_task_weights(problem),
     }[method]()
     (tmp_path / "task_weights.csv").write_text(files.write_task_weights(allocation, LABEL))
-    found = _run(files.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
-    np.testing.assert_allclose(found, allocation.compute_pair_weights(), rtol=1e-9)
+    pair_weights = _run(files.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
+    np.testing.assert_allclose(pair_weights, allocation.compute_pair_weights(), rtol=1e-9)
 
 
 def test_the_sampling_code_keeps_k_tasks(random_graph, tmp_path, monkeypatch) -> None:
     problem = TaskProblem.from_graph(random_graph(13, 25, 6), 0.3)
     allocation = sampling.allocate_uniform_sampling(problem, 2)
     (tmp_path / "task_weights.csv").write_text(files.write_task_weights(allocation, LABEL))
-    found = _run(files.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
-    spent = np.bincount(problem.graph.users, found**2, problem.graph.num_users)
-    np.testing.assert_allclose(spent, 0.15 * np.minimum(problem.graph.tasks_per_user, 2))
+    pair_weights = _run(files.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
+    budget_use = np.bincount(problem.graph.users, pair_weights**2, problem.graph.num_users)
+    np.testing.assert_allclose(budget_use, 0.15 * np.minimum(problem.graph.tasks_per_user, 2))
 
 
 def test_task_weights_are_read_back(random_graph) -> None:

@@ -37,7 +37,6 @@ def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     loss = list(Loss)[seed % 2]
     answer = exact.find_best_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=2e-6)
-    assert answer.certificate is not None
     assert answer.certificate.proves(1e-8)
     assert answer.budget_use.max() <= 0.25
 
@@ -46,24 +45,23 @@ def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
 def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, dense_of, loss: Loss) -> None:
     graph = random_graph(7, num_users=30, num_tasks=6)
     problem = TaskProblem.from_graph(graph, 0.25, loss)
-    certificate, ended = exact.solve(problem)
-    assert "optimal" in ended
+    certificate, status = exact.solve(problem)
+    assert "optimal" in status
     assert certificate.value == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=1e-6)
     assert certificate.proves(1e-6)
     # What it proves holds for our answer, and the other way round.
-    ours = exact.find_best_task_weights(problem, TIGHT)
-    assert ours.certificate is not None
-    assert certificate.lower_bound <= ours.total_bound * (1.0 + 1e-9)
-    assert ours.certificate.lower_bound <= certificate.value * (1.0 + 1e-9)
+    best_answer = exact.find_best_task_weights(problem, TIGHT)
+    assert certificate.lower_bound <= best_answer.total_bound * (1.0 + 1e-9)
+    assert best_answer.certificate.lower_bound <= certificate.value * (1.0 + 1e-9)
 
 
 def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(7, num_users=30, num_tasks=6), 0.25, Loss.CONVEX)
-    certificate, ended = exact.solve(problem, solver="OSQP")  # It solves no such cones.
-    assert "failed" in ended
+    certificate, status = exact.solve(problem, solver="OSQP")  # It solves no such cones.
+    assert "failed" in status
     assert certificate.relative_gap > 0.0
-    mine, other = exact.compare_with_cvxpy(problem)
-    assert "times as long as Sweet Spot" in compare_results(mine, other)
+    own_result, reference = exact.compare_with_cvxpy(problem)
+    assert "times as long as Sweet Spot" in compare_results(own_result, reference)
     assert exact.compare_with_cvxpy(problem, lambda: True)[1:] == ()
 
 
@@ -73,7 +71,6 @@ def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> Non
     loss = list(Loss)[seed % 2]
     answer = exact.find_best_user_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_free_weights(dense_of(graph), loss, 0.25), rel=2e-6)
-    assert answer.certificate is not None
     assert answer.certificate.proves(1e-8)
     assert answer.budget_use.max() <= 0.25
 
@@ -139,13 +136,12 @@ def test_half_answers_are_not_proved(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(31, 60, 9), 1.0)
     for solve in (exact.find_best_task_weights, exact.find_best_user_task_weights):
         best = solve(problem, TIGHT)
-        half = solve(problem, TIGHT, max_steps=1)
+        unfinished = solve(problem, TIGHT, max_steps=1)
         assert best.certificate is not None
-        assert half.certificate is not None
-        assert not half.certificate.proves(1e-6)
-        assert half.certificate.lower_bound <= best.total_bound <= half.total_bound * (1.0 + 1e-9)
-        assert "limit of 1 step," in half.stop_reason
-        assert half.budget_use.max() <= 1.0
+        assert not unfinished.certificate.proves(1e-6)
+        assert unfinished.certificate.lower_bound <= best.total_bound <= unfinished.total_bound * (1.0 + 1e-9)
+        assert "limit of 1 step," in unfinished.stop_reason
+        assert unfinished.budget_use.max() <= 1.0
 
 
 def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
@@ -153,47 +149,11 @@ def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         one, two = rng.lognormal(sigma=2.0, size=(2, 8))
-        before = np.abs(np.log(one / two)).max()
-        after = np.abs(
+        distance_before = np.abs(np.log(one / two)).max()
+        distance_after = np.abs(
             np.log(exact._iterate_prices(problem, one)[0] / exact._iterate_prices(problem, two)[0])
         )
-        assert after.max() <= 0.75 * before * (1.0 + 1e-12)
-
-
-@pytest.mark.parametrize("loss", list(Loss))
-def test_more_freedom_is_never_worse(random_graph, loss: Loss) -> None:
-    problem = TaskProblem.from_graph(random_graph(77, 80, 10), 0.3, loss)
-    unclipped = weights.allocate_by_power(
-        problem, loss.best_exponent, weights.inflate_for_no_clipping(problem, loss.best_exponent)
-    )
-    per_task = exact.find_best_task_weights(problem, TIGHT)
-    per_pair = exact.find_best_user_task_weights(problem, TIGHT)
-    assert per_pair.total_bound <= per_task.total_bound <= unclipped.total_bound
-    for other in (
-        weights.allocate_by_power(problem, loss.best_exponent),
-        weights.allocate_normalised(problem, 0.5),
-    ):
-        assert per_pair.total_bound <= other.total_bound * (1.0 + 1e-9)
-
-
-def test_relabelled_and_doubled_users(random_graph, dense_of, graph_of) -> None:
-    table = dense_of(random_graph(5, 30, 6))
-    order = np.random.default_rng(1).permutation(30)
-    answers = [
-        exact.find_best_task_weights(TaskProblem.from_graph(graph_of(t), 0.3), TIGHT)
-        for t in (table, table[order], np.vstack((table, table)))
-    ]
-    np.testing.assert_allclose(answers[1].task_weights, answers[0].task_weights, rtol=1e-3)
-    # Twice the users are the same constraints; every n_i doubles, so every bound halves (gamma = 1).
-    np.testing.assert_allclose(answers[2].task_weights, answers[0].task_weights, rtol=1e-3)
-    assert answers[2].total_bound == pytest.approx(answers[0].total_bound / 2.0)
-
-
-def test_bounds_scale_with_the_inverse_budget(random_graph) -> None:
-    graph = random_graph(9, 30, 6)
-    for solve in (exact.find_best_task_weights, exact.find_best_user_task_weights):
-        one, ten = (solve(TaskProblem.from_graph(graph, beta), TIGHT).total_bound for beta in (0.1, 1.0))
-        assert one == pytest.approx(10.0 * ten)
+        assert distance_after.max() <= 0.75 * distance_before * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("solve", [exact.find_best_task_weights, exact.find_best_user_task_weights])
@@ -213,16 +173,16 @@ def test_a_stopped_search_returns_valid_weights(random_graph, solve) -> None:
 def test_weight_skew_by_hand(graph_of) -> None:
     # Task 0 has a heavy user (2 tasks) and a light one; normalised uniform weights: sqrt(1/2) and 1.
     problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [1, 0]])), 1.0)
-    found = weights.compute_skew(weights.allocate_normalised(problem, 0.0))
+    skew = weights.compute_skew(weights.allocate_normalised(problem, 0.0))
     heavy = np.sqrt(0.5)
     total = heavy + 1.0
-    assert found.total_variation[0] == pytest.approx(0.5 - heavy / total)
-    assert found.user_size_ratio[0] == pytest.approx((2 * heavy + 1) / total / 1.5)
-    assert found.largest_variation == found.total_variation.max()
-    np.testing.assert_allclose([found.total_variation[1], found.user_size_ratio[1]], [0.0, 1.0], atol=1e-12)
+    assert skew.total_variation[0] == pytest.approx(0.5 - heavy / total)
+    assert skew.user_size_ratio[0] == pytest.approx((2 * heavy + 1) / total / 1.5)
+    assert skew.largest_variation == skew.total_variation.max()
+    np.testing.assert_allclose([skew.total_variation[1], skew.user_size_ratio[1]], [0.0, 1.0], atol=1e-12)
 
 
 def test_one_weight_per_task_does_not_skew(random_graph) -> None:
-    found = weights.compute_skew(exact.find_best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
-    np.testing.assert_allclose(found.total_variation, 0.0, atol=1e-12)
-    np.testing.assert_allclose(found.user_size_ratio, 1.0)
+    skew = weights.compute_skew(exact.find_best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
+    np.testing.assert_allclose(skew.total_variation, 0.0, atol=1e-12)
+    np.testing.assert_allclose(skew.user_size_ratio, 1.0)

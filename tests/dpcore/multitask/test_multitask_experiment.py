@@ -52,7 +52,7 @@ def test_threads_and_order_do_not_change_the_result() -> None:
     for panel, errors in one.errors.items():
         np.testing.assert_array_equal(errors, two.errors[panel])
     # A run does not depend on what else is asked for.
-    alone = run_experiment(
+    single_run = run_experiment(
         Experiment(
             num_users=300,
             num_tasks=8,
@@ -64,7 +64,7 @@ def test_threads_and_order_do_not_change_the_result() -> None:
             repeats=2,
         )
     )
-    np.testing.assert_array_equal(alone.errors[PANEL][0], one.errors[PANEL][1, :2])
+    np.testing.assert_array_equal(single_run.errors[PANEL][0], one.errors[PANEL][1, :2])
 
 
 def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
@@ -115,6 +115,6 @@ def test_training_and_test_pairs_are_apart_and_complete() -> None:
     pairs = train.graph.num_pairs + test.labels.size
     # 20 % held out: four standard deviations of a binomial.
     assert test.labels.size == pytest.approx(0.2 * pairs, abs=4 * (0.16 * pairs) ** 0.5)
-    seen = {tuple(row) for row in np.column_stack((train.graph.tasks, train.features))}
-    held = {tuple(row) for row in np.column_stack((test.tasks, test.features))}
-    assert not seen & held
+    training_pairs = {tuple(row) for row in np.column_stack((train.graph.tasks, train.features))}
+    test_pairs = {tuple(row) for row in np.column_stack((test.tasks, test.features))}
+    assert not training_pairs & test_pairs

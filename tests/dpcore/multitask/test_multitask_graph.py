@@ -24,11 +24,11 @@ def test_sums_along_the_graph_are_those_of_the_dense_table(random_graph, dense_o
     table, rng = dense_of(graph), np.random.default_rng(0)
     per_task, per_user = rng.random(graph.num_tasks), rng.random(graph.num_users)
     per_pair = rng.random(graph.num_pairs)
-    placed = np.zeros_like(table)
-    placed[table > 0] = per_pair
+    dense_values = np.zeros_like(table)
+    dense_values[table > 0] = per_pair
     np.testing.assert_allclose(graph.sum_by_user(per_task), table @ per_task)
     np.testing.assert_allclose(graph.sum_by_task(per_user), table.T @ per_user)
-    np.testing.assert_allclose(graph.sum_pairs_by_task(per_pair), placed.sum(axis=0))
+    np.testing.assert_allclose(graph.sum_pairs_by_task(per_pair), dense_values.sum(axis=0))
     np.testing.assert_array_equal(graph.task_sizes, table.sum(axis=0))
     np.testing.assert_array_equal(graph.tasks_per_user, table.sum(axis=1))
     chosen = np.array([7, 2, 11])
@@ -39,12 +39,12 @@ def test_tasks_without_users_are_refused_or_left_out() -> None:
     pairs = Pairs(np.array([0, 0, 1]), np.array([0, 3, 3]), 5)
     with pytest.raises(InvalidInput, match=r"Task 1 has no users \(and 2 more\)"):
         TaskGraph.from_pairs(pairs)
-    kept = drop_empty_tasks(pairs)
-    np.testing.assert_array_equal(kept.task_codes, [0, 1, 1])
-    assert kept.num_tasks == 2
-    assert TaskGraph.from_pairs(kept, num_users=9).num_users == 9
+    used_pairs = drop_empty_tasks(pairs)
+    np.testing.assert_array_equal(used_pairs.task_codes, [0, 1, 1])
+    assert used_pairs.num_tasks == 2
+    assert TaskGraph.from_pairs(used_pairs, num_users=9).num_users == 9
     with pytest.raises(InvalidInput, match="at least 2"):
-        TaskGraph.from_pairs(kept, num_users=1)
+        TaskGraph.from_pairs(used_pairs, num_users=1)
 
 
 def test_the_question_names_all_its_problems() -> None:

@@ -55,13 +55,13 @@ def test_noiseless_statistics_give_ridge_where_nobody_is_clipped(random_graph, r
     problem = TaskProblem.from_graph(graph, 1.0)
     allocation = weights.allocate_by_power(problem, 0.5, weights.inflate_for_no_clipping(problem, 0.5))
     # Bounds so wide that no feature, label or solution is touched.
-    found = fit_ridge(examples, allocation.compute_pair_weights(), RidgeSettings(50.0, 50.0, ridge), None)
+    result = fit_ridge(examples, allocation.compute_pair_weights(), RidgeSettings(50.0, 50.0, ridge), None)
     for task in range(5):
-        own = graph.tasks == task
-        x, y = examples.features[own], examples.labels[own]
+        settings_used = graph.tasks == task
+        x, y = examples.features[settings_used], examples.labels[settings_used]
         # theta = A^-1 b of equation 5, A = sum (x x^T + lambda I): lambda counts once per user.
-        expected = np.linalg.solve(x.T @ x + ridge * own.sum() * np.eye(3), x.T @ y)
-        np.testing.assert_allclose(found[task], expected, rtol=1e-9)
+        expected = np.linalg.solve(x.T @ x + ridge * settings_used.sum() * np.eye(3), x.T @ y)
+        np.testing.assert_allclose(result[task], expected, rtol=1e-9)
 
 
 def test_weighted_sums_by_a_loop(random_graph) -> None:
@@ -81,11 +81,7 @@ def test_weighted_sums_by_a_loop(random_graph) -> None:
     np.testing.assert_allclose(sums.vectors, vectors)
 
 
-@given(
-    seed=st.integers(0, 10_000),
-    ridge=st.floats(0.0, 5.0),
-    feature_bound=st.floats(0.1, 4.0),
-)
+@given(seed=st.integers(0, 10_000), ridge=st.floats(0.0, 5.0), feature_bound=st.floats(0.1, 4.0))
 @settings(max_examples=25, deadline=None)
 def test_removing_a_user_moves_the_sums_by_no_more_than_stated(
     random_graph, graph_of, dense_of, seed, ridge, feature_bound
@@ -136,16 +132,16 @@ def test_matrix_and_vector_noise_have_the_stated_variance(graph_of) -> None:
     difference = noisy.matrices - clean.matrices
     np.testing.assert_array_equal(difference, np.swapaxes(difference, 1, 2))
     # 9,000 entries each: four standard deviations of a sample variance are 4 sqrt(2 / 9000) = 6 %.
-    for own in ((0, 1, 2), (0, 1, 2)), ((0, 0, 1), (1, 2, 2)):
-        assert np.var(difference[:, own[0], own[1]]) == pytest.approx(16.83, rel=0.06)
+    for settings_used in ((0, 1, 2), (0, 1, 2)), ((0, 0, 1), (1, 2, 2)):
+        assert np.var(difference[:, settings_used[0], settings_used[1]]) == pytest.approx(16.83, rel=0.06)
     assert np.var(noisy.vectors - clean.vectors) == pytest.approx(4.0, rel=0.06)
 
 
 def test_noisy_solutions_lie_in_the_domain(random_graph) -> None:
     graph = random_graph(4)
     w = weights.allocate_normalised(TaskProblem.from_graph(graph, 0.3), 0.5).compute_pair_weights()
-    found = fit_ridge(_examples(graph, 2), w, RidgeSettings(2.0, 1.0, 0.1), np.random.default_rng(0))
-    assert np.linalg.norm(found, axis=1).max() <= 1.0 + 1e-12
+    result = fit_ridge(_examples(graph, 2), w, RidgeSettings(2.0, 1.0, 0.1), np.random.default_rng(0))
+    assert np.linalg.norm(result, axis=1).max() <= 1.0 + 1e-12
 
 
 def test_the_dagger_projects_on_positive_semidefinite_matrices(graph_of) -> None:
@@ -153,18 +149,20 @@ def test_the_dagger_projects_on_positive_semidefinite_matrices(graph_of) -> None
 
     # Eigenvalues 2 along (1, 1) and -1 along (1, -1): only the first is inverted.
     matrix = np.array([[[0.5, 1.5], [1.5, 0.5]]])
-    found = solve_sums(RidgeSums(matrix, np.array([[3.0, 1.0]])), 100.0)
-    np.testing.assert_allclose(found, [[1.0, 1.0]])
+    result = solve_sums(RidgeSums(matrix, np.array([[3.0, 1.0]])), 100.0)
+    np.testing.assert_allclose(result, [[1.0, 1.0]])
     nothing = solve_sums(RidgeSums(-np.eye(2)[None], np.ones((1, 2))), 1.0)
     np.testing.assert_array_equal(nothing, 0.0)
 
 
-def _gradients_by_a_loop(examples: Examples, w: np.ndarray, theta: np.ndarray, own: DescentSettings):
+def _gradients_by_a_loop(
+    examples: Examples, w: np.ndarray, theta: np.ndarray, settings_used: DescentSettings
+):
     total = np.zeros_like(theta)
     for pair, task in enumerate(examples.graph.tasks):
         x, y = examples.features[pair], examples.labels[pair]
-        gradient = 2.0 * (theta[task] @ x - y) * x + 2.0 * own.ridge * theta[task]
-        total[task] += w[pair] * gradient * min(1.0, own.gradient_bound / np.linalg.norm(gradient))
+        gradient = 2.0 * (theta[task] @ x - y) * x + 2.0 * settings_used.ridge * theta[task]
+        total[task] += w[pair] * gradient * min(1.0, settings_used.gradient_bound / np.linalg.norm(gradient))
     return total
 
 
@@ -175,9 +173,9 @@ def test_gradients_are_clipped_user_by_user(random_graph, ridge: float, bound: f
     examples = _examples(graph, 3)
     rng = np.random.default_rng(6)
     w, theta = rng.random(graph.num_pairs), rng.normal(size=(6, 3))
-    own = DescentSettings(gradient_bound=bound, ridge=ridge)
-    found = sum_gradients(examples, w, own, theta)
-    np.testing.assert_allclose(found, _gradients_by_a_loop(examples, w, theta, own), rtol=1e-9)
+    settings_used = DescentSettings(gradient_bound=bound, ridge=ridge)
+    result = sum_gradients(examples, w, settings_used, theta)
+    np.testing.assert_allclose(result, _gradients_by_a_loop(examples, w, theta, settings_used), rtol=1e-9)
 
 
 @given(seed=st.integers(0, 10_000), ridge=st.floats(0.0, 3.0), bound=st.floats(0.01, 10.0))
@@ -191,11 +189,11 @@ def test_removing_a_user_moves_a_steps_gradients_by_no_more_than_stated(
     beta = 0.4
     w = weights.allocate_normalised(TaskProblem.from_graph(graph, beta), 0.3).compute_pair_weights()
     theta = np.random.default_rng(seed).normal(size=(4, 3))
-    own = DescentSettings(gradient_bound=bound, ridge=ridge)
-    whole = sum_gradients(examples, w, own, theta)
+    settings_used = DescentSettings(gradient_bound=bound, ridge=ridge)
+    whole = sum_gradients(examples, w, settings_used, theta)
     for user in range(8):
         rest, kept = _without(examples, user, graph_of, dense_of)
-        moved = np.sum((whole - sum_gradients(rest, w[kept], own, theta)) ** 2)
+        moved = np.sum((whole - sum_gradients(rest, w[kept], settings_used, theta)) ** 2)
         assert moved <= beta * bound**2 * (1.0 + 1e-9)
 
 
@@ -205,9 +203,9 @@ def test_noiseless_descent_converges_to_ridge(random_graph) -> None:
     settings_ = DescentSettings(gradient_bound=100.0, steps=400, radius=50.0, ridge=0.2)
     w = np.full(graph.num_pairs, 0.1)
     rates = np.tile(1.0 / (2.0 * 0.1 * graph.task_sizes), (400, 1))
-    found = fit_descent(examples, w, settings_, rates, None)
+    result = fit_descent(examples, w, settings_, rates, None)
     target = fit_ridge(examples, w, RidgeSettings(50.0, 50.0, 0.2), None)
-    np.testing.assert_allclose(found, target, rtol=1e-8)
+    np.testing.assert_allclose(result, target, rtol=1e-8)
 
 
 def test_noiseless_descent_does_not_depend_on_the_scale_of_weights(random_graph) -> None:
@@ -229,9 +227,9 @@ def test_descent_noise_has_the_stated_variance(graph_of) -> None:
     examples = Examples(graph, np.zeros((num_tasks, 4)), np.zeros(num_tasks))
     settings_ = DescentSettings(gradient_bound=3.0, steps=2, radius=1e9)
     w = np.full(num_tasks, 0.01)
-    found = fit_descent(examples, w, settings_, np.ones((2, num_tasks)), np.random.default_rng(9))
+    result = fit_descent(examples, w, settings_, np.ones((2, num_tasks)), np.random.default_rng(9))
     # Two steps of variance Gamma^2 T / 2 = 9 each; 12,000 entries: four standard deviations are 5.2 %.
-    assert np.var(found) == pytest.approx(18.0, rel=0.052)
+    assert np.var(result) == pytest.approx(18.0, rel=0.052)
     assert settings_.noise == pytest.approx(3.0)
 
 
@@ -252,8 +250,8 @@ def test_clip_rows_and_test_error_by_hand() -> None:
     )
     held = EvaluationExamples(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 0.0]))
     # Predictions 4 and 2: errors 3 and 2.
-    found = held.root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
-    assert found == pytest.approx(math.sqrt((9 + 4) / 2))
+    result = held.root_mean_squared_error(np.array([[4.0, 0.0], [0.0, 1.0]]))
+    assert result == pytest.approx(math.sqrt((9 + 4) / 2))
 
 
 def test_inputs_are_checked(random_graph) -> None:

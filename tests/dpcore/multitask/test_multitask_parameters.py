@@ -15,9 +15,9 @@ from dpcore.multitask.problem import Loss
 def test_every_problem_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         MultitaskParameters(-1.0, delta=2.0, exponent=1.5, num_users=0, experiment_epsilons="one")
-    said = " ".join(p.sentence for p in refused.value.problems)
+    message = " ".join(p.sentence for p in refused.value.problems)
     for word in ("Epsilon", "δ must", "The exponent μ", "The number of users", "separated by commas"):
-        assert word in said
+        assert word in message
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,7 @@ def test_refused(wrong: dict[str, object]) -> None:
 
 def test_they_survive_as_text() -> None:
     parameters = MultitaskParameters(
-        0.5,
-        1e-7,
-        TaskSource.HEAVY_TAILED,
-        loss=Loss.CONVEX,
-        exponent=0.35,
-        experiment_epsilons="5, 1 , 0.25",
+        0.5, 1e-7, TaskSource.HEAVY_TAILED, loss=Loss.CONVEX, exponent=0.35, experiment_epsilons="5, 1 , 0.25"
     )
     assert from_fields(MultitaskParameters, to_fields(parameters)) == parameters
     assert parameters.experiment.epsilons == (0.25, 1.0, 5.0)

@@ -27,9 +27,9 @@ def test_equation_11_solves_problem_10(loss: Loss, seed: int) -> None:
     p = cp.Variable(8)
     objective = cp.Minimize(cp.sum(cp.multiply(sizes.astype(float) ** -loss.gamma, cp.inv_pos(p))))
     best = cp.Problem(objective, [c * (sizes / num_users) @ p <= beta]).solve(solver=cp.CLARABEL)
-    found = weights.allocate_by_power(problem, loss.best_exponent, c)
-    assert found.total_bound == pytest.approx(best, rel=1e-6)
-    np.testing.assert_allclose(found.task_weights**2, p.value, rtol=1e-3)
+    allocation = weights.allocate_by_power(problem, loss.best_exponent, c)
+    assert allocation.total_bound == pytest.approx(best, rel=1e-6)
+    np.testing.assert_allclose(allocation.task_weights**2, p.value, rtol=1e-3)
 
 
 def test_equation_18_is_the_same_with_estimates() -> None:
@@ -64,14 +64,14 @@ def test_equation_12_by_hand(graph_of) -> None:
     problem = TaskProblem.from_graph(graph, 0.5)
     answer = weights.allocate_by_power(problem, 0.5)
     omega = weights.compute_task_weights(problem, 0.5)
-    at = 0
+    pair = 0
     for tasks in ([0, 1, 2], [0], [1], [0, 1]):
         used = sum(omega[i] ** 2 for i in tasks)
         for i in tasks:
-            assert answer.compute_pair_weights()[at] == pytest.approx(
+            assert answer.compute_pair_weights()[pair] == pytest.approx(
                 omega[i] * min(1.0, math.sqrt(0.5 / used))
             )
-            at += 1
+            pair += 1
     # omega_i^2 = n beta / (m n_i) = 2 / (3 n_i): users 0 and 3 use 2/9 + 2/9 + 2/3 and 4/9; beta is 1/2.
     np.testing.assert_allclose(omega**2, [2 / 9, 2 / 9, 2 / 3])
     assert answer.share_clipped == 0.25
@@ -92,9 +92,9 @@ def test_the_unclipped_inflation_is_the_smallest(random_graph, exponent: float) 
     tighter = inflation * (1.0 - 1e-6)
     assert weights.allocate_by_power(problem, exponent, tighter).share_clipped > 0.0
     # Where nobody is clipped, sizes alone tell the bounds: 1 / (omega_i^2 n_i^gamma).
-    alone = TaskProblem(problem.task_sizes, problem.num_users, 0.2)
+    without_graph = TaskProblem(problem.task_sizes, problem.num_users, 0.2)
     np.testing.assert_allclose(
-        fits.task_bounds, weights.allocate_by_power(alone, exponent, inflation).task_bounds
+        fits.task_bounds, weights.allocate_by_power(without_graph, exponent, inflation).task_bounds
     )
 
 
@@ -105,14 +105,6 @@ def test_average_budget_use_is_beta_over_c(random_graph) -> None:
         used = problem.graph.sum_by_user(omega**2)
         assert used.mean() == pytest.approx(0.7 / inflation)
     assert weights.inflate_logarithmically(50, 0.5) == pytest.approx(0.5 * math.log(50))
-
-
-def test_normalised_weights_spend_everything(random_graph) -> None:
-    graph = random_graph(8)
-    answer = weights.allocate_normalised(TaskProblem.from_graph(graph, 0.3), 0.4)
-    active = graph.tasks_per_user > 0
-    np.testing.assert_allclose(answer.budget_use[active], 0.3)
-    np.testing.assert_array_equal(answer.budget_use[~active], 0.0)
 
 
 def test_expected_totals_foretell_those_of_a_graph_of_the_papers_kind() -> None:
@@ -145,8 +137,8 @@ def test_draws_are_uniform_over_a_users_tasks(graph_of) -> None:
 def test_the_best_sampling_is_no_worse_than_any_k(random_graph) -> None:
     problem = TaskProblem.from_graph(random_graph(12, 60, 12), 0.5, Loss.CONVEX)
     best = sampling.find_best_uniform_sampling(problem)
-    every = [sampling.allocate_uniform_sampling(problem, k).total_bound for k in range(1, 13)]
-    assert best.total_bound == pytest.approx(min(every))
+    totals_by_k = [sampling.allocate_uniform_sampling(problem, k).total_bound for k in range(1, 13)]
+    assert best.total_bound == pytest.approx(min(totals_by_k))
     assert best.reads_graph
 
 

@@ -27,8 +27,8 @@ def test_weights_sum_to_one_and_bound_every_user(kind, bound):
     users = [Fraction(row["rows_kept"]) * Fraction(row["row_weight"]) for row in rows]
     assert float(sum(int(r["users"]) * w for r, w in zip(rows, users, strict=True))) == pytest.approx(1.0)
     # W = h / n_h with n_h = sum of min(h, s).
-    kept = sum(u * min(bound, s) for s, u in ((1, 20), (4, 6), (30, 2)))
-    assert float(max(users)) == pytest.approx(bound / kept)
+    rows_kept = sum(u * min(bound, s) for s, u in ((1, 20), (4, 6), (30, 2)))
+    assert float(max(users)) == pytest.approx(bound / rows_kept)
     assert {row["label"] for row in rows} == {Disclosure.PRIVATE.label}
 
 

@@ -37,8 +37,8 @@ def test_normal_masses_and_means_are_the_integrals(a, width):
         # The ends themselves are rounded: 1e-15 of 10 over a width of 1e-9.
         slack = 4e-15 * (10.0 + 2.0 * b) / width + 1e-10 * max(1.0, a)
         assert float(base.log_mass(low, high)) == pytest.approx(log_mass, rel=1e-13, abs=slack)
-        found = (float(base.mean_between(low, high)) - 10.0) / 2.0
-        assert found == pytest.approx(sign * mean, rel=1e-9, abs=1e-9)
+        mean_found = (float(base.mean_between(low, high)) - 10.0) / 2.0
+        assert mean_found == pytest.approx(sign * mean, rel=1e-9, abs=1e-9)
 
 
 def test_normal_masses_add_up():

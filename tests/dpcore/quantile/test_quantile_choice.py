@@ -39,10 +39,10 @@ def test_all_caps_are_tried_and_the_least_is_taken():
     assert choice.search_errors.rank_error == pytest.approx(brute)
     assert choice.certificate.value == pytest.approx(min(brute))
     # Judged by the problem's own subsamples, none of which it was picked on.
-    own = quantile.output(problem, WeightKind.CAP, choice.bound)
-    assert choice.rank_error == own.expected_rank_error
-    assert choice.subsamples == own.subsample_errors.size == 400
-    assert choice.standard_error == pytest.approx(own.subsample_errors.std(ddof=1) / 20.0)
+    own_problem = quantile.output(problem, WeightKind.CAP, choice.bound)
+    assert choice.rank_error == own_problem.expected_rank_error
+    assert choice.subsamples == own_problem.subsample_errors.size == 400
+    assert choice.standard_error == pytest.approx(own_problem.subsample_errors.std(ddof=1) / 20.0)
     assert choice.unbounded_rank_error == pytest.approx(brute[-1])
     assert choice.unbounded_rank_error > 1.5 * min(brute)
     assert choice.certificate.proves(0.0)
@@ -51,16 +51,16 @@ def test_all_caps_are_tried_and_the_least_is_taken():
 
 def test_the_smooth_search_is_honest_about_its_proof():
     problem = skewed_problem()
-    told = []
-    choice = optimal_bound.best_bound(problem, WeightKind.SMOOTH, points=12, progress=told.append)
+    progress_shares = []
+    choice = optimal_bound.best_bound(problem, WeightKind.SMOOTH, points=12, progress=progress_shares.append)
     grid = np.geomspace(2.0, 60.0, 60)
     brute = optimal_bound.rank_errors(problem, WeightKind.SMOOTH, grid).rank_error
     assert choice.rank_error <= brute.min() * 1.01
     assert choice.rank_error == choice.search_errors.rank_error.min()
     assert math.isinf(choice.certificate.relative_gap)
     assert "nothing is proved" in choice.stop_reason
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    assert progress_shares == sorted(progress_shares)
+    assert progress_shares[-1] == 1.0
 
 
 def test_many_caps_are_searched_on_a_grid():
@@ -72,8 +72,8 @@ def test_many_caps_are_searched_on_a_grid():
 
 def test_stopping_early_gives_the_best_so_far():
     problem = skewed_problem()
-    asked = iter([False] * 3 + [True] * 9)
-    choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(asked))
+    answers = iter([False] * 3 + [True] * 9)
+    choice = optimal_bound.best_bound(problem, WeightKind.CAP, should_stop=lambda: next(answers))
     assert choice.search_errors.cancelled
     assert choice.bound == 58.0  # From the largest down: 60, 59, 58.
     assert math.isinf(choice.certificate.relative_gap)
@@ -137,18 +137,18 @@ def test_the_trade_off_form(population):
     assert bound.trade_off == pytest.approx(a)
     for kind in WeightKind:
         best = bound.best(kind)
-        every = []
+        all_values = []
         for h in range(2, 61):
             pairs = list(row_weights(kind, h))
             c = np.array([weight for _, weight in pairs])
             w = np.bincount([user for user, _ in pairs], weights=c).max()
-            every.append(w**2 + a * (c**2).sum())
+            all_values.append(w**2 + a * (c**2).sum())
             # Both main terms added are between the root of the summed squares and sqrt(2) times that.
             terms = float(bound.value(kind, h)) - 0.02 - (2.0 if population else 1.0) * c.max()
-            root = math.sqrt(every[-1]) * 2.0 / 0.8 * math.log(1.0 / 0.005)
+            root = math.sqrt(all_values[-1]) * 2.0 / 0.8 * math.log(1.0 / 0.005)
             assert root <= terms * (1.0 + 1e-12)
             assert terms <= math.sqrt(2.0) * root * (1.0 + 1e-12)
-        assert best.certificate.value <= min(every) * (1.0 + 1e-12)
+        assert best.certificate.value <= min(all_values) * (1.0 + 1e-12)
         assert best.certificate.proves(2e-6)
 
 
@@ -174,19 +174,19 @@ def test_refusals():
 
 
 def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
-    problem, asked = skewed_problem(), [0.2, 0.5, 0.9]
-    choice = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=asked)
+    problem, answers = skewed_problem(), [0.2, 0.5, 0.9]
+    choice = optimal_bound.best_bound(problem, WeightKind.CAP, quantiles=answers)
     # By hand: each quantile on its own at a third of epsilon.
-    alone = [
+    single_errors = [
         [
             quantile.output(
                 problem.on_search_subsamples().with_changes(epsilon=1.0 / 3.0, quantile=q), WeightKind.CAP, h
             ).expected_rank_error
-            for q in asked
+            for q in answers
         ]
         for h in range(2, 61)
     ]
-    means = np.mean(alone, axis=1)
+    means = np.mean(single_errors, axis=1)
     assert choice.search_errors.rank_error == pytest.approx(means)
     assert choice.bound == 2 + int(np.argmin(means))
 
@@ -194,16 +194,18 @@ def test_several_quantiles_share_one_bound_and_the_mean_of_their_errors():
 def test_errors_under_other_bases_are_those_of_problems_with_these_bases():
     problem = skewed_problem()
     bases = [NormalBase(40.0, 20.0), uniform_base(0.0, 100.0), uniform_base(80.0, 90.0)]
-    told = []
-    found = optimal_bound.base_errors(problem, bases, WeightKind.SMOOTH, 6.0, progress=told.append)
-    for base, error in zip(bases, found, strict=True):
-        own = QuantileProblem(problem.values, 0.75, 1.0, base)
-        assert error == quantile.output(own, WeightKind.SMOOTH, 6.0).expected_rank_error
-    assert told[-1] == 1.0
-    assert found[2] > 10.0 * found[0]
-    asked = iter([False, True])
+    progress_shares = []
+    errors_found = optimal_bound.base_errors(
+        problem, bases, WeightKind.SMOOTH, 6.0, progress=progress_shares.append
+    )
+    for base, error in zip(bases, errors_found, strict=True):
+        own_problem = QuantileProblem(problem.values, 0.75, 1.0, base)
+        assert error == quantile.output(own_problem, WeightKind.SMOOTH, 6.0).expected_rank_error
+    assert progress_shares[-1] == 1.0
+    assert errors_found[2] > 10.0 * errors_found[0]
+    answers = iter([False, True])
     stopped = optimal_bound.base_errors(
-        problem, bases, WeightKind.SMOOTH, 6.0, should_stop=lambda: next(asked)
+        problem, bases, WeightKind.SMOOTH, 6.0, should_stop=lambda: next(answers)
     )
     assert np.isnan(stopped).tolist() == [False, True, True]
 

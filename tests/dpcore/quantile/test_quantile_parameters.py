@@ -16,9 +16,9 @@ NORMAL = {"base": BaseKind.NORMAL, "center": 3.0, "spread": 2.0}
 BINS = {"base": BaseKind.HISTOGRAM, "edges": "0, 1, 4", "masses": "1, 3"}
 
 
-def refused(**given) -> str:
+def refused(**fields) -> str:
     with pytest.raises(InvalidInput) as caught:
-        QuantileParameters(**{"epsilon": 1.0, **given})
+        QuantileParameters(**{"epsilon": 1.0, **fields})
     return "\n".join(problem.sentence for problem in caught.value.problems)
 
 
@@ -30,7 +30,7 @@ def test_quantiles_are_read_and_put_in_order(text):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("fields", "sentence"),
     [
         ({"quantiles": ""}, "Quantiles is empty"),
         ({"quantiles": "0.5, x"}, "got 'x'"),
@@ -59,27 +59,27 @@ def test_quantiles_are_read_and_put_in_order(text):
         ({"epsilon": 0.0}, "Epsilon must lie between"),
     ],
 )
-def test_what_cannot_be_gets_a_sentence(given, sentence):
-    assert sentence.lower() in refused(**given).lower()
+def test_what_cannot_be_gets_a_sentence(fields, sentence):
+    assert sentence.lower() in refused(**fields).lower()
 
 
 def test_all_problems_are_said_at_once():
-    said = refused(epsilon=-1.0, quantiles="2", low=3.0, high=1.0, alpha=2.0)
+    message = refused(epsilon=-1.0, quantiles="2", low=3.0, high=1.0, alpha=2.0)
     for piece in ("Epsilon", "got 2", "Low must lie below", "α must"):
-        assert piece in said
+        assert piece in message
 
 
 @pytest.mark.parametrize(
-    "given", [{"low": 0.0, "high": 4.0}, NORMAL, BINS], ids=["uniform", "normal", "histogram"]
+    "fields", [{"low": 0.0, "high": 4.0}, NORMAL, BINS], ids=["uniform", "normal", "histogram"]
 )
-def test_a_poorer_base_is_the_base_moved_and_stretched(given):
-    parameters = QuantileParameters(1.0, **given)
-    plain, poorer = parameters.base_distribution(), parameters.base_distribution(3.0, 0.25)
+def test_a_poorer_base_is_the_base_moved_and_stretched(fields):
+    parameters = QuantileParameters(1.0, **fields)
+    base_given, poorer = parameters.base_distribution(), parameters.base_distribution(3.0, 0.25)
     # X -> middle + 3 (X - middle) + width / 4, from the definition, on points around the middle.
-    middle, width = (3.0, 8.0) if parameters.base is BaseKind.NORMAL else (2.0, 4.0)
+    center_of_mass, width = (3.0, 8.0) if parameters.base is BaseKind.NORMAL else (2.0, 4.0)
     x = np.linspace(-5.0, 9.0, 57) + 0.01  # off the edges
-    moved = middle + 3.0 * (x - middle) + width / 4.0
-    assert poorer.log_density(moved) == pytest.approx(plain.log_density(x) - math.log(3.0))
+    shifted = center_of_mass + 3.0 * (x - center_of_mass) + width / 4.0
+    assert poorer.log_density(shifted) == pytest.approx(base_given.log_density(x) - math.log(3.0))
 
 
 def test_missing_ends_are_zero_and_one():

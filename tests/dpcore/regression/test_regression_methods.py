@@ -110,17 +110,6 @@ def test_a_cap_that_always_fails_is_named():
         sample_limiting.estimate_on_averages(problem)
 
 
-def test_example_1_every_cap_is_far_off():
-    # Claim 8: a cap of h costs max(g / (g^2 + h g^2), h / (h + g^2))^2, every row of a user being alike.
-    g = 6
-    problem = examples.example_1(g)
-    curve = estimate_caps(problem, draws=2, caps=range(1, g + 1))
-    h = np.arange(1, g + 1)
-    expected = np.maximum(g / (g * g + h * g * g), h / (h + g * g)) ** 2
-    assert curve.variance == pytest.approx(expected, rel=1e-9)
-    assert curve.variance.min() >= 1 / (4 * g**3) > 1.5 / (g * g + 1) ** 2
-
-
 def test_stopping_the_draws_averages_what_is_done():
     _, problem = data_problem()
     asked = 0

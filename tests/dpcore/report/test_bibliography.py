@@ -12,7 +12,7 @@ from dpcore.answer.methods import CITATION, WORKS, insert_names, list_citations,
 from dpcore.common.version import VERSION
 
 ROOT = Path(__file__).parents[3]
-ASKED = {
+REQUIRED_FIELDS = {
     "inproceedings": {"author", "title", "booktitle", "year"},
     "article": {"author", "title", "journal", "volume", "year"},
     "misc": {"author", "title"},
@@ -22,39 +22,39 @@ ASKED = {
 
 def parse(text: str) -> dict[str, tuple[str, dict[str, str]]]:
     """Key to (kind, fields) of a file of entries whose values stand in braces; anything else is refused."""
-    found: dict[str, tuple[str, dict[str, str]]] = {}
-    at = 0
+    entries_found: dict[str, tuple[str, dict[str, str]]] = {}
+    offset = 0
 
     def expect(pattern: str) -> re.Match[str]:
-        nonlocal at
-        match = re.compile(pattern).match(text, at)
-        assert match is not None, f"{pattern} expected at {text[at : at + 40]!r}"
-        at = match.end()
+        nonlocal offset
+        match = re.compile(pattern).match(text, offset)
+        assert match is not None, f"{pattern} expected at {text[offset : offset + 40]!r}"
+        offset = match.end()
         return match
 
     def braced() -> str:
-        nonlocal at
+        nonlocal offset
         expect(r"\{")
-        begin, depth = at, 1
+        begin, depth = offset, 1
         while depth:
-            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            depth += {"{": 1, "}": -1}.get(text[offset], 0)
             assert depth >= 0
-            at += 1
-        return text[begin : at - 1]
+            offset += 1
+        return text[begin : offset - 1]
 
     expect(r"\s*")
-    while at < len(text):
-        kind, key = expect(r"@([a-z]+)\{([a-z0-9]+),\s*").groups()
+    while offset < len(text):
+        entry_type, key = expect(r"@([a-z]+)\{([a-z0-9]+),\s*").groups()
         fields: dict[str, str] = {}
-        while not re.compile(r"\}").match(text, at):
+        while not re.compile(r"\}").match(text, offset):
             name = expect(r"([a-z]+) = ")[1]
             assert name not in fields, f"{key} has two {name}"
             fields[name] = braced()
             expect(r",\s*")
         expect(r"\}\s*")
-        assert key not in found, f"{key} stands twice"
-        found[key] = kind, fields
-    return found
+        assert key not in entries_found, f"{key} stands twice"
+        entries_found[key] = entry_type, fields
+    return entries_found
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_every_entry_is_read_and_complete() -> None:
     assert text.isascii(), "older BibTeX reads bytes"
     entries = parse(text)
     assert list(entries) == list(WORKS)
-    for key, (kind, fields) in entries.items():
+    for key, (entry_type, fields) in entries.items():
         work = WORKS[key]
-        assert fields.keys() >= ASKED[kind], key
+        assert fields.keys() >= REQUIRED_FIELDS[entry_type], key
         names = fields["author"].split(" and ")
         assert len(names) == len(work.authors)
         assert all(re.fullmatch(r"[^,]+, [^,]+|\{[^{}]+\}", name) for name in names), names
@@ -131,13 +131,13 @@ def test_papers_have_the_same_data_in_their_table() -> None:
 
 
 def test_the_program_is_cited_alike_everywhere() -> None:
-    own = WORKS["sweetspot"]
+    own_entry = WORKS["sweetspot"]
     lines = (ROOT / "docs" / "CITATION.cff").read_text(encoding="utf-8").splitlines()
-    assert f"version: {own.fields['version']}" in lines
-    assert f"title: {own.title}" in lines
-    assert f"  - name: {own.authors[0]}" in lines
+    assert f"version: {own_entry.fields['version']}" in lines
+    assert f"title: {own_entry.title}" in lines
+    assert f"  - name: {own_entry.authors[0]}" in lines
     changes, readme = ((ROOT / name).read_text(encoding="utf-8") for name in ("CHANGELOG.md", "README.md"))
-    released = re.findall(r"^## \[(\d.*?)\]", changes, re.MULTILINE)[:1]
+    released_versions = re.findall(r"^## \[(\d.*?)\]", changes, re.MULTILINE)[:1]
     wheels = re.findall(r"sweet_spot-([\d.]+)-py3", readme)
     assert wheels
-    assert {own.fields["version"], *released, *wheels} == {VERSION} == {dpcore.__version__}
+    assert {own_entry.fields["version"], *released_versions, *wheels} == {VERSION} == {dpcore.__version__}

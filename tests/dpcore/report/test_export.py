@@ -25,7 +25,7 @@ histograms = st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**6), min_s
 )
 
 
-def read(text):
+def read_rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -33,7 +33,7 @@ def read(text):
 def test_weights_add_up_to_one_over_the_file(histogram, epsilon, disclosure):
     problem = mean.MeanProblem(histogram, epsilon, 2.0, 0.7)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    rows = read(mean_files.weights_csv(problem, smooth.threshold, cap.max_contributions, disclosure))
+    rows = read_rows(mean_files.weights_csv(problem, smooth.threshold, cap.max_contributions, disclosure))
     assert [int(row["size"]) for row in rows] == histogram.sizes.tolist()
     assert [int(row["users"]) for row in rows] == histogram.users.tolist()
     exact = {name: [Fraction(row[name]) for row in rows] for name in rows[0] if name != "label"}
@@ -53,7 +53,7 @@ def test_the_error_can_be_computed_again_from_the_file():
     histogram = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
     problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
     smooth = mean.best_smooth(problem)
-    rows = read(mean_files.weights_csv(problem, smooth.threshold, 3, Disclosure.PUBLIC))
+    rows = read_rows(mean_files.weights_csv(problem, smooth.threshold, 3, Disclosure.PUBLIC))
     # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
     sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
     noise = 2.0 * max(float(r["user_weight"]) for r in rows) ** 2
@@ -62,7 +62,9 @@ def test_the_error_can_be_computed_again_from_the_file():
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_columns_keep_every_digit(values):
-    rows = read(report_document.write_columns({"a": values, "n": range(len(values))}, Disclosure.DP_RELEASE))
+    rows = read_rows(
+        report_document.write_columns({"a": values, "n": range(len(values))}, Disclosure.DP_RELEASE)
+    )
     assert [float(row["a"]) for row in rows] == values
     assert [int(row["n"]) for row in rows] == list(range(len(values)))
     assert {row["label"] for row in rows} == {"computed from a DP release"}
@@ -87,7 +89,7 @@ def test_no_cell_of_a_file_is_a_formula():
     assert not [cell for cell in cells if runs(cell)]
     # What is none stays as it is.
     assert {"-5", "+2.5e3", "plain", "a,=1+1"} <= set(cells)
-    assert read(text)[0]["'=cmd|' /C calc'!A0"] == "'=cmd|' /C calc'!A0"
+    assert read_rows(text)[0]["'=cmd|' /C calc'!A0"] == "'=cmd|' /C calc'!A0"
     noted = report_document.write_columns(
         {"a": [1]}, Disclosure.PUBLIC, [f"axis x: {name}" for name in HOSTILE]
     )
@@ -97,9 +99,9 @@ def test_no_cell_of_a_file_is_a_formula():
         assert not [cell for row in csv.reader(lines, delimiter=delimiter) for cell in row if runs(cell)]
 
 
-def choice(variance_source=mean.VarianceSource.FROM_VALUES, **more):
+def choice(variance_source=mean.VarianceSource.FROM_VALUES, **options):
     data = samples.load("shop-events")
-    parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, variance_source=variance_source, **more)
+    parameters = mean.MeanParameters(epsilon=0.5, upper=100.0, variance_source=variance_source, **options)
     problem = parameters.problem(data.histogram, ValueSummary.from_dataset(data, 0.0, 100.0))
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
 
@@ -124,15 +126,15 @@ def test_the_choice_holds_question_and_answer():
     for name, best in (("cap", cap), ("smooth", smooth)):
         assert answer[name]["variance"] == best.variance
         assert answer[name]["standard_error"] ** 2 == pytest.approx(best.variance)
-        parts = answer[name]["sampling_variance"] + answer[name]["privacy_variance"]
-        assert parts == pytest.approx(best.variance)
+        variance_parts = answer[name]["sampling_variance"] + answer[name]["privacy_variance"]
+        assert variance_parts == pytest.approx(best.variance)
         assert answer[name]["proved_relative_gap"] <= 1e-6
     assert document["assumptions"] == list(mean.ASSUMPTIONS)
 
 
 def test_every_part_with_numbers_has_a_label():
     document, *_ = choice()
-    assert [document[part]["label"] for part in ("question", "data", "answer")] == ["public input"] * 3
+    assert [document[section]["label"] for section in ("question", "data", "answer")] == ["public input"] * 3
 
 
 def test_an_entered_variance_is_public_even_on_private_data():

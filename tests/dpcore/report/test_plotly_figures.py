@@ -39,35 +39,35 @@ def plot(*items: Item, scale: Scale = Scale.LOG) -> Plot:
 
 @pytest.mark.parametrize("item", [Curve("c", X, Y, Style.CAP), Points("c", X, Y, Style.CAP)])
 def test_a_log_axis_has_gaps_at_zero_and_infinity_and_a_linear_one_has_none(item: Item) -> None:
-    (drawn,) = plotly_figures.draw(plot(item)).data
-    np.testing.assert_array_equal(drawn.y, [np.nan, 3.0, np.nan])
-    (drawn,) = plotly_figures.draw(plot(item, scale=Scale.LINEAR)).data
-    np.testing.assert_array_equal(drawn.y, Y)
+    (drawn_trace,) = plotly_figures.draw(plot(item)).data
+    np.testing.assert_array_equal(drawn_trace.y, [np.nan, 3.0, np.nan])
+    (drawn_trace,) = plotly_figures.draw(plot(item, scale=Scale.LINEAR)).data
+    np.testing.assert_array_equal(drawn_trace.y, Y)
 
 
 def test_ticks_of_a_short_axis_of_shares_do_not_read_the_same() -> None:
-    for most, written in ((0.03, ".1%"), (0.3, ".0%")):
-        short = plot(Curve("c", X, Y, Style.CAP), scale=Scale.PERCENT).with_limits(y=(0.0, most))
-        assert plotly_figures.draw(short).layout.yaxis.tickformat == written
+    for upper, tick_format in ((0.03, ".1%"), (0.3, ".0%")):
+        short = plot(Curve("c", X, Y, Style.CAP), scale=Scale.PERCENT).with_limits(y=(0.0, upper))
+        assert plotly_figures.draw(short).layout.yaxis.tickformat == tick_format
 
 
 def test_points_have_whiskers_and_a_symbol() -> None:
     points = Points("p", X, T, Style.SMOOTH, LOW, HIGH, symbol="circle-open")
-    (drawn,) = plotly_figures.draw(plot(points)).data
-    assert list(drawn.x) == X
-    assert drawn.marker.symbol == "circle-open"
-    assert list(drawn.error_y.array) == [2.0, 0.5, 3.0]
-    assert list(drawn.error_y.arrayminus) == [1.0, 1.5, 1.0]
+    (drawn_trace,) = plotly_figures.draw(plot(points)).data
+    assert list(drawn_trace.x) == X
+    assert drawn_trace.marker.symbol == "circle-open"
+    assert list(drawn_trace.error_y.array) == [2.0, 0.5, 3.0]
+    assert list(drawn_trace.error_y.arrayminus) == [1.0, 1.5, 1.0]
 
 
 def test_a_curve_has_steps_and_one_more_number() -> None:
     curve = Curve("c", X, T, Style.BIAS, dash="dot", width=3.0, steps="hv", symbol="square", hover=("t", T))
-    (drawn,) = plotly_figures.draw(plot(curve)).data
-    assert (drawn.line.shape, drawn.line.dash, drawn.line.width) == ("hv", "dot", 3.0)
-    assert (drawn.mode, drawn.marker.symbol) == ("lines+markers", "square")
-    assert list(drawn.customdata) == T
+    (drawn_trace,) = plotly_figures.draw(plot(curve)).data
+    assert (drawn_trace.line.shape, drawn_trace.line.dash, drawn_trace.line.width) == ("hv", "dot", 3.0)
+    assert (drawn_trace.mode, drawn_trace.marker.symbol) == ("lines+markers", "square")
+    assert list(drawn_trace.customdata) == T
     assert (
-        drawn.hovertemplate
+        drawn_trace.hovertemplate
         == "c<br>bound (rows): %{x:.3g}<br>error: %{y:.3g}<br>t: %{customdata:.3g}<extra></extra>"
     )
 
@@ -77,21 +77,28 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
     bars = Bars("b", ["a", "b", "c"], T, Style.CAP, LOW, HIGH, base=1.0, gap=0.4, hover=(("least", LOW),))
     upright = replace(plot(bars), x=names, y=values)
     figure = plotly_figures.draw(upright)
-    (drawn,) = figure.data
-    assert (list(drawn.x), list(drawn.y), drawn.base) == (["a", "b", "c"], [6.0, 7.0, 8.0], 1.0)
+    (drawn_trace,) = figure.data
+    assert (list(drawn_trace.x), list(drawn_trace.y), drawn_trace.base) == (
+        ["a", "b", "c"],
+        [6.0, 7.0, 8.0],
+        1.0,
+    )
     # Whiskers go from where the bar ends, to the columns' ends; the pointer is told where that is.
-    assert (list(drawn.error_y.array), list(drawn.error_y.arrayminus)) == ([2.0, 0.5, 3.0], [1.0, 1.5, 1.0])
-    assert drawn.customdata.tolist() == [[7.0, 6.0], [8.0, 6.5], [9.0, 8.0]]
-    said = "b<br>%{x}<br>error: %{customdata[0]:.3g}<br>least: %{customdata[1]:.3~g}<extra></extra>"
-    assert drawn.hovertemplate == said
+    assert (list(drawn_trace.error_y.array), list(drawn_trace.error_y.arrayminus)) == (
+        [2.0, 0.5, 3.0],
+        [1.0, 1.5, 1.0],
+    )
+    assert drawn_trace.customdata.tolist() == [[7.0, 6.0], [8.0, 6.5], [9.0, 8.0]]
+    hover_template = "b<br>%{x}<br>error: %{customdata[0]:.3g}<br>least: %{customdata[1]:.3~g}<extra></extra>"
+    assert drawn_trace.hovertemplate == hover_template
     assert (figure.layout.xaxis.type, figure.layout.bargap, figure.layout.barmode) == (
         "category", 0.4, "group",
     )  # fmt: skip
     flat = Bars("b", T[1:2], ["b"], Style.CAP, LOW[1:2], HIGH[1:2], is_overlaid=True)
     figure = plotly_figures.draw(replace(upright, x=values, y=names, items=(flat,)))
-    (drawn,) = figure.data
-    assert (drawn.orientation, list(drawn.x), list(drawn.y)) == ("h", [8.0], ["b"])
-    assert (list(drawn.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
+    (drawn_trace,) = figure.data
+    assert (drawn_trace.orientation, list(drawn_trace.x), list(drawn_trace.y)) == ("h", [8.0], ["b"])
+    assert (list(drawn_trace.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
 
 
 def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
@@ -103,12 +110,12 @@ def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
 
 
 def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None:
-    whole = plot(
+    whole_plot = plot(
         Level("one", 1.0),
         Level("two", 2.0, dash="longdash"),
         Level("cap", 4.0, is_vertical=True, style=Style.CAP),
     )
-    figure = plotly_figures.draw(whole.with_limits(y=(0.1, 90.0)))
+    figure = plotly_figures.draw(whole_plot.with_limits(y=(0.1, 90.0)))
     # A shape's place is in the axis's own numbers, not in their logarithms, and over the paper's whole width.
     assert [(s.y0, s.y1, s.x0, s.x1, s.line.dash) for s in figure.layout.shapes] == [
         (1.0, 1.0, 0, 1, "dot"), (2.0, 2.0, 0, 1, "longdash"),
@@ -123,8 +130,8 @@ def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins() -> None:
         Level(f"mean {k}", k, is_vertical=True, style=Style.CAP, dash="dash", legend="Mean")
         for k in (2.0, 3.0)
     ]
-    whole = plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"), *mean)
-    curve, first, second, entry = plotly_figures.draw(whole).data
+    whole_plot = plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"), *mean)
+    curve, first, second, entry = plotly_figures.draw(whole_plot).data
     assert (list(curve.x), list(curve.y), curve.line.shape) == ([2.0, 4.0], [8.0, 9.0], "hvh")
     assert {first.showlegend, second.showlegend} == {False}
     assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
@@ -139,8 +146,8 @@ def test_cells_have_the_colour_of_their_multiple() -> None:
     cells = Cells(
         "error", [1.0, 2.0], [3.0, 5.0], np.array([[15.0, 10.0], [80.0, 20.0]]), 10.0, contour=("near", 1.2)
     )
-    whole = Plot("p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), (cells,), Disclosure.PUBLIC)
-    colours, edge = plotly_figures.draw(whole).data
+    whole_plot = Plot("p", "", "", Axis("a", "", (1, 2)), Axis("b", "", (3, 5)), (cells,), Disclosure.PUBLIC)
+    colours, edge = plotly_figures.draw(whole_plot).data
     assert (list(colours.x), list(colours.y)) == ([1.0, 2.0], [3.0, 5.0])
     assert colours.customdata.tolist() == [[15.0, 10.0], [80.0, 20.0]]
     # 80 is eight times the least, and the darkest colour stands for four times and more.
@@ -171,11 +178,11 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
     assert "gain: %{customdata:.3~g}" in colours.hovertemplate
     words = {note.text: (note.x, note.y) for note in figure.layout.annotations}
     assert set(words) == {"<b>Left</b>", "<b>Right:<br>far</b>"}
-    for text, kind in (("<b>Left</b>", 0.0), ("<b>Right:<br>far</b>", 1.0)):
+    for text, region in (("<b>Left</b>", 0.0), ("<b>Right:<br>far</b>", 1.0)):
         column, row = (
             int(np.argmin(np.abs(np.log10(v) - at))) for v, at in zip((x, y), words[text], strict=True)
         )
-        assert kinds[row, column] == kind
+        assert kinds[row, column] == region
         assert not hatched[row, column]
     covered = charts.cover_by_rectangles(hatched, x, y)
     inside = [[any(a[0] <= u <= a[1] and b[0] <= v <= b[1] for a, b in covered) for u in x] for v in y]
@@ -183,17 +190,17 @@ def test_regions_are_named_where_they_are_and_hatched_where_a_column_says_so() -
 
 
 def test_a_plot_knows_which_marks_its_axes_leave_out() -> None:
-    whole = plot(Mark("in", 2.0, 1.0, Style.CAP), Mark("above", 2.0, 10.0, Style.ENTERED))
-    assert [mark.name for mark in whole.hidden_marks] == ["above"]
-    assert whole.with_limits(y=(0.5, 20.0)).hidden_marks == ()
+    whole_plot = plot(Mark("in", 2.0, 1.0, Style.CAP), Mark("above", 2.0, 10.0, Style.ENTERED))
+    assert [mark.name for mark in whole_plot.hidden_marks] == ["above"]
+    assert whole_plot.with_limits(y=(0.5, 20.0)).hidden_marks == ()
 
 
 def test_the_file_of_a_plot_holds_its_own_columns_and_then_those_of_its_items() -> None:
-    x, t, own = Column("x", X), Column("t", T), {"own": Y}
+    x, t, own_columns = Column("x", X), Column("t", T), {"own": Y}
     curves = (
         Curve("c", x, t, Style.CAP, low=LOW, hover=("h", Column("h", HIGH))),
         Points("p", x, t, Style.CAP),
     )
-    whole = Plot("p", "", "", Axis("a"), Axis("b"), curves, Disclosure.PUBLIC, own)
-    assert dict(whole.columns) == {"own": Y, "x": X, "t": T, "h": HIGH}
-    assert list(plotly_figures.draw(whole).data[0].y) == T
+    whole_plot = Plot("p", "", "", Axis("a"), Axis("b"), curves, Disclosure.PUBLIC, own_columns)
+    assert dict(whole_plot.columns) == {"own": Y, "x": X, "t": T, "h": HIGH}
+    assert list(plotly_figures.draw(whole_plot).data[0].y) == T

@@ -38,7 +38,7 @@ from dpcore.report.report_html import write_report_html
 from dpcore.report.script import Code
 
 PUBLIC, PRIVATE, RELEASE = Disclosure.PUBLIC, Disclosure.PRIVATE, Disclosure.DP_RELEASE
-MADE = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
+CREATED = datetime(2026, 11, 21, 5, 0, tzinfo=UTC)
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -50,13 +50,13 @@ def plot(key: str, title: str, alt: str, columns: dict[str, Any], kind: Disclosu
 
 def report(kind: Disclosure, number: float = 771.0) -> Report:
     """A report in which every part computed from data says ``number``."""
-    said = f"{number:g}"
-    line = Line("Users", said, kind, note=said, help=said, number=number)
+    number_text = f"{number:g}"
+    line = Line("Users", number_text, kind, note=number_text, help=number_text, number=number)
     answer = Answer(
-        headline=f"Cap at **{said}**",
-        detail=said,
-        numbers=(Number("Users", said, said, said, number),),
-        facts={"Users": said},
+        headline=f"Cap at **{number_text}**",
+        detail=number_text,
+        numbers=(Number("Users", number_text, number_text, number_text, number),),
+        facts={"Users": number_text},
         proofs=(("Cap", Certificate(number, number, "an argument"), "Exact."),),
         assumptions=("Counts are public",),
         disclosure=kind,
@@ -70,7 +70,7 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
         summary=(line,),
         answers=(("", answer),),
         figures=(
-            plot("own", "Own figure", said, {"x": [number, math.inf, math.nan]}, kind),
+            plot("own", "Own figure", number_text, {"x": [number, math.inf, math.nan]}, kind),
             plot("public", "Public figure", "flat", {"x": np.array([1, 2])}, PUBLIC),
         ),
         formulae="$x$",
@@ -81,25 +81,25 @@ def report(kind: Disclosure, number: float = 771.0) -> Report:
 
 def labels(value: object) -> list[tuple[dict[str, object], str]]:
     """Every JSON object with a label, and the label."""
-    found = []
+    labelled = []
     if isinstance(value, dict):
-        found += [(value, str(value["label"]))] if "label" in value else []
+        labelled += [(value, str(value["label"]))] if "label" in value else []
         value = list(value.values())
     if isinstance(value, list):
-        found += [one for part in value for one in labels(part)]
-    return found
+        labelled += [one for part in value for one in labels(part)]
+    return labelled
 
 
 def test_the_json_is_strict_and_labels_every_number():
     document = json.loads(
-        write_report_json(report(PRIVATE), MADE), parse_constant=lambda text: pytest.fail(text)
+        write_report_json(report(PRIVATE), CREATED), parse_constant=lambda text: pytest.fail(text)
     )
     assert document["schema"] == SCHEMA
     assert document["holds_private_numbers"] is True
-    (own, public) = document["figures"]
-    assert own["columns"]["x"] == [771.0, None, None]
+    (own_figure, public) = document["figures"]
+    assert own_figure["columns"]["x"] == [771.0, None, None]
     assert public["columns"]["x"] == [1, 2]
-    assert own["label"] == document["answers"][0]["label"] == PRIVATE.label
+    assert own_figure["label"] == document["answers"][0]["label"] == PRIVATE.label
     assert public["label"] == document["question"]["label"] == PUBLIC.label
     assert document["releases"][0] == {
         "name": "x1",
@@ -108,36 +108,38 @@ def test_the_json_is_strict_and_labels_every_number():
         "label": "DP release, ε = 1",
     }
     assert document["answers"][0]["headline"] == "Cap at 771"
-    said = [
-        label for held, label in labels(document) if "771" in json.dumps({**held, "numbers": 0, "facts": 0})
+    number_text = [
+        label
+        for labelled_object, label in labels(document)
+        if "771" in json.dumps({**labelled_object, "numbers": 0, "facts": 0})
     ]
-    assert said
-    assert set(said) == {PRIVATE.label}
+    assert number_text
+    assert set(number_text) == {PRIVATE.label}
 
 
 def test_what_is_published_is_the_same_whatever_the_private_numbers():
     one, other = (content.remove_private(report(PRIVATE, number)) for number in (771.0, 12.5))
-    assert write_report_json(one, MADE) == write_report_json(other, MADE)
-    assert write_report_html(one, MADE) == write_report_html(other, MADE)
+    assert write_report_json(one, CREATED) == write_report_json(other, CREATED)
+    assert write_report_html(one, CREATED) == write_report_html(other, CREATED)
     assert not one.holds_private
-    assert "771" not in write_report_json(one, MADE)
+    assert "771" not in write_report_json(one, CREATED)
     assert [figure.key for figure in one.figures] == ["public"]
     assert [line.value for line in one.releases] == ["0.5"], "a DP release may be published"
     assert one.answer.assumptions == ("Counts are public",)
     assert one.answer.choice is None
-    said = " ".join(one.omitted)
+    number_text = " ".join(one.omitted)
     for part in ("Summary of the data", "The choice", "Own figure"):
-        assert part in said
+        assert part in number_text
 
 
 @pytest.mark.parametrize("kind", [PUBLIC, RELEASE])
 def test_of_other_data_everything_may_be_published(kind):
-    of = report(kind)
-    assert not of.holds_private
-    published = content.remove_private(of)
+    full_report = report(kind)
+    assert not full_report.holds_private
+    published = content.remove_private(full_report)
     assert published.omitted == ()
-    for name in {f.name for f in fields(of)} - {"omitted"}:
-        assert getattr(published, name) == getattr(of, name), name
+    for name in {f.name for f in fields(full_report)} - {"omitted"}:
+        assert getattr(published, name) == getattr(full_report, name), name
 
 
 @pytest.mark.parametrize(
@@ -152,9 +154,9 @@ def test_of_other_data_everything_may_be_published(kind):
     ids=lambda part: next(iter(part)),
 )
 def test_one_private_part_makes_the_report_private(part):
-    of = replace(report(PUBLIC), **part)
-    assert of.holds_private
-    assert not content.remove_private(of).holds_private
+    full_report = replace(report(PUBLIC), **part)
+    assert full_report.holds_private
+    assert not content.remove_private(full_report).holds_private
 
 
 def test_the_summary_of_data_names_nobody_and_labels_all():
@@ -177,11 +179,11 @@ def test_versions_are_those_that_the_packages_say_of_themselves():
     import plotly
     import scipy
 
-    found = content.read_versions()
-    assert found["numpy"] == np.__version__
-    assert found["scipy"] == scipy.__version__
-    assert found["plotly"] == plotly.__version__
-    assert {"Sweet Spot", "Python", "opendp"} <= set(found)
+    labelled = content.read_versions()
+    assert labelled["numpy"] == np.__version__
+    assert labelled["scipy"] == scipy.__version__
+    assert labelled["plotly"] == plotly.__version__
+    assert {"Sweet Spot", "Python", "opendp"} <= set(labelled)
 
 
 # --- scripts ------------------------------------------------------------------------------------------------
@@ -246,8 +248,8 @@ def test_arrays_come_back_and_strange_things_are_refused():
 
 
 def histogram_data(kind: Disclosure, sizes: int = 3, name: str = 'x"\n"""') -> Dataset:
-    every = np.arange(1, sizes + 1)
-    return Dataset(name, "a file", kind, ContributionHistogram(sizes=every, users=every[::-1] * 7))
+    all_sizes = np.arange(1, sizes + 1)
+    return Dataset(name, "a file", kind, ContributionHistogram(sizes=all_sizes, users=all_sizes[::-1] * 7))
 
 
 def data_of(text: str) -> Dataset:
@@ -255,24 +257,24 @@ def data_of(text: str) -> Dataset:
     names: dict[str, object] = {}
     imports = text.split("# %% What it uses")[1].split("# %% ")[0]
     exec(imports + text.split("# %% The data")[1].split("# %% ")[0], names)
-    found = names["data"]
-    assert isinstance(found, Dataset)
-    return found
+    labelled = names["data"]
+    assert isinstance(labelled, Dataset)
+    return labelled
 
 
 def mean_script(source: script.Source, public_only: bool = False) -> str:
-    made = script.write_script(
+    script_text = script.write_script(
         "Mean",
         MeanParameters(1.0),
         source,
         "dpcore.mean.answer",
-        MADE,
+        CREATED,
         public_only,
         ("mean_bound", {"epsilon": 1.0, "lower": 0.0, "upper": 1.0}),
     )
-    ast.parse(made)
-    assert made.count("# %% ") == 5
-    return made
+    ast.parse(script_text)
+    assert script_text.count("# %% ") == 5
+    return script_text
 
 
 def test_a_script_runs_where_it_says_that_it_is_to_be_put(tmp_path):
@@ -332,10 +334,10 @@ def test_the_name_of_private_data_is_left_out_where_asked():
     data = Dataset(
         "secret.csv", "a file", PRIVATE, ContributionHistogram.from_counts([2, 1]), ("user",), values=values
     )
-    named, unnamed = (mean_script(script.Source(data, needs_rows=True), one) for one in (False, True))
-    assert "secret.csv" in named
+    with_name, unnamed = (mean_script(script.Source(data, needs_rows=True), one) for one in (False, True))
+    assert "secret.csv" in with_name
     assert "secret.csv" not in unnamed
     assert "your-file.csv" in unnamed
-    for text in (named, unnamed):
+    for text in (with_name, unnamed):
         assert "user='user'" in text.replace('"', "'")
         assert "value='amount'" in text.replace('"', "'")

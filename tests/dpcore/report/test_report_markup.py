@@ -43,19 +43,19 @@ def test_every_page_with_formulae_is_looked_at():
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_every_formula_becomes_sound_mathml(text):
     for latex, display in markup.find_formulae(text):
-        made = markup.to_mathml(latex, display)
-        assert "<code>" not in made, latex
-        tree = ElementTree.fromstring(made)  # Well-formed: no bare & or <.
-        written = "".join(tree.itertext())
-        assert "\\" not in written, (latex, written)
-        assert "&" not in written, (latex, written)
+        markup_text = markup.to_mathml(latex, display)
+        assert "<code>" not in markup_text, latex
+        tree = ElementTree.fromstring(markup_text)  # Well-formed: no bare & or <.
+        mathml_text = "".join(tree.itertext())
+        assert "\\" not in mathml_text, (latex, mathml_text)
+        assert "&" not in mathml_text, (latex, mathml_text)
         for element in tree.iter():
             kind = element.tag.split("}")[-1]
             assert len(element) == CHILDREN.get(kind, len(element)), (latex, kind)
         # Letters and digits of the formula survive: count the digits, which no command contains.
         digits = re.sub(r"\\(?:tfrac|frac)", "", latex)
         assert sorted(re.findall(r"\d", re.sub(r"\[\d+pt\]", "", digits))) == sorted(
-            re.findall(r"\d", written)
+            re.findall(r"\d", mathml_text)
         )
 
 
@@ -89,11 +89,11 @@ NAMES = st.text(
 
 @given(NAMES)
 def test_a_name_comes_out_as_it_is_and_as_nothing_else(name):
-    read = Tags(markup.render_inline(markup.escape_markdown(name)))
-    assert read.tags == []
-    wanted = " ".join(name.split())
-    assert "".join(read.texts) == wanted
-    assert markup.to_plain_text(markup.escape_markdown(name)) == wanted
+    parsed_tags = Tags(markup.render_inline(markup.escape_markdown(name)))
+    assert parsed_tags.tags == []
+    expected = " ".join(name.split())
+    assert "".join(parsed_tags.texts) == expected
+    assert markup.to_plain_text(markup.escape_markdown(name)) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,15 +111,15 @@ def test_a_name_comes_out_as_it_is_and_as_nothing_else(name):
     ],
 )
 def test_markdown_makes_no_link_image_or_raw_html(text):
-    for made in (markup.render_inline(text), markup.render_block(text)):
-        assert not set(Tags(made).tags) & {"a", "img", "script", "b", "iframe"}, made
+    for markup_text in (markup.render_inline(text), markup.render_block(text)):
+        assert not set(Tags(markup_text).tags) & {"a", "img", "script", "b", "iframe"}, markup_text
 
 
 def test_markdown_of_cards_keeps_its_marks():
-    made = markup.render_inline(r"**bold** *slanted* `code` h\* $x^2$ \$5 5 < 6")
-    assert "<strong>bold</strong> <em>slanted</em> <code>code</code> h*" in made
-    assert "<msup>" in made
-    assert html.unescape(made).endswith("$5 5 < 6")
+    markup_text = markup.render_inline(r"**bold** *slanted* `code` h\* $x^2$ \$5 5 < 6")
+    assert "<strong>bold</strong> <em>slanted</em> <code>code</code> h*" in markup_text
+    assert "<msup>" in markup_text
+    assert html.unescape(markup_text).endswith("$5 5 < 6")
     assert markup.to_plain_text(r"**bold** h\* $x^2$ \$5") == "bold h* $x^2$ $5"
 
 

@@ -41,9 +41,9 @@ def test_what_is_written_is_read_as_it_was():
         "none": None,
     }
     for name in NASTY:
-        held = tomllib.loads(write_settings(("f", settings | {"name": name}), "f", SHOP, ()))
-        assert held.pop("name") == name
-        assert held == {key: value for key, value in settings.items() if value is not None}
+        settings_read = tomllib.loads(write_settings(("f", settings | {"name": name}), "f", SHOP, ()))
+        assert settings_read.pop("name") == name
+        assert settings_read == {key: value for key, value in settings.items() if value is not None}
 
 
 def test_columns_are_those_that_the_data_were_read_from():
@@ -60,8 +60,8 @@ def test_columns_are_those_that_the_data_were_read_from():
         "value": "amount",
         "group": ["product", *NASTY[:2]],
     }
-    held = tomllib.loads(write_settings(("plan_bounds", {}), "plan", nasty, ("user", "value")))
-    assert held == {"user": list(NASTY[:3]), "value": "amount"}
+    settings_read = tomllib.loads(write_settings(("plan_bounds", {}), "plan", nasty, ("user", "value")))
+    assert settings_read == {"user": list(NASTY[:3]), "value": "amount"}
     assert list_columns(ss.count_bound([1, 2], epsilon=1).data) == {}
     # Names that the file does not hold, and rows without a user that count, no call knows of.
     assert can_read_again(SHOP)
@@ -75,7 +75,7 @@ def test_columns_are_those_that_the_data_were_read_from():
 
 def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
     file = tmp_path / "a.toml"
-    for content, said in (
+    for content, message in (
         (b"epsilon = ", "is no TOML"),
         (b"a = " + b"[" * 5000, "is no TOML"),
         (b"a = '\xff'", "UTF-8"),
@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
         (b"a = {" + b'"a.b".' * 20 + b"b = 1}", "a key of more than 20 parts"),
     ):
         file.write_bytes(content)
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=message):
             read_settings(file)
     nested = "a" + ".a" * 19
     file.write_text(f"{nested} = [0.1, 0.2, 0.3]\nb = [{', '.join(['0.5'] * 99)}]\nc = '{'Dr. A. B. ' * 9}'")
@@ -107,18 +107,18 @@ def test_settings_of_any_kind_get_all_their_sentences():
     )
     with pytest.raises(InvalidInput) as refused:
         ss.plan_bounds(events, **wrong)
-    for part in ("Mechanism must be one of", "no setting 'plan'", "Disclosure must be"):
-        assert part in str(refused.value)
+    for sentence_part in ("Mechanism must be one of", "no setting 'plan'", "Disclosure must be"):
+        assert sentence_part in str(refused.value)
     with pytest.raises(InvalidInput) as refused:
         ss.plan_bounds(
             events,
             **{key: wrong[key] for key in ("user", "value", "group", "epsilon", "lower", "upper", "lines")},
         )
-    for part in (
+    for sentence_part in (
         "User must be the name",
         "Value must be the name",
         "Group must be the name",
         "Epsilon must",
         "Line 1 cannot be read; got '5'",
     ):
-        assert part in str(refused.value)
+        assert sentence_part in str(refused.value)

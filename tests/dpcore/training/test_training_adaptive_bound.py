@@ -18,49 +18,14 @@ from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
 from dpcore.training.adaptive_bound import UserSums
 from dpcore.training.mechanism import LossKind, Mechanism
-from dpcore.training.rows import ClassifierRows, compute_scores, hold_out, prepare_rows
-from dpcore.training.training_data import TrainingGenerator
+from dpcore.training.rows import ClassifierRows, compute_scores, hold_out
+from tests.dpcore.training.tables import draw_rows, generate_rows, make_extreme_user, replace_last_user
 
-ADD, REPLACE, VALUES = (
-    Neighbours.ADD_OR_REMOVE_USER,
-    Neighbours.REPLACE_USER,
-    Neighbours.REPLACE_VALUES,
-)
+ADD, REPLACE, VALUES = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
 FOLLOWED = Cell(Method.FOLLOWED)
 
 
-def rows_of(seed: int, sizes, d: int = 3) -> ClassifierRows:
-    rng = np.random.default_rng(seed)
-    users = np.repeat(np.arange(len(sizes)), sizes)
-    features = rng.standard_normal((users.size, d))
-    features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1.0)
-    return ClassifierRows(features, np.sign(rng.standard_normal(users.size)), users)
-
-
-def generated(num_users: int = 600, **changes) -> ClassifierRows:
-    made = TrainingGenerator(num_users=num_users, **changes).generate()
-    return prepare_rows(made.dataset.table, made.scaling, 0.5)
-
-
 # --- neighbours ---------------------------------------------------------------------------------------------
-
-
-def with_last(rows: ClassifierRows, other: ClassifierRows | None) -> ClassifierRows:
-    """The rows without the last user, or with another in its place."""
-    rest = rows.select_users(np.arange(rows.num_users - 1))
-    if other is None:
-        return rest
-    return ClassifierRows(
-        np.vstack((rest.features, other.features)),
-        np.append(rest.signs, other.signs),
-        np.append(rest.users, np.full(other.num_rows, rows.num_users - 1)),
-    )
-
-
-def aligned(size: int, theta: np.ndarray, sign: float) -> ClassifierRows:
-    """A user whose rows all pull one way, as hard as a row can."""
-    direction = -theta / max(np.linalg.norm(theta), 1e-9) if np.any(theta) else np.ones(3) / math.sqrt(3)
-    return ClassifierRows(np.tile(direction, (size, 1)), np.full(size, sign), np.zeros(size, dtype=np.int64))
 
 
 @settings(max_examples=120, deadline=None)
@@ -77,19 +42,19 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
 ):
     rng = np.random.default_rng(seed)
     theta = far * rng.standard_normal(3)
-    rows, mechanism = rows_of(seed, sizes), Mechanism(1.0, 1e-6, relation, loss)
+    rows, mechanism = draw_rows(seed, sizes), Mechanism(1.0, 1e-6, relation, loss)
     # The last user pulls one way with all rows, and goes, or is replaced by one who pulls the other way.
-    rows = with_last(rows, aligned(sizes[-1], theta, 1.0))
+    rows = replace_last_user(rows, make_extreme_user(sizes[-1], theta, 1.0))
     size = sizes[-1] if relation is VALUES else int(rng.integers(1, 13))
-    after = with_last(rows, None if relation is ADD else aligned(size, theta, -1.0))
+    neighbour = replace_last_user(rows, None if relation is ADD else make_extreme_user(size, theta, -1.0))
     moved_sum, moved_count = [], []
     whole_sum, whole_count = [], []
-    for data in (rows, after):
-        total, within = descent.make_bounded_gradient(data, mechanism, [FOLLOWED], 0, range(1))(
+    for data in (rows, neighbour):
+        total, num_within = descent.make_bounded_gradient(data, mechanism, [FOLLOWED], 0, range(1))(
             theta[:, None], np.array([bound])
         )
         moved_sum.append(total[:, 0] / bound)
-        moved_count.append(within[0] - data.num_users / 2.0)
+        moved_count.append(num_within[0] - data.num_users / 2.0)
         sums, inside = integer_sums.round_user_sums(data, mechanism, bound, theta)
         whole_sum.append(sums.sum(axis=0))
         whole_count.append(2 * int(inside.sum()) - data.num_users)
@@ -111,10 +76,10 @@ def test_one_user_moves_sum_and_count_by_no_more_than_the_account_says(
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
     assert sum(int(k) ** 2 for k in whole_sum[0] - whole_sum[1]) <= grid.squared_gradient
     assert (grid.count * (whole_count[0] - whole_count[1])) ** 2 <= grid.squared_counts
-    others, _ = integer_sums.round_user_sums(
+    other_sums, _ = integer_sums.round_user_sums(
         rows.select_users(np.arange(rows.num_users - 1)), mechanism, bound, theta
     )
-    assert np.array_equal(others, integer_sums.round_user_sums(rows, mechanism, bound, theta)[0][:-1])
+    assert np.array_equal(other_sums, integer_sums.round_user_sums(rows, mechanism, bound, theta)[0][:-1])
 
 
 def test_the_sensitivities_are_reached():
@@ -122,18 +87,18 @@ def test_the_sensitivities_are_reached():
     # replaced by their opposite, by two; a user with one row is within instead, so that the count moves by one.
     mechanism = Mechanism(1.0, 1e-6, REPLACE)
     heavy, other, light = (
-        aligned(9, np.zeros(3), 1.0),
-        aligned(9, np.zeros(3), -1.0),
-        aligned(1, np.zeros(3), 1.0),
+        make_extreme_user(9, np.zeros(3), 1.0),
+        make_extreme_user(9, np.zeros(3), -1.0),
+        make_extreme_user(1, np.zeros(3), 1.0),
     )
-    found = [
+    result = [
         descent.make_bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))(
             np.zeros((3, 1)), np.array([2.0])
         )
         for rows in (heavy, other, light)
     ]
-    assert np.linalg.norm(found[0][0] - found[1][0]) / 2.0 == pytest.approx(2.0)
-    assert abs(found[0][1] - found[2][1])[0] == 1.0
+    assert np.linalg.norm(result[0][0] - result[1][0]) / 2.0 == pytest.approx(2.0)
+    assert abs(result[0][1] - result[2][1])[0] == 1.0
 
 
 # --- account ------------------------------------------------------------------------------------------------
@@ -159,9 +124,9 @@ def test_everything_together_is_the_budget_by_the_accountant_of_privacy_losses(r
             # Losses of a step are small, so that the grid is fine.
             one = pld.from_gaussian_mechanism(sigma, value_discretization_interval=2e-5).self_compose(times)
             whole_loss = one if whole_loss is None else whole_loss.compose(one)
-        found = whole_loss.get_epsilon_for_delta(delta)
+        result = whole_loss.get_epsilon_for_delta(delta)
     # Pessimistic rounding on the grid adds up over the steps: never below, and little above.
-    assert epsilon - 1e-3 <= found <= epsilon + 0.02
+    assert epsilon - 1e-3 <= result <= epsilon + 0.02
     # The ratios are those of one Gaussian.
     squared = sum(times / sigma**2 for sigma, times in parts)
     one = GaussianNoise.for_release(1.0, epsilon, delta).scale
@@ -191,12 +156,12 @@ def test_discrete_noise_is_nearly_rounded_normal_noise(sigma):
     discrete /= discrete.sum()
     upper = norm.sf((np.abs(k) - 0.5) / sigma) - norm.sf((np.abs(k) + 0.5) / sigma)
     ratios = np.log(discrete / upper)
-    more, _ = integer_sums.bound_difference(sigma, 1, 1.0, 1e-6)
+    excess_loss, _ = integer_sums.bound_difference(sigma, 1, 1.0, 1e-6)
     assert ratios.max() <= -math.log1p(-1 / (24 * sigma**2)) + 1e-10
     reach = math.sqrt(2 * (41 + math.log(2e6)))
     near = np.abs(k) <= reach * sigma
     assert -ratios[near].min() <= reach**2 / (8 * sigma**2)
-    assert (ratios.max() - ratios[near].min()) <= more
+    assert (ratios.max() - ratios[near].min()) <= excess_loss
 
 
 def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
@@ -209,11 +174,11 @@ def test_the_account_of_discrete_noise_holds_for_the_accountants_own():
     assert noise.epsilon <= epsilon
     assert noise.delta <= delta
     with np.errstate(all="ignore"):
-        found = pld.from_discrete_gaussian_mechanism(
+        result = pld.from_discrete_gaussian_mechanism(
             noise.scale, sensitivity, value_discretization_interval=1e-4
         )
-        assert found.get_epsilon_for_delta(noise.delta) <= epsilon + 2e-4
-        assert found.get_epsilon_for_delta(noise.delta) >= epsilon - 1e-3
+        assert result.get_epsilon_for_delta(noise.delta) <= epsilon + 2e-4
+        assert result.get_epsilon_for_delta(noise.delta) >= epsilon - 1e-3
     # Where σ is small the argument does not hold, and OpenDP's own account through zCDP is taken.
     small = integer_sums.account_exactly(1, 1, epsilon, delta)
     assert small.scale > 1.02 * unit
@@ -224,11 +189,11 @@ def test_steps_draw_normal_noise_of_the_sigma_that_was_paid_for():
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     grid = release.choose_rule_grid(mechanism, bound_follows=True)
     noise = integer_sums.account_exactly(grid.total, 200 * 8 + 1, 1.0, 1e-6)
-    drawn = np.concatenate(
+    draws = np.concatenate(
         [noise.release(np.zeros(500, dtype=np.int64), grid.squared_gradient) for _ in range(8)]
     )
     # 4,000 draws; a right law fails once in 10,000.
-    assert kstest(drawn / noise.scale, "norm").pvalue > 1e-4
+    assert kstest(draws / noise.scale, "norm").pvalue > 1e-4
     assert noise.remaining == grid.total - 8 * grid.squared_gradient
 
 
@@ -249,8 +214,8 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
         v = theta + 0.9 * (theta - before)
         total, count = np.zeros(d), 0.0
         for u in range(n):
-            mine = rows.users == u
-            x, y = rows.features[mine], rows.signs[mine]
+            is_own = rows.users == u
+            x, y = rows.features[is_own], rows.signs[is_own]
             g = -(y / (1 + np.exp(y * (x @ v)))) @ x
             length = np.linalg.norm(g)
             total += g * min(1.0, h / length)
@@ -278,7 +243,7 @@ def written_out(rows, epsilon, delta, noise, count_noise, number_noise):
 # With a strong signal the minimum is far, and steps grow; with a weak one they hardly do.
 @pytest.mark.parametrize(("epsilon", "signal", "grown"), [(0.5, 1.0, 1.2), (20.0, 60.0, 3.0)])
 def test_training_is_the_rule_written_out(epsilon, signal, grown):
-    rows = generated(60, informative=2, signal=signal)
+    rows = generate_rows(60, informative=2, signal=signal)
     mechanism = training_mechanism.apply_rule(Mechanism(epsilon, 1e-6))
     theta = descent.train_cells(rows, mechanism, [FOLLOWED], 3, range(2))
     gradient, number = descent.draw_noise(mechanism, 3, 3, range(2))
@@ -302,35 +267,35 @@ def followed_without_noise(rows, mechanism, steps_of_bound=None):
 
 
 def test_runs_on_splits_of_their_own_are_what_they_are_alone():
-    rows, mechanism = rows_of(5, [3, 1, 7, 2, 1, 4]), Mechanism(1.0, 1e-6)
+    rows, mechanism = draw_rows(5, [3, 1, 7, 2, 1, 4]), Mechanism(1.0, 1e-6)
     trained = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     theta, bounds = np.random.default_rng(6).standard_normal((3, 2)), np.array([0.3, 0.8])
 
     def slopes(margins, part):
         return descent.clip_slopes(rows, mechanism, margins, part)
 
-    total, within = adaptive_bound.make_clipped_sums(UserSums(rows, 2), rows.signed, slopes)(
+    total, num_within = adaptive_bound.make_clipped_sums(UserSums(rows, 2), rows.signed, slopes)(
         theta, bounds, trained
     )
     for run in range(2):
-        alone = rows.select_users(np.flatnonzero(trained[:, run]))
-        by_itself = descent.make_bounded_gradient(alone, mechanism, [FOLLOWED], 0, range(1))
+        single_run = rows.select_users(np.flatnonzero(trained[:, run]))
+        by_itself = descent.make_bounded_gradient(single_run, mechanism, [FOLLOWED], 0, range(1))
         sums, count = by_itself(theta[:, [run]], bounds[[run]])
         assert total[:, run] == pytest.approx(sums[:, 0], abs=1e-12)
-        assert within[run] == count[0]
+        assert num_within[run] == count[0]
 
 
 def test_without_noise_the_bound_comes_to_its_quantile():
-    rows = generated(900)
+    rows = generate_rows(900)
     for epsilon in (1.0, 3.0):
         mechanism = training_mechanism.apply_rule(Mechanism(epsilon, 1e-6))
         theta, bound = followed_without_noise(rows, mechanism)
         slopes = LossKind.LOGISTIC.differentiate(rows.signed @ theta[:, 0])
         sums = np.stack([np.bincount(rows.users, slopes * column) for column in rows.signed.T])
-        within = np.mean(np.linalg.norm(sums, axis=0) <= bound[0])
+        num_within = np.mean(np.linalg.norm(sums, axis=0) <= bound[0])
         plan = account.plan_rule_noise(mechanism, True)
         (target,) = adaptive_bound.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
-        assert abs(within - target) < 0.02
+        assert abs(num_within - target) < 0.02
         # About 12 κ √d users are clipped.
         clipped = 12 * GaussianNoise.for_release(1.0, epsilon, 1e-6).scale * math.sqrt(7)
         assert 900 * (1 - target) == pytest.approx(min(clipped, 450))
@@ -350,31 +315,31 @@ def test_a_step_has_the_size_that_the_rule_promises():
     root_mean_square = math.sqrt(np.mean(np.sum(theta**2, axis=0)))
     assert 0.85 * training_mechanism.NOISE_NORM < root_mean_square < 1.05 * training_mechanism.NOISE_NORM
     # The mean over steps has less.
-    found = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 1.0)], 0, range(400))
+    result = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, 1.0)], 0, range(400))
     assert (
-        0.5 * training_mechanism.NOISE_NORM < math.sqrt(np.mean(np.sum(found**2, axis=0))) < root_mean_square
+        0.5 * training_mechanism.NOISE_NORM < math.sqrt(np.mean(np.sum(result**2, axis=0))) < root_mean_square
     )
 
 
 def test_it_leaves_a_tenth_of_what_weights_leave():
     # Generated data of the page's defaults, ε = 1: means of 16 runs, the two far apart beside their errors.
-    train, test = hold_out(generated(), 0.25, 0)
+    train, test = hold_out(generate_rows(600), 0.25, 0)
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
     best = optimum.fit_model(train, LossKind.LOGISTIC, np.ones(train.num_rows), 20.0)
     floor = compute_scores(test, LossKind.LOGISTIC, best.theta[:, None])[0, 0, 0]
-    left = [
+    excess = [
         compute_scores(test, LossKind.LOGISTIC, descent.train_cells(train, mechanism, [cell], 0, range(16)))[
             :, 0, 0
         ].mean()
         - floor
         for cell in (FOLLOWED, Cell(Method.SMOOTH, 1.0))
     ]
-    assert left[0] < 0.0038 * 1.25 + 0.001
-    assert left[0] < 0.2 * left[1]
+    assert excess[0] < 0.0038 * 1.25 + 0.001
+    assert excess[0] < 0.2 * excess[1]
 
 
 def test_a_smaller_clip_of_rows_bounds_weights_and_caps():
-    rows = rows_of(1, [4, 1, 9, 2])
+    rows = draw_rows(1, [4, 1, 9, 2])
     cell = Cell(Method.SMOOTH, 1.0, 0.25)
     assert cell.reach == 0.25
     mechanism = replace(Mechanism(1.0, 1e-6), clip=0.25)
@@ -398,11 +363,11 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
     monkeypatch.setattr(
         descent, "draw_noise", lambda m, d, seed, runs: (np.zeros((m.steps, d, 1)), np.zeros(1))
     )
-    rows = generated(120, informative=2, signal=60.0)
+    rows = generate_rows(120, informative=2, signal=60.0)
     mechanism = training_mechanism.apply_rule(Mechanism(20.0, 1e-6))
-    told = []
-    model = release.train_once(rows, mechanism, cell, told.append)
-    assert told == [model.facts]
+    charges = []
+    model = release.train_once(rows, mechanism, cell, charges.append)
+    assert charges == [model.facts]
     assert 19.9 < model.facts.epsilon <= 20.0
     if cell is FOLLOWED:
         theta, bound = followed_without_noise(rows, mechanism)
@@ -415,16 +380,20 @@ def test_without_noise_a_release_is_the_descent_of_the_curves(monkeypatch, cell)
 
 
 def test_a_release_loses_what_the_curves_say():
-    train, test = hold_out(generated(), 0.25, 0)
+    train, test = hold_out(generate_rows(600), 0.25, 0)
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6))
-    released = np.stack([release.train_once(train, mechanism, FOLLOWED).theta for _ in range(4)], axis=1)
+    released_thetas = np.stack(
+        [release.train_once(train, mechanism, FOLLOWED).theta for _ in range(4)], axis=1
+    )
     simulated = descent.train_cells(train, mechanism, [FOLLOWED], 5, range(64))
-    one, many = (compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in (released, simulated))
+    one, many = (
+        compute_scores(test, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in (released_thetas, simulated)
+    )
     assert abs(one.mean() - many.mean()) < 5 * many.std() * math.sqrt(1 / 4 + 1 / 64)
 
 
 def test_the_minimiser_is_released_with_the_noise_of_the_curves():
-    rows = generated(80, informative=2)
+    rows = generate_rows(80, informative=2)
     mechanism, cell = training_mechanism.apply_rule(Mechanism(1.0, 1e-6)), Cell(Method.OUTPUT, 2.0)
     models = [release.train_once(rows, mechanism, cell) for _ in range(150)]
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-6).scale
@@ -444,7 +413,7 @@ def test_the_minimiser_is_released_with_the_noise_of_the_curves():
 def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monkeypatch, loss):
     from scipy.optimize import minimize
 
-    rows, bound = rows_of(7, [1, 4, 2, 9, 1, 30]), 2.0
+    rows, bound = draw_rows(7, [1, 4, 2, 9, 1, 30]), 2.0
     mechanism = training_mechanism.apply_rule(Mechanism(1.0, 1e-6, loss=loss, radius=1e6))
     # A penalty far below the losses' curvature, so that descent is slow.
     monkeypatch.setattr(optimum, "PENALTY", 1e-3)
@@ -473,29 +442,30 @@ def test_the_minimiser_is_found_on_any_data_also_where_newton_ends_at_once(monke
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), bound=st.sampled_from([0.5, 1.0, 3.0]))
 def test_one_user_moves_the_minimiser_by_no_more_than_its_grid_says(seed, bound):
-    rows = rows_of(seed, [1, 4, 2, 9, 1, 3])
+    rows = draw_rows(seed, [1, 4, 2, 9, 1, 3])
     penalty = 1.7 * bound
-    found = []
-    for data in (rows, rows.select_users(np.arange(5)), with_last(rows, aligned(3, np.ones(3), -1.0))):
+    result = []
+    without_one = rows.select_users(np.delete(np.arange(6), seed % 6))
+    for data in (rows, without_one, replace_last_user(rows, make_extreme_user(3, np.ones(3), -1.0))):
         weights = np.minimum(bound, data.sizes) / data.sizes
-        found.append(
+        result.append(
             optimum.fit_model(data, LossKind.HINGE, weights[data.users], math.inf,
                         penalty / np.minimum(bound, data.sizes).sum()).theta
         )  # fmt: skip
-    assert np.linalg.norm(found[0] - found[1]) <= bound / penalty * (1 + release._MINIMISER_TOLERANCE)
-    assert np.linalg.norm(found[0] - found[2]) <= 2 * bound / penalty * (1 + release._MINIMISER_TOLERANCE)
+    assert np.linalg.norm(result[0] - result[1]) <= bound / penalty * (1 + release._MINIMISER_TOLERANCE)
+    assert np.linalg.norm(result[0] - result[2]) <= 2 * bound / penalty * (1 + release._MINIMISER_TOLERANCE)
 
 
 def test_the_exponential_is_right_and_the_same_wherever_it_stands():
     x = np.concatenate((np.linspace(-700, 700, 20_001), np.random.default_rng(0).uniform(-3, 3, 5_000)))
-    found = integer_sums.exponentiate_exactly(x)
-    assert found == pytest.approx([math.exp(v) for v in x.tolist()], rel=2e-15)
+    result = integer_sums.exponentiate_exactly(x)
+    assert result == pytest.approx([math.exp(v) for v in x.tolist()], rel=2e-15)
     for start, stop in ((1, 4), (7, 30), (20_003, 20_004), (3, 24_999)):
-        assert np.array_equal(integer_sums.exponentiate_exactly(x[start:stop]), found[start:stop])
+        assert np.array_equal(integer_sums.exponentiate_exactly(x[start:stop]), result[start:stop])
 
 
 def test_blocks_of_users_add_up_to_the_same(monkeypatch):
-    rows = rows_of(4, [3, 1, 12, 5, 1, 1, 8])
+    rows = draw_rows(4, [3, 1, 12, 5, 1, 1, 8])
     slopes = np.random.default_rng(0).standard_normal((rows.num_rows, 4))
     whole_norms = np.concatenate(
         [UserSums(rows, 4).compute_norms(block, slopes[block.rows]) for block in UserSums(rows, 4).blocks]
@@ -503,10 +473,10 @@ def test_blocks_of_users_add_up_to_the_same(monkeypatch):
     monkeypatch.setattr(adaptive_bound, "BLOCK", 20)
     cut = UserSums(rows, 4)
     assert len(cut.blocks) > 2
-    found = np.concatenate([cut.compute_norms(block, slopes[block.rows]) for block in cut.blocks])
+    result = np.concatenate([cut.compute_norms(block, slopes[block.rows]) for block in cut.blocks])
     by_hand = [
         [np.linalg.norm(rows.signed[rows.users == u].T @ slopes[rows.users == u, r]) for r in range(4)]
         for u in range(7)
     ]
-    assert found == pytest.approx(whole_norms)
-    assert found == pytest.approx(np.array(by_hand))
+    assert result == pytest.approx(whole_norms)
+    assert result == pytest.approx(np.array(by_hand))

@@ -29,19 +29,19 @@ def some_rows(num_users: int = 9, seed: int = 0) -> ClassifierRows:
 @pytest.mark.parametrize("step_size", StepSize)
 def test_it_is_the_algorithm_written_out(method, step_size):
     rows, bound, epsilon, runs = some_rows(), 2.0, 30.0, 3
-    found = bassily.train_bassily(rows, Cell(method, bound), epsilon, 5, range(runs), step_size)
+    result = bassily.train_bassily(rows, Cell(method, bound), epsilon, 5, range(runs), step_size)
     m, d, delta = rows.num_users, 2, 0.1
-    kept = np.minimum(bound, rows.sizes)
-    lipschitz = kept.max() / kept.sum()
+    kept_rows = np.minimum(bound, rows.sizes)
+    lipschitz = kept_rows.max() / kept_rows.sum()
     sigma = math.sqrt(32 * lipschitz**2 * m**2 * math.log(m / delta) * math.log(1 / delta)) / epsilon
     assert bassily.compute_noise_scale(m, lipschitz, epsilon) == pytest.approx(sigma)
     radius = math.sqrt(d * 10.0**2)  # the farthest corner of [-10, 10]^d
     ranks = draw_ranks(rows, 5, range(runs))
     rng, theta = np.random.default_rng([5, 3, 0]), np.zeros((runs, d))
     for t in range(1, m * m):
-        chosen = rng.integers(0, m, runs)
+        user_of_run = rng.integers(0, m, runs)
         noise = rng.standard_normal((runs, d))
-        for run, user in enumerate(chosen):
+        for run, user in enumerate(user_of_run):
             gradient = np.zeros(d)
             for i in np.flatnonzero(rows.users == user):
                 p = 1 / (1 + math.exp(float(rows.signs[i] * (rows.features[i] @ theta[run]))))
@@ -50,49 +50,49 @@ def test_it_is_the_algorithm_written_out(method, step_size):
                 weight = min(bound, rows.sizes[user]) / rows.sizes[user]
                 if method is Method.CAP:
                     weight = float(ranks[i, run] < bound)
-                gradient += weight / kept.sum() * one
+                gradient += weight / kept_rows.sum() * one
             rate = radius / math.sqrt(t) * (2 if step_size is StepSize.DIAMETER else 1)
             if step_size is StepSize.PRINTED:
                 rate = radius / math.sqrt(t * (m**2 * lipschitz**2 + d * sigma**2))
             theta[run] = np.clip(theta[run] - rate * (m * gradient + sigma * noise[run]), -10, 10)
-    np.testing.assert_allclose(found.T, theta, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(result.T, theta, rtol=1e-7, atol=1e-9)
 
 
 def test_without_noise_it_comes_near_the_optimum():
     rows = some_rows(40, seed=2)
     theta = bassily.train_bassily(rows, Cell(Method.SMOOTH, 12.0), 1e9, 0, range(4))
-    found = LossKind.LOGISTIC.evaluate(rows.signed @ theta).mean(axis=0)
+    result = LossKind.LOGISTIC.evaluate(rows.signed @ theta).mean(axis=0)
     own = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), 14.0).certificate
     # Long rows have clipped gradients, and steps of 1/√t are stochastic: it ends a little above the least loss.
-    assert np.all(found >= own.lower_bound)
-    assert found.mean() < own.value + 0.1
+    assert np.all(result >= own.lower_bound)
+    assert result.mean() < own.value + 0.1
 
 
 def test_a_table_keeps_what_is_done():
     rows = some_rows(33, seed=1)
-    seen, asked = [], 0
+    tables, num_asked = [], 0
 
     def stop() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > 3
+        nonlocal num_asked
+        num_asked += 1
+        return num_asked > 3
 
     shares = []
     table = bassily.fill_paper_table(
-        rows, 30.0, StepSize.PRINTED, 3, progress=shares.append, should_stop=stop, on_more=seen.append
+        rows, 30.0, StepSize.PRINTED, 3, progress=shares.append, should_stop=stop, on_more=tables.append
     )
     assert [cell.bound for cell in table.cells] == [1, 2, 3, 4, 1, 2, 3, 4, rows.sizes.max()]
     assert 0 < len(table.losses) < 9
     assert shares == sorted(shares)
-    assert len(seen) == len(table.losses)
-    whole = bassily.fill_paper_table(rows, 30.0, StepSize.PRINTED, 3)
-    assert len(whole.losses) == 9
-    assert whole.losses[: len(table.losses)] == pytest.approx(table.losses)
+    assert len(tables) == len(table.losses)
+    full_table = bassily.fill_paper_table(rows, 30.0, StepSize.PRINTED, 3)
+    assert len(full_table.losses) == 9
+    assert full_table.losses[: len(table.losses)] == pytest.approx(table.losses)
 
 
 def test_one_user_takes_no_step() -> None:
     # m² - 1 = 0 steps lead from θ = 0 nowhere.
-    alone = ClassifierRows(np.array([[0.5, 0.5], [0.1, 0.2]]), np.array([1.0, -1.0]), np.array([0, 0]))
-    found = bassily.train_bassily(alone, Cell(Method.SMOOTH, 1.0), 1.0, 0, range(2))
-    assert found is not None
-    assert np.array_equal(found, np.zeros((2, 2)))
+    single_user = ClassifierRows(np.array([[0.5, 0.5], [0.1, 0.2]]), np.array([1.0, -1.0]), np.array([0, 0]))
+    result = bassily.train_bassily(single_user, Cell(Method.SMOOTH, 1.0), 1.0, 0, range(2))
+    assert result is not None
+    assert np.array_equal(result, np.zeros((2, 2)))

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
-from scipy.optimize import minimize
 from scipy.stats import beta
 
 from dpcore.common.checks import InvalidInput
@@ -18,14 +17,10 @@ from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
 from dpcore.training import account, descent, optimum
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
 from dpcore.training.mechanism import Average, LossKind, Mechanism
-from dpcore.training.rows import ClassifierRows, Scaling, hold_out, prepare_rows
-from dpcore.training.training_data import TrainingGenerator
+from dpcore.training.rows import ClassifierRows, Scaling, hold_out
+from tests.dpcore.training.tables import generate_rows, make_extreme_user, replace_last_user
 
-ADD, REPLACE, VALUES = (
-    Neighbours.ADD_OR_REMOVE_USER,
-    Neighbours.REPLACE_USER,
-    Neighbours.REPLACE_VALUES,
-)
+ADD, REPLACE, VALUES = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER, Neighbours.REPLACE_VALUES)
 TRAINED = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM)
 
 
@@ -37,11 +32,6 @@ def some_rows(seed: int = 0, sizes: tuple[int, ...] = (1, 4, 2, 9, 1, 3), d: int
     features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1.0)
     signs = np.where(rng.random(users.size) < 1 / (1 + np.exp(-4 * features[:, 0])), 1.0, -1.0)
     return ClassifierRows(features, signs, users)
-
-
-def generated(num_users: int = 300, **changes) -> ClassifierRows:
-    made = TrainingGenerator(num_users=num_users, **changes).generate()
-    return prepare_rows(made.dataset.table, made.scaling, 0.5)
 
 
 # --- losses -------------------------------------------------------------------------------------------------
@@ -81,11 +71,11 @@ def test_losses_are_what_their_names_say():
 
 def test_features_are_brought_to_norm_one_by_public_ranges():
     scaling = Scaling((None, (0.0, 10.0), (-5.0, -1.0)), 1.5)
-    found = scaling.apply(np.array([[1.0, 5.0, -3.0], [1.0, 20.0, -1.0], [1.0, 0.0, -99.0]]))
-    assert found[0] == pytest.approx(np.array([1.0, 0.0, 0.0]) / 1.5)
+    result = scaling.apply(np.array([[1.0, 5.0, -3.0], [1.0, 20.0, -1.0], [1.0, 0.0, -99.0]]))
+    assert result[0] == pytest.approx(np.array([1.0, 0.0, 0.0]) / 1.5)
     # (1, 1, 1) has norm 1.73, more than 1.5: it is shortened.
-    assert found[1] == pytest.approx(np.full(3, 1 / math.sqrt(3)))
-    assert found[2] == pytest.approx(np.array([1, -1, -1]) / math.sqrt(3))
+    assert result[1] == pytest.approx(np.full(3, 1 / math.sqrt(3)))
+    assert result[2] == pytest.approx(np.array([1, -1, -1]) / math.sqrt(3))
     with pytest.raises(InvalidInput, match=r"lower to a higher(.|\n)*orm must"):
         Scaling(((2.0, 2.0),), 0.0)
     with pytest.raises(InvalidInput, match="3 ranges for 2 features"):
@@ -93,16 +83,16 @@ def test_features_are_brought_to_norm_one_by_public_ranges():
 
 
 def test_a_user_is_held_out_with_all_rows():
-    rows = generated()
+    rows = generate_rows(300)
     train, test = hold_out(rows, 0.25, seed=3)
     assert (train.num_users, test.num_users) == (225, 75)
     assert sorted([*train.sizes, *test.sizes]) == sorted(rows.sizes)
-    every = {tuple(x) for x in rows.features}
-    seen = {tuple(x) for x in train.features}, {tuple(x) for x in test.features}
-    assert seen[0] | seen[1] == every
-    assert not seen[0] & seen[1]
-    again = hold_out(rows, 0.25, seed=3)[1]
-    assert again.digest == test.digest
+    all_rows = {tuple(x) for x in rows.features}
+    seen_rows = {tuple(x) for x in train.features}, {tuple(x) for x in test.features}
+    assert seen_rows[0] | seen_rows[1] == all_rows
+    assert not seen_rows[0] & seen_rows[1]
+    repeated = hold_out(rows, 0.25, seed=3)[1]
+    assert repeated.digest == test.digest
     assert hold_out(rows, 0.25, seed=4)[1].digest != test.digest
     with pytest.raises(InvalidInput, match="held out must lie"):
         hold_out(rows, 1.0, 0)
@@ -142,23 +132,20 @@ def test_one_user_moves_the_summed_gradient_by_no_more_than_declared(data, metho
     keys = dict(enumerate(rng.integers(0, 10**6, len(sizes) + 1)))
     everybody = gradient_of(rows, mechanism, Cell(method, bound), keys)(theta)
     # The last user goes, or is replaced by one whose rows all point the same way with the other label.
-    last = len(sizes) - 1
-    rest = rows.select_users(np.arange(last))
+    last_user = len(sizes) - 1
+    other = None
     if relation is not ADD:
-        size = sizes[last] if relation is VALUES else data.draw(st.integers(1, 12))
-        direction = -theta[:, :1].T if np.any(theta) else np.ones((1, 3))
-        other = np.repeat(direction / np.linalg.norm(direction), size, axis=0)
-        rest = ClassifierRows(
-            np.concatenate((rest.features, other)),
-            np.concatenate((rest.signs, np.ones(size))),
-            np.concatenate((rest.users, np.full(size, last))),
-        )
-        keys[last] = keys[last + 1]
-    moved = np.linalg.norm(everybody - gradient_of(rest, mechanism, Cell(method, bound), keys)(theta), axis=0)
-    assert np.all(moved <= account.gradient_sensitivity(relation) * bound * clip * (1 + 1e-12))
+        size = sizes[last_user] if relation is VALUES else data.draw(st.integers(1, 12))
+        other = make_extreme_user(size, theta[:, 0], 1.0)
+        keys[last_user] = keys[last_user + 1]
+    neighbour = replace_last_user(rows, other)
+    distance = np.linalg.norm(
+        everybody - gradient_of(neighbour, mechanism, Cell(method, bound), keys)(theta), axis=0
+    )
+    assert np.all(distance <= account.gradient_sensitivity(relation) * bound * clip * (1 + 1e-12))
     weight = abs(
         descent.compute_total_weight(rows, Cell(method, bound))
-        - descent.compute_total_weight(rest, Cell(method, bound))
+        - descent.compute_total_weight(neighbour, Cell(method, bound))
     )
     assert weight <= account.weight_sensitivity(relation, bound) * (1 + 1e-12) + 1e-12
 
@@ -173,8 +160,8 @@ def test_the_declared_sensitivity_is_reached():
     for sign, at in ((1.0, theta), (1.0, far)):
         rows = ClassifierRows(x, np.full(7, sign), np.zeros(7, dtype=np.int64))
         for method in TRAINED:
-            found = gradient_of(rows, mechanism, Cell(method, 3.0), {0: 1})(at)
-            assert found[:, 0] == pytest.approx([-3.0, 0.0])
+            result = gradient_of(rows, mechanism, Cell(method, 3.0), {0: 1})(at)
+            assert result[:, 0] == pytest.approx([-3.0, 0.0])
 
 
 def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
@@ -188,24 +175,26 @@ def test_averages_are_smooth_weights_of_one_row_and_a_large_bound_is_none():
     ]
     averaged = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 1.0), {})(theta)
     assert averaged == pytest.approx(sum(by_user))
-    whole = rows.signed.T @ slopes
+    full_gradient = rows.signed.T @ slopes
     keys = dict.fromkeys(range(6), 0)
     for method in TRAINED:
         for bound in (9.0, 50.0):
-            assert gradient_of(rows, mechanism, Cell(method, bound), keys)(theta) == pytest.approx(whole)
-    below = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 0.25), {})(theta)
-    assert below == pytest.approx(0.25 * averaged)
+            assert gradient_of(rows, mechanism, Cell(method, bound), keys)(theta) == pytest.approx(
+                full_gradient
+            )
+    below_one = gradient_of(rows, mechanism, Cell(Method.SMOOTH, 0.25), {})(theta)
+    assert below_one == pytest.approx(0.25 * averaged)
     assert descent.compute_total_weight(rows, Cell(Method.SMOOTH, 0.25)) == pytest.approx(0.25 * 6)
 
 
 def test_a_cap_keeps_random_rows_anew_in_every_run():
     rows = some_rows(sizes=(1, 5, 2))
     ranks = draw_ranks(rows, 7, range(4000))
-    kept = ranks < 2
-    assert (kept[:1].all(), kept[6:].all()) == (True, True)  # whoever has at most two rows
-    assert np.all(kept[1:6].sum(axis=0) == 2)
+    is_kept = ranks < 2
+    assert (is_kept[:1].all(), is_kept[6:].all()) == (True, True)  # whoever has at most two rows
+    assert np.all(is_kept[1:6].sum(axis=0) == 2)
     # Each of the five rows is kept with probability 2/5: a normal interval of 5 standard errors.
-    share = kept[1:6].mean(axis=1)
+    share = is_kept[1:6].mean(axis=1)
     assert np.all(np.abs(share - 0.4) < 5 * math.sqrt(0.24 / 4000))
     assert np.array_equal(draw_ranks(rows, 7, range(10, 12)), ranks[:, 10:12])
 
@@ -216,9 +205,9 @@ def test_a_cap_keeps_random_rows_anew_in_every_run():
 def noise_multipliers(mechanism: Mechanism, bound: float) -> tuple[float, float]:
     """σ/Δ of a step and of the sum of weights; 0 where that is public."""
     noise = account.plan_noise(mechanism, bound)
-    moved = account.gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
+    distance = account.gradient_sensitivity(mechanism.neighbours) * bound * mechanism.clip
     weight = account.weight_sensitivity(mechanism.neighbours, bound)
-    return noise.gradient / moved, noise.weight / weight if weight else noise.weight
+    return noise.gradient / distance, noise.weight / weight if weight else noise.weight
 
 
 @pytest.fixture
@@ -241,9 +230,9 @@ def test_all_steps_together_are_one_gaussian_of_the_whole_budget(relation, bound
     step, weight = noise_multipliers(Mechanism(epsilon, delta, relation, steps=steps, clip=clip), bound)
     squared_ratio = steps / step**2 + (weight and 1 / weight**2)
     with np.errstate(all="ignore"):
-        whole = get_epsilon_gaussian(1 / squared_ratio**0.5, delta)
-    assert whole <= epsilon
-    assert whole == pytest.approx(epsilon, rel=1e-6)
+        full_gradient = get_epsilon_gaussian(1 / squared_ratio**0.5, delta)
+    assert full_gradient <= epsilon
+    assert full_gradient == pytest.approx(epsilon, rel=1e-6)
     # An accountant that composes privacy losses by itself, which is given the steps one by one.
     if steps <= 30:
         with np.errstate(all="ignore"):
@@ -282,15 +271,15 @@ def audited(mechanism: Mechanism, delta: float, runs: int = 12_000) -> float:
         models.append(np.concatenate([part[0] for part in parts]))
     half = runs // 2
 
-    def found(cut: float, part: slice) -> float:
+    def result(cut: float, part: slice) -> float:
         misses = half - int((models[0][part] > cut).sum())
         alarms = int((models[1][part] > cut).sum())
         miss, alarm = (beta.ppf(0.9995, k + 1, half - k) if k < half else 1.0 for k in (misses, alarms))
         return math.log(max(1 - delta - miss, 1e-9) / alarm)
 
     cuts = np.quantile(models[1][:half], np.linspace(0.3, 0.9999, 60))
-    best = max(cuts, key=lambda cut: found(cut, slice(0, half)))
-    return found(best, slice(half, runs))
+    best = max(cuts, key=lambda cut: result(cut, slice(0, half)))
+    return result(best, slice(half, runs))
 
 
 def test_sampled_users_pay_less_and_never_more_than_asked():
@@ -325,13 +314,13 @@ def test_a_step_has_its_share_of_the_users(method, no_noise):
     mechanism = Mechanism(1.0, 1e-5, steps=1, sampled=0.4, radius=1e6)
     cell = Cell(method, 2.0)
     runs = range(2000)
-    found = descent.train_cells(rows, mechanism, [cell], 0, runs)
-    whole = descent.train_cells(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), [cell], 0, runs)
-    error = found.std(axis=1) / math.sqrt(2000)
-    assert np.all(np.abs(found.mean(axis=1) - whole.mean(axis=1)) < 5 * error)
-    assert np.all(found.std(axis=1) > 0.01)
+    result = descent.train_cells(rows, mechanism, [cell], 0, runs)
+    full_gradient = descent.train_cells(rows, Mechanism(1.0, 1e-5, steps=1, radius=1e6), [cell], 0, runs)
+    error = result.std(axis=1) / math.sqrt(2000)
+    assert np.all(np.abs(result.mean(axis=1) - full_gradient.mean(axis=1)) < 5 * error)
+    assert np.all(result.std(axis=1) > 0.01)
     # Of five users each takes part by a draw of its own: all five in 0.4^5 of the runs, nobody in 0.6^5.
-    nobody = np.mean(np.all(found == 0.0, axis=0))
+    nobody = np.mean(np.all(result == 0.0, axis=0))
     assert abs(nobody - 0.6**5) < 5 * math.sqrt(0.6**5 / 2000)
 
 
@@ -347,7 +336,7 @@ def test_an_audit_finds_no_more_than_epsilon():
 
 
 def test_without_noise_descent_ends_at_the_optimum(no_noise):
-    rows = generated(80)
+    rows = generate_rows(80)
     for method, bound in ((Method.SMOOTH, 2.5), (Method.SMOOTH, 60.0)):
         mechanism = Mechanism(1.0, 1e-5, steps=1000, step_size=1.99, average=Average.LAST)
         theta = descent.train_cells(rows, mechanism, [Cell(method, bound)], 0, range(2))
@@ -357,25 +346,9 @@ def test_without_noise_descent_ends_at_the_optimum(no_noise):
         )
         assert best.certificate.proves(1e-10)
         weights = compute_smooth_weights(rows.sizes, bound)[rows.users]
-        reached = weights @ LossKind.LOGISTIC.evaluate(rows.signed @ theta[:, 0]) / weights.sum()
-        assert reached == pytest.approx(best.certificate.value, abs=2e-5)
-        assert reached >= best.certificate.lower_bound
-
-
-def test_the_optimum_is_that_of_scipy_on_rows_of_weighted_users():
-    rows = generated(150)
-    weights = compute_smooth_weights(rows.sizes, 3.0)[rows.users]
-
-    def loss_and_slope(theta):
-        margins = rows.signed @ theta
-        slope = -(weights / (1 + np.exp(margins))) @ rows.signed
-        return weights @ np.logaddexp(0, -margins) / weights.sum(), slope / weights.sum()
-
-    theirs = minimize(
-        loss_and_slope, np.zeros(rows.signed.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9}
-    )
-    ours = optimum.fit_model(rows, LossKind.LOGISTIC, weights, 1e3)
-    assert ours.theta == pytest.approx(theirs.x, abs=1e-6)
+        loss_reached = weights @ LossKind.LOGISTIC.evaluate(rows.signed @ theta[:, 0]) / weights.sum()
+        assert loss_reached == pytest.approx(best.certificate.value, abs=2e-5)
+        assert loss_reached >= best.certificate.lower_bound
 
 
 @pytest.mark.parametrize("loss", LossKind)
@@ -395,11 +368,11 @@ def test_the_optimum_is_that_of_a_general_solver(loss, radius, penalty):
     objective = (weights / weights.sum()) @ each + penalty / 2 * cp.sum_squares(theta)
     problem = cp.Problem(cp.Minimize(objective), [cp.norm(theta) <= radius])
     value = problem.solve(solver=cp.CLARABEL)
-    ours = optimum.fit_model(rows, loss, weights, radius, penalty)
-    assert ours.certificate.value == pytest.approx(value, abs=1e-7)
-    assert ours.certificate.lower_bound <= value + 1e-8
-    assert ours.certificate.proves(1e-8)
-    assert np.linalg.norm(ours.theta) <= radius * (1 + 1e-9)
+    fit = optimum.fit_model(rows, loss, weights, radius, penalty)
+    assert fit.certificate.value == pytest.approx(value, abs=1e-7)
+    assert fit.certificate.lower_bound <= value + 1e-8
+    assert fit.certificate.proves(1e-8)
+    assert np.linalg.norm(fit.theta) <= radius * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("loss", LossKind)
@@ -407,10 +380,10 @@ def test_features_that_say_the_same_or_nothing_leave_an_optimum(loss):
     rows = some_rows(3, (9, 14, 20), d=1)
     x = rows.features[:, 0]
     same = ClassifierRows(np.column_stack((x / 2, x / 2, np.zeros(43))), rows.signs, rows.users)
-    alone = optimum.fit_model(rows, loss, np.ones(43), 40.0)
-    found = optimum.fit_model(same, loss, np.ones(43), 80.0)
-    assert found.certificate.value == pytest.approx(alone.certificate.value, abs=1e-10)
-    assert found.certificate.proves(1e-7)
+    single_feature = optimum.fit_model(rows, loss, np.ones(43), 40.0)
+    result = optimum.fit_model(same, loss, np.ones(43), 80.0)
+    assert result.certificate.value == pytest.approx(single_feature.certificate.value, abs=1e-10)
+    assert result.certificate.proves(1e-7)
 
 
 def test_a_certificate_fails_on_half_a_fit(monkeypatch):
@@ -424,36 +397,18 @@ def test_the_best_constant_beats_all_others(loss):
     rows = some_rows(1, (9, 30))
     scores = np.linspace(-3, 3, 6001)
     grid = [loss.evaluate(rows.signs * z).mean() for z in scores]
-    found = loss.evaluate(rows.signs * optimum.find_best_constant(rows, loss)).mean()
-    assert found <= min(grid) + 1e-12
-    assert found == pytest.approx(min(grid), abs=1e-5)
-    alone = ClassifierRows(rows.features[:3], np.ones(3), np.arange(3))
-    assert loss.evaluate(np.array([optimum.find_best_constant(alone, loss)]))[0] < 1e-8
+    result = loss.evaluate(rows.signs * optimum.find_best_constant(rows, loss)).mean()
+    assert result <= min(grid) + 1e-12
+    assert result == pytest.approx(min(grid), abs=1e-5)
+    single_feature = ClassifierRows(rows.features[:3], np.ones(3), np.arange(3))
+    assert loss.evaluate(np.array([optimum.find_best_constant(single_feature, loss)]))[0] < 1e-8
 
 
 # --- output perturbation ------------------------------------------------------------------------------------
 
 
-def test_one_user_moves_the_penalised_minimiser_by_no_more_than_declared():
-    # Sum of user losses plus N Λ/2 |θ|² with N fixed: a user who goes moves the minimiser by at most h / (N Λ).
-    bound, penalty = 2.0, optimum.REGULARISATION
-    for seed in range(6):
-        rows = some_rows(seed)
-        weights = compute_smooth_weights(rows.sizes, bound)
-        sums = weights * rows.sizes
-        whole = optimum.fit_model(rows, LossKind.HINGE, weights[rows.users], math.inf, penalty)
-        assert whole.certificate.proves(1e-9)
-        for user in range(rows.num_users):
-            others = np.delete(np.arange(rows.num_users), user)
-            rest = rows.select_users(others)
-            # The same N: the mean over the others has a penalty that is larger by sum / rest.
-            larger = penalty * sums.sum() / sums[others].sum()
-            left = optimum.fit_model(rest, LossKind.HINGE, weights[others][rest.users], math.inf, larger)
-            assert np.linalg.norm(whole.theta - left.theta) <= bound / (sums.sum() * penalty)
-
-
 def test_output_perturbation_has_the_noise_that_it_declares():
-    rows = generated(60)
+    rows = generate_rows(60)
     mechanism = Mechanism(2.0, 1e-5, VALUES, radius=1e6)
     cell = Cell(Method.SMOOTH, 1.0)
     models = optimum.perturb_minimiser(rows, mechanism, cell, 0, range(400))

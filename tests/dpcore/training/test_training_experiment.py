@@ -25,14 +25,14 @@ from dpcore.training.rows import (
     score_constant,
 )
 from dpcore.training.training_data import TrainingGenerator
+from tests.dpcore.training.tables import generate_rows
 
 METHODS = (Method.SMOOTH, Method.CAP, Method.CLIPPED_SUM, Method.OUTPUT)
 CELLS = tuple(Cell(method, bound) for method in METHODS for bound in (1.0, 4.0))
 
 
 def small(runs: int = 25, **changes) -> Experiment:
-    made = TrainingGenerator(num_users=80, informative=2).generate()
-    train, test = hold_out(prepare_rows(made.dataset.table, made.scaling, 0.5), 0.25, 0)
+    train, test = hold_out(generate_rows(80, informative=2), 0.25, 0)
     return Experiment(((train, test),), Mechanism(1.0, 1e-5, **({"steps": 8} | changes)), CELLS, runs)
 
 
@@ -41,22 +41,22 @@ def small(runs: int = 25, **changes) -> Experiment:
 
 def test_stop_and_resume_lose_nothing():
     question = small()
-    whole = experiment.fill_table(question.make_empty_table())
-    assert whole.is_finished
-    for after in (0, 3, 40, 90):
-        asked = 0
+    full = experiment.fill_table(question.make_empty_table())
+    assert full.is_finished
+    for num_checks in (0, 3, 40, 90):
+        num_asked = 0
 
-        def stop(limit: int = after) -> bool:
-            nonlocal asked
-            asked += 1
-            return asked > limit
+        def stop(limit: int = num_checks) -> bool:
+            nonlocal num_asked
+            num_asked += 1
+            return num_asked > limit
 
         table = experiment.fill_table(question.make_empty_table(), should_stop=stop)
         assert not table.is_finished
-        kept = np.isfinite(table.scores)
+        is_finished_score = np.isfinite(table.scores)
         resumed = experiment.fill_table(table)
-        assert np.array_equal(resumed.scores[kept], table.scores[kept])
-        assert resumed.scores == pytest.approx(whole.scores, rel=1e-9)
+        assert np.array_equal(resumed.scores[is_finished_score], table.scores[is_finished_score])
+        assert resumed.scores == pytest.approx(full.scores, rel=1e-9)
 
 
 def test_every_run_stands_for_itself():
@@ -67,37 +67,37 @@ def test_every_run_stands_for_itself():
         experiment.fill_table(longer.make_empty_table()),
     )
     assert other.scores[:, :12] == pytest.approx(one.scores, rel=1e-9)
-    alone = descent.train_cells(question.train, question.mechanism, [CELLS[2]], 0, range(7, 8))
-    found = compute_scores(question.test, LossKind.LOGISTIC, alone)[0]
-    assert one.scores[2, 7, Side.HELD_OUT] == pytest.approx(found, rel=1e-9)
+    single_run = descent.train_cells(question.train, question.mechanism, [CELLS[2]], 0, range(7, 8))
+    result = compute_scores(question.test, LossKind.LOGISTIC, single_run)[0]
+    assert one.scores[2, 7, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)
     assert np.unique(one.scores[0, :, 1, 0, 0]).size == 12
 
 
 def test_the_first_runs_of_all_methods_come_first_and_are_told():
-    seen, shares = [], []
+    runs_seen, shares = [], []
     question = small(25)
     experiment.fill_table(
         question.make_empty_table(),
         progress=shares.append,
-        on_update=lambda table: seen.append(table.runs_done),
+        on_update=lambda table: runs_seen.append(table.runs_done),
     )
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    assert seen[0].tolist() == [10, 10, 0, 0, 0, 0, 0, 0]
-    assert seen[3].tolist() == [10] * 8
-    assert seen[-1].tolist() == [25] * 8
-    assert len(seen) == 8
+    assert runs_seen[0].tolist() == [10, 10, 0, 0, 0, 0, 0, 0]
+    assert runs_seen[3].tolist() == [10] * 8
+    assert runs_seen[-1].tolist() == [25] * 8
+    assert len(runs_seen) == 8
 
 
 def test_a_summary_has_the_mean_and_its_error():
     question = small(20)
     table = experiment.fill_table(question.make_empty_table())
     values = table.scores[3, :, Side.HELD_OUT, 1, 1]
-    found = table.summarise(Measure.ACCURACY, ScoreUnit.USERS)
-    assert found.mean[3] == pytest.approx(values.mean())
-    assert found.standard_error[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
-    assert found.half_width[3] == pytest.approx(
-        2.093024 * found.standard_error[3], rel=1e-6
+    result = table.summarise(Measure.ACCURACY, ScoreUnit.USERS)
+    assert result.mean[3] == pytest.approx(values.mean())
+    assert result.standard_error[3] == pytest.approx(values.std(ddof=1) / math.sqrt(20))
+    assert result.half_width[3] == pytest.approx(
+        2.093024 * result.standard_error[3], rel=1e-6
     )  # t of 19, 97.5 %
     empty = question.make_empty_table().summarise(Measure.LOSS, ScoreUnit.ROWS)
     assert np.isnan(empty.mean).all()
@@ -114,46 +114,46 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
         assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
-    said = decision.compare_cells(table, 2, 3)
+    gain = decision.compare_cells(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
-    assert said.mean == pytest.approx(each.mean())
-    assert said.half_width == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
+    assert gain.mean == pytest.approx(each.mean())
+    assert gain.half_width == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
 
 
 def test_references_and_scores_by_hand():
     features = np.array([[1.0], [0.5], [-1.0], [0.0]])
     rows = ClassifierRows(features, np.array([1.0, -1.0, -1.0, 1.0]), np.array([0, 0, 0, 1]))
-    found = compute_scores(rows, LossKind.SQUARED, np.array([[2.0]]))[0]
+    result = compute_scores(rows, LossKind.SQUARED, np.array([[2.0]]))[0]
     # Margins 2, -1, 2, 0: losses 1/2, 2, 1/2, 1/2; right 1, 0, 1, 1/2.
-    assert found[0] == pytest.approx([3.5 / 4, 2.5 / 4])
-    assert found[1] == pytest.approx([(1.0 + 0.5) / 2, (2 / 3 + 0.5) / 2])
+    assert result[0] == pytest.approx([3.5 / 4, 2.5 / 4])
+    assert result[1] == pytest.approx([(1.0 + 0.5) / 2, (2 / 3 + 0.5) / 2])
     guess = score_constant(rows, LossKind.SQUARED, 0.5)
     assert guess[0] == pytest.approx([(0.125 * 2 + 1.125 * 2) / 4, 0.5])
     question = small()
-    known = experiment.compute_references(question)
-    assert known.certificate.proves(1e-9)
-    assert known.no_privacy[0, Side.TRAINED, 0, 0] == pytest.approx(known.certificate.value)
-    assert known.guessing[0, Side.TRAINED, 0, 0] > known.no_privacy[0, Side.TRAINED, 0, 0]
+    references = experiment.compute_references(question)
+    assert references.certificate.proves(1e-9)
+    assert references.no_privacy[0, Side.TRAINED, 0, 0] == pytest.approx(references.certificate.value)
+    assert references.guessing[0, Side.TRAINED, 0, 0] > references.no_privacy[0, Side.TRAINED, 0, 0]
     share = np.mean(question.train.signs > 0)
     entropy = -share * math.log(share) - (1 - share) * math.log(1 - share)
-    assert known.guessing[0, Side.TRAINED, 0, 0] == pytest.approx(entropy)
+    assert references.guessing[0, Side.TRAINED, 0, 0] == pytest.approx(entropy)
 
 
 def test_bounds_to_try():
     assert experiment.list_bounds(1) == (1,)
     assert experiment.list_bounds(3) == (1, 2, 3)
-    found = experiment.list_bounds(63)
-    assert found[:4] == (1, 2, 3, 4)
-    assert found[-1] == 63
-    assert len(found) <= 13
+    result = experiment.list_bounds(63)
+    assert result[:4] == (1, 2, 3, 4)
+    assert result[-1] == 63
+    assert len(result) <= 13
     assert experiment.list_bounds(10**6)[-1] == 10**6
 
 
 def test_the_generated_optimum_is_that_of_the_population():
     # 50,000 users of one row: the gradient of the mean loss at θ* has mean 0; each entry within 5 standard errors.
     generator = TrainingGenerator(num_users=50_000, max_rows=1, seed=4)
-    made = generator.generate()
-    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
+    sample = generator.generate()
+    rows = prepare_rows(sample.dataset.table, sample.scaling, 0.5)
     each = rows.signed * LossKind.LOGISTIC.differentiate(rows.signed @ generator.theta)[:, None]
     assert np.all(np.abs(each.mean(axis=0)) < 5 * each.std(axis=0) / math.sqrt(rows.num_rows))
     off = rows.signed * LossKind.LOGISTIC.differentiate(rows.signed @ (0.8 * generator.theta))[:, None]
@@ -166,8 +166,7 @@ def test_the_generated_optimum_is_that_of_the_population():
 
 
 def on_splits(runs: int = 12, splits: int = 4, mechanism: Mechanism | None = None) -> Experiment:
-    made = TrainingGenerator(num_users=120, informative=2).generate()
-    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
+    rows = generate_rows(120, informative=2)
     cuts = tuple(hold_out(rows, 0.25, seed) for seed in range(splits))
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.CAP, 2.0))
     mechanism = mechanism or training_mechanism.apply_rule(Mechanism(2.0, 1e-6))
@@ -178,19 +177,23 @@ def test_runs_go_round_the_splits_and_doubts_are_of_two_kinds():
     question = on_splits()
     table = experiment.fill_table(question.make_empty_table())
     train, test = question.splits[2]
-    alone = descent.train_cells(train, question.mechanism, [question.cells[2]], 0, range(6, 7))
-    found = compute_scores(test, LossKind.LOGISTIC, alone)[0]
-    assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(found, rel=1e-9)  # 6 = 2 modulo 4
+    single_run = descent.train_cells(train, question.mechanism, [question.cells[2]], 0, range(6, 7))
+    result = compute_scores(test, LossKind.LOGISTIC, single_run)[0]
+    assert table.scores[2, 6, Side.HELD_OUT] == pytest.approx(result, rel=1e-9)  # 6 = 2 modulo 4
     values = table.select_scores(Measure.LOSS, ScoreUnit.ROWS)[0]
     by_split = [values[split::4] for split in range(4)]
-    within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
-    said = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
-    assert said.mean[0] == pytest.approx(values.mean())
-    assert said.spread[0] == pytest.approx(math.sqrt(within))
-    assert said.half_width[0] == pytest.approx(2.306004 * math.sqrt(within / 12), rel=1e-6)  # t of 8
-    between = np.std([one.mean() for one in by_split], ddof=1)
+    variance_within = sum(((one - one.mean()) ** 2).sum() for one in by_split) / (12 - 4)
+    summary = table.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    assert summary.mean[0] == pytest.approx(values.mean())
+    assert summary.spread[0] == pytest.approx(math.sqrt(variance_within))
+    assert summary.half_width[0] == pytest.approx(
+        2.306004 * math.sqrt(variance_within / 12), rel=1e-6
+    )  # t of 8
+    spread_between = np.std([one.mean() for one in by_split], ddof=1)
     # Three degrees of freedom, and 30 users held out for 90 trained on.
-    assert said.users_half_width[0] == pytest.approx(3.182446 * between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6)
+    assert summary.users_half_width[0] == pytest.approx(
+        3.182446 * spread_between * math.sqrt(1 / 4 + 1 / 3), rel=1e-6
+    )
     one = summarise_splits(np.array([1.0, np.nan, 3.0, np.nan]), small(4))
     assert (one.mean, one.runs, one.degrees) == (2.0, 2, 1)
     assert np.isnan(one.users_half_width)
@@ -203,9 +206,9 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
 
     def together(rows, mechanism, of, *args, **options):
         trained.append(list(of))
-        return whole(rows, mechanism, of, *args, **options)
+        return full(rows, mechanism, of, *args, **options)
 
-    whole = descent.train_cells
+    full = descent.train_cells
     monkeypatch.setattr(descent, "train_cells", together)
     table = experiment.fill_table(question.make_empty_table())
     # On each of two splits: the bound that follows, weights and caps at three clips each, and clipped sums.
@@ -214,21 +217,21 @@ def test_bounds_that_are_trained_together_are_what_each_is_alone(monkeypatch):
         if cell.method is Method.OUTPUT:
             continue
         for split, (train, test) in enumerate(question.splits):
-            alone = descent.train_cells(train, mechanism, [cell], 0, range(split, 4, 2))
-            for held, side in enumerate((train, test)):
-                found = compute_scores(side, LossKind.LOGISTIC, alone)
-                assert table.scores[at, split::2, held] == pytest.approx(found, rel=1e-9)
+            single_run = descent.train_cells(train, mechanism, [cell], 0, range(split, 4, 2))
+            for held_out, side in enumerate((train, test)):
+                result = compute_scores(side, LossKind.LOGISTIC, single_run)
+                assert table.scores[at, split::2, held_out] == pytest.approx(result, rel=1e-9)
     # Where one bound fills a core's cache, as of many rows, each is trained by itself.
-    alone = []
+    bundle_sizes = []
 
     def one(rows, mechanism, of, *args, **options):
-        alone.append(len(of))
+        bundle_sizes.append(len(of))
         return np.zeros((rows.num_features, 2))
 
     monkeypatch.setattr(descent, "train_cells", one)
     monkeypatch.setattr(experiment, "BLOCK", 3 * question.train.num_rows)
     experiment.fill_table(question.make_empty_table())
-    assert alone == [1] * 2 * 20
+    assert bundle_sizes == [1] * 2 * 20
 
 
 def test_the_answer_is_the_best_or_follows_the_users_within_one_standard_error():
@@ -256,32 +259,32 @@ def test_more_runs_decide_where_a_table_does_not():
     filled[1, :, :, 0, 0] = 0.498  # within two standard errors, which are 0.0076
     filled[2, :, :, 0, 0] = 0.7
     table = experiment.Table(question, filled)
-    asked = decision.plan_close_call(table)
-    assert asked.cells == question.cells[:2]
-    assert asked.runs == 4 * 8
-    assert asked.seed != question.seed
+    close_call = decision.plan_close_call(table)
+    assert close_call.cells == question.cells[:2]
+    assert close_call.runs == 4 * 8
+    assert close_call.seed != question.seed
     # New splits, eight for two: in each cut of four parts every user is held out once.
-    assert len(asked.splits) == 8
-    for cut in (asked.splits[:4], asked.splits[4:]):
-        held = np.concatenate([test.features for _, test in cut])
-        assert sorted(held.tolist()) == sorted(
+    assert len(close_call.splits) == 8
+    for cut in (close_call.splits[:4], close_call.splits[4:]):
+        held_out = np.concatenate([test.features for _, test in cut])
+        assert sorted(held_out.tolist()) == sorted(
             np.concatenate([side.features for side in question.splits[0]]).tolist()
         )
-    assert all((train.num_users, test.num_users) == (90, 30) for train, test in asked.splits)
-    assert len({test.digest for _, test in asked.splits}) == 8
-    for train, test in asked.splits[:2]:
+    assert all((train.num_users, test.num_users) == (90, 30) for train, test in close_call.splits)
+    assert len({test.digest for _, test in close_call.splits}) == 8
+    for train, test in close_call.splits[:2]:
         assert not {row.tobytes() for row in train.features} & {row.tobytes() for row in test.features}
     # Followed clipped sums answer within one standard error, and no further, of what the new runs say.
     for more, at in ((0.0005, 0), (0.02, 1), (-0.02, 0)):
-        scores = np.zeros_like(asked.make_empty_table().scores)
+        scores = np.zeros_like(close_call.make_empty_table().scores)
         scores[0, :, :, 0, 0] = (0.5 + np.tile(noise, 4))[:, None]
         scores[1, :, :, 0, 0] = 0.5 - more
-        decided = decision.choose_answer(table, experiment.Table(asked, scores))
+        decided = decision.choose_answer(table, experiment.Table(close_call, scores))
         assert decided.cell_index == at
         # Of public rows the least answers.
-        free = decision.choose_answer(table, experiment.Table(asked, scores), choice_is_free=True)
+        free = decision.choose_answer(table, experiment.Table(close_call, scores), choice_is_free=True)
         assert free.cell_index == (0 if more < 0 else 1)
-    assert decision.choose_answer(table, asked.make_empty_table()).cell_index == 0
+    assert decision.choose_answer(table, close_call.make_empty_table()).cell_index == 0
     # Nothing is open where they are clearly worse, or alone in front.
     for value in (0.4, 0.6):
         filled[1, :, :, 0, 0] = value
@@ -290,23 +293,23 @@ def test_more_runs_decide_where_a_table_does_not():
 
 def test_the_verdict_is_clear_only_where_its_interval_is():
     question = on_splits(8, 4)
-    known = experiment.compute_references(question)
-    guess = known.guessing[np.arange(8) % 4, Side.HELD_OUT, 0, 0]
+    references = experiment.compute_references(question)
+    guess = references.guessing[np.arange(8) % 4, Side.HELD_OUT, 0, 0]
     filled = np.zeros_like(question.make_empty_table().scores)
     sway = np.array([0.1, -0.1, 0.02, -0.02] * 2)
     for shift, clear in ((-0.5, True), (0.01, False), (0.5, True)):
         filled[0, :, Side.HELD_OUT, 0, 0] = guess + sway + shift
-        said = decision.compare_with_guessing(experiment.Table(question, filled), known, 0)
-        assert said.mean == pytest.approx(shift)
-        assert bool(said.is_clear) is clear
+        summary = decision.compare_with_guessing(experiment.Table(question, filled), references, 0)
+        assert summary.mean == pytest.approx(shift)
+        assert bool(summary.is_clear) is clear
 
 
 def test_the_descent_without_noise_splits_the_excess():
     question = on_splits(40, 4, training_mechanism.apply_rule(Mechanism(5.0, 1e-6)))
-    known = experiment.compute_references(question)
+    references = experiment.compute_references(question)
     floor, quiet, unclipped = (
         of[:, Side.TRAINED, 0, 0].mean()
-        for of in (known.no_privacy, known.without_noise, known.without_noise_and_clipping)
+        for of in (references.no_privacy, references.without_noise, references.without_noise_and_clipping)
     )
     loss = (
         experiment.fill_table(question.make_empty_table())
@@ -320,31 +323,30 @@ def test_the_descent_without_noise_splits_the_excess():
 
 def test_a_large_table_has_one_descent_without_noise_for_all_splits(monkeypatch):
     question = on_splits()
-    every = experiment.compute_references(question)
+    all_references = experiment.compute_references(question)
     monkeypatch.setattr(experiment, "FIRST_LOOK_ROWS", 10)
     once = experiment.compute_references(question)
     for name in ("no_privacy", "guessing"):
-        assert getattr(once, name) == pytest.approx(getattr(every, name))
+        assert getattr(once, name) == pytest.approx(getattr(all_references, name))
     for name in ("without_noise", "without_noise_and_clipping"):
-        ours, theirs = getattr(once, name), getattr(every, name)
+        ours, theirs = getattr(once, name), getattr(all_references, name)
         assert ours[0] == pytest.approx(theirs[0])
-        assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - every.no_privacy[0])
+        assert ours[2] - once.no_privacy[2] == pytest.approx(theirs[0] - all_references.no_privacy[0])
 
 
 def test_a_first_look_has_the_noise_of_everybody():
-    made = TrainingGenerator(num_users=9_000, informative=2).generate()
-    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
+    rows = generate_rows(9_000, informative=2)
     cells = (Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 1.0), Cell(Method.SMOOTH, 60.0))
-    whole = Experiment(
+    full = Experiment(
         (hold_out(rows, 0.25, 0),), training_mechanism.apply_rule(Mechanism(0.1, 1e-6)), cells, 24
     )
-    look = experiment.make_first_look(whole)
-    assert look.train.num_rows < 0.3 * whole.train.num_rows
-    assert [cell.bound for cell in look.cells] == [0.25, 1.0]
+    first_look = experiment.make_first_look(full)
+    assert first_look.train.num_rows < 0.3 * full.train.num_rows
+    assert [cell.bound for cell in first_look.cells] == [0.25, 1.0]
     # Its models vary as those of all users do: the spread of each coordinate over 24 runs, to a third.
     spreads = [
         descent.train_cells(of.train, of.mechanism, [cells[1]], 0, range(24)).std(axis=1)
-        for of in (whole, look)
+        for of in (full, first_look)
     ]
     assert spreads[1] == pytest.approx(spreads[0], rel=0.33)
     assert experiment.make_first_look(small()) is None
@@ -367,7 +369,7 @@ def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
 def test_the_excess_formula_against_runs(average, relation):
     # The squared loss is a quadratic; a clip so large that it never acts makes the formula exact, the noise that the
     # clip calls for with it. 2,000 runs; the mean excess within 5 of its standard errors.
-    rows = prepare_rows(*_table(60), 0.5)
+    rows = generate_rows(60, informative=2)
     mechanism = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
     bound = 2.0
     weights = np.minimum(bound, rows.sizes)[rows.users] / rows.sizes[rows.users]
@@ -379,17 +381,12 @@ def test_the_excess_formula_against_runs(average, relation):
     theta = descent.train_cells(rows, mechanism, [Cell(Method.SMOOTH, bound)], 5, range(2000))
     if relation is Neighbours.ADD_OR_REMOVE_USER:
         # The formula takes the sum of weights as public: the same noise, divided by the true sum.
-        known = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
-        theta = _with_known_sum(rows, known, bound, weights, 2000)
+        public_sum = Mechanism(3.0, 1e-4, relation, LossKind.SQUARED, 12, 1.3, average, 1e6, clip=30.0)
+        theta = _with_known_sum(rows, public_sum, bound, weights, 2000)
     losses = c @ (1 - rows.signed @ theta) ** 2 / 2
-    least = c @ (1 - rows.signed @ optimum) ** 2 / 2
-    found = losses - least
-    assert abs(found.mean() - predicted) < 5 * found.std() / math.sqrt(found.size)
-
-
-def _table(num_users: int):
-    made = TrainingGenerator(num_users=num_users, informative=2).generate()
-    return made.dataset.table, made.scaling
+    optimal_loss = c @ (1 - rows.signed @ optimum) ** 2 / 2
+    result = losses - optimal_loss
+    assert abs(result.mean() - predicted) < 5 * result.std() / math.sqrt(result.size)
 
 
 def _with_known_sum(rows, mechanism, bound, weights, runs):
@@ -397,7 +394,7 @@ def _with_known_sum(rows, mechanism, bound, weights, runs):
     noise = account.plan_noise(mechanism, bound)
     rng = np.random.default_rng(9)
     first = {Average.ALL: 1, Average.LAST_HALF: mechanism.steps // 2 + 1, Average.LAST: mechanism.steps}
-    found = np.empty((rows.num_features, runs))
+    result = np.empty((rows.num_features, runs))
     for run in range(runs):
         theta, iterates = np.zeros(rows.num_features), []
         for _ in range(mechanism.steps):
@@ -405,8 +402,8 @@ def _with_known_sum(rows, mechanism, bound, weights, runs):
             gradient = gradient + noise.gradient * rng.standard_normal(theta.size)
             theta = theta - mechanism.learning_rate * gradient / weights.sum()
             iterates.append(theta)
-        found[:, run] = np.mean(iterates[first[mechanism.average] - 1 :], axis=0)
-    return found
+        result[:, run] = np.mean(iterates[first[mechanism.average] - 1 :], axis=0)
+    return result
 
 
 def test_many_steps_come_to_the_formula_with_the_trace():
@@ -430,15 +427,15 @@ def test_theorem_4_by_hand():
     mechanism = Mechanism(30.0, 0.1)
     n, m = rows.num_rows, rows.num_users
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
-    found = excess.compute_theorem_trade_off(rows.histogram, 8, mechanism)
-    assert found == pytest.approx(by_hand)
-    bound = excess.find_theory_bound(rows.histogram, found)
+    result = excess.compute_theorem_trade_off(rows.histogram, 8, mechanism)
+    assert result == pytest.approx(by_hand)
+    bound = excess.find_theory_bound(rows.histogram, result)
     assert bound.threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.
     def cost(h: float) -> float:
         each = np.minimum(h, rows.sizes)
         total = each.sum()
-        return (each.max() / total) ** 2 + found * (each**2 / rows.sizes).sum() / total**2
+        return (each.max() / total) ** 2 + result * (each**2 / rows.sizes).sum() / total**2
 
     assert cost(bound.threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)

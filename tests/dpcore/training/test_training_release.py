@@ -17,16 +17,8 @@ from dpcore.common.privacy import Neighbours, ReleaseFacts
 from dpcore.training import account, descent, integer_sums, optimum, release
 from dpcore.training.account import Cell, Method, compute_smooth_weights
 from dpcore.training.mechanism import LossKind, Mechanism, Pace
-from dpcore.training.rows import ClassifierRows, prepare_rows
-from dpcore.training.training_data import TrainingGenerator
-
-
-def rows_of(seed: int, sizes) -> ClassifierRows:
-    rng = np.random.default_rng(seed)
-    users = np.repeat(np.arange(len(sizes)), sizes)
-    features = rng.standard_normal((users.size, 3))
-    features /= np.linalg.norm(features, axis=1, keepdims=True)
-    return ClassifierRows(features, np.sign(rng.standard_normal(users.size)), users)
+from dpcore.training.rows import ClassifierRows
+from tests.dpcore.training.tables import draw_rows, generate_rows
 
 
 @settings(max_examples=80, deadline=None)
@@ -38,29 +30,29 @@ def rows_of(seed: int, sizes) -> ClassifierRows:
     clip=st.sampled_from([0.1, 1.0, 4.0]),
 )
 def test_one_user_moves_whole_numbers_by_whole_numbers_within_the_sensitivity(seed, sizes, bound, loss, clip):
-    rows = rows_of(seed, sizes)
+    rows = draw_rows(seed, sizes, on_sphere=True)
     mechanism = Mechanism(1.0, 1e-5, loss=loss, clip=clip)
     theta = np.random.default_rng(seed).standard_normal(3) * 10.0
     everybody = release.round_gradients(rows, mechanism, bound, theta)
     for user in {0, len(sizes) // 2, len(sizes) - 1}:
-        others = np.delete(np.arange(len(sizes)), user)
-        rest = release.round_gradients(rows.select_users(others), mechanism, bound, theta)
+        other_users = np.delete(np.arange(len(sizes)), user)
+        other_gradients = release.round_gradients(rows.select_users(other_users), mechanism, bound, theta)
         # The others' numbers are the same to the last digit, though they stand elsewhere in shorter arrays.
-        assert np.array_equal(rest, everybody[rows.users != user])
-        moved = everybody.sum(axis=0) - rest.sum(axis=0)
-        assert sum(int(k) ** 2 for k in moved) <= release._squared_sensitivity(mechanism)
+        assert np.array_equal(other_gradients, everybody[rows.users != user])
+        distance = everybody.sum(axis=0) - other_gradients.sum(axis=0)
+        assert sum(int(k) ** 2 for k in distance) <= release._squared_sensitivity(mechanism)
 
 
 def test_whole_numbers_are_the_gradient_on_the_grid():
-    rows = rows_of(1, [3, 20, 1, 7])
+    rows = draw_rows(1, [3, 20, 1, 7], on_sphere=True)
     mechanism = Mechanism(1.0, 1e-5, clip=0.3)
     theta = np.array([3.0, -1.0, 0.5])
-    found = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / integer_sums.CELLS)
+    gradients = release.round_gradients(rows, mechanism, 2.5, theta) * (2.5 * 0.3 / integer_sums.CELLS)
     slopes = -1 / (1 + np.exp(rows.signed @ theta))
     exact = np.maximum(slopes, -0.3)[:, None] * rows.signed  # rows have norm 1
     exact *= compute_smooth_weights(rows.sizes, 2.5)[rows.users][:, None]
-    assert found == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.CELLS)
-    assert np.all(np.abs(found) <= np.abs(exact) * (1 + 1e-12))
+    assert gradients == pytest.approx(exact, abs=2.5 * 0.3 / integer_sums.CELLS)
+    assert np.all(np.abs(gradients) <= np.abs(exact) * (1 + 1e-12))
     far = integer_sums.compute_slopes_exactly(LossKind.LOGISTIC, np.array([-1e4, 0.0, 1e4]))
     assert far.tolist() == [-1.0, -0.5, 0.0]
 
@@ -68,11 +60,11 @@ def test_whole_numbers_are_the_gradient_on_the_grid():
 @pytest.mark.parametrize("relation", Neighbours)
 @pytest.mark.parametrize("bound", [1.0, 6.0, 1.0 + 1e-9, 1.0 + 1e-12, math.nextafter(1.0, 2.0)])
 def test_the_budget_is_spent_and_never_more(relation, bound):
-    rows = rows_of(2, [4, 9, 1, 2, 30])
+    rows = draw_rows(2, [4, 9, 1, 2, 30], on_sphere=True)
     mechanism = Mechanism(1.5, 1e-6, relation, steps=7)
-    told = []
-    model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, bound), told.append)
-    assert told == [model.facts]
+    charges = []
+    model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, bound), charges.append)
+    assert charges == [model.facts]
     assert model.facts.neighbours is relation
     assert 1.49 < model.facts.epsilon <= 1.5
     assert 0.0 < model.facts.delta <= 1e-6
@@ -88,12 +80,12 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     if grid.squared:
         for one, other in ((1, 30), (3, 4), (30, 1)):
             steps_moved = [math.trunc(min(bound, s) / grid.step) for s in (one, other)]
-            moved = (
+            distance = (
                 steps_moved[0]
                 if relation is Neighbours.ADD_OR_REMOVE_USER
                 else steps_moved[0] - steps_moved[1]
             )
-            assert moved**2 <= grid.squared
+            assert distance**2 <= grid.squared
             assert max(steps_moved) * 200_000 < 2**63  # of as many users as are taken, the sum does not wrap
 
 
@@ -102,19 +94,18 @@ def test_a_bound_just_above_an_average_is_not_paid_for_and_then_refused():
     users = np.arange(9_000)
     rows = ClassifierRows(np.full((users.size, 1), 0.5), np.ones(users.size), users)
     mechanism = Mechanism(1.0, 1e-5, Neighbours.REPLACE_USER, steps=2)
-    told = []
-    model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0 + 1e-7), told.append)
-    assert told == [model.facts]
+    charges = []
+    model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0 + 1e-7), charges.append)
+    assert charges == [model.facts]
     # A user who is replaced still moves the sum by no more than was paid for: from weight 1 to h.
     grid = release._choose_weight_grid(mechanism, 1.0 + 1e-7, rows.num_users)
-    moved = math.trunc((1.0 + 1e-7) / grid.step) - math.trunc(1.0 / grid.step)
-    assert 0 < moved**2 <= grid.squared
+    distance = math.trunc((1.0 + 1e-7) / grid.step) - math.trunc(1.0 / grid.step)
+    assert 0 < distance**2 <= grid.squared
 
 
 def test_a_model_learns_and_differs_from_draw_to_draw():
     # 4,000 users of one row at ε = 20: the released model is near the best one, by 60 standard deviations at most.
-    made = TrainingGenerator(num_users=4000, max_rows=1, informative=2, seed=3).generate()
-    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
+    rows = generate_rows(4000, max_rows=1, informative=2, seed=3)
     mechanism = Mechanism(20.0, 1e-5, steps=40)
     one, other = (release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0)) for _ in range(2))
     assert not np.array_equal(one.theta, other.theta)
@@ -146,9 +137,9 @@ def test_rows_are_drawn_alike_and_anew():
     drawn = [release.draw_rows(rows, 3) for _ in range(4000)]
     for one in drawn[:50]:
         assert one.sizes.tolist() == [3, 1, 3]
-        kept = np.round(one.features[:, 0] * 11).astype(int)
-        assert np.array_equal(kept, np.sort(kept))
-        assert np.array_equal(rows.users[kept], one.users)
+        is_kept = np.round(one.features[:, 0] * 11).astype(int)
+        assert np.array_equal(is_kept, np.sort(is_kept))
+        assert np.array_equal(rows.users[is_kept], one.users)
     # Each of 35 triples of the heavy user is as likely: a chi-square with 34 degrees of freedom is above 100 with
     # probability 2e-8.
     triples = Counter(tuple(np.round(one.features[:3, 0] * 11).astype(int)) for one in drawn)
@@ -169,39 +160,42 @@ def test_rows_are_drawn_alike_and_anew():
 )
 def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, loss, clip, relation):
     rng = np.random.default_rng(seed)
-    rows, mechanism = rows_of(seed, sizes), Mechanism(1.0, 1e-5, relation, loss=loss, clip=clip)
+    rows, mechanism = (
+        draw_rows(seed, sizes, on_sphere=True),
+        Mechanism(1.0, 1e-5, relation, loss=loss, clip=clip),
+    )
     theta = (
         rng.standard_normal(3) * 10.0
     )  # margins of about 10, so that slopes are long and clipping is at work
     keys = rng.integers(0, 2**64, rows.num_rows, dtype=np.uint64)
     user = int(rng.integers(0, len(sizes)))
-    others = rows.select_users(np.delete(np.arange(len(sizes)), user))
+    other_users = rows.select_users(np.delete(np.arange(len(sizes)), user))
     if relation is Neighbours.ADD_OR_REMOVE_USER:
-        after, keys_after = others, keys[rows.users != user]
+        neighbour, keys_after = other_users, keys[rows.users != user]
     else:
         # Somebody else with other rows and other bits, in the last place; as many rows where counts are public.
         size = sizes[user] if relation is Neighbours.REPLACE_VALUES else int(rng.integers(1, 26))
-        new = rows_of(seed + 1, [size])
-        after = ClassifierRows(
-            np.vstack([others.features, new.features]),
-            np.append(others.signs, new.signs),
-            np.append(others.users, np.full(size, others.num_users)),
+        new = draw_rows(seed + 1, [size], on_sphere=True)
+        neighbour = ClassifierRows(
+            np.vstack([other_users.features, new.features]),
+            np.append(other_users.signs, new.signs),
+            np.append(other_users.users, np.full(size, other_users.num_users)),
         )
         keys_after = np.append(keys[rows.users != user], rng.integers(0, 2**64, size, dtype=np.uint64))
     sums, weights, of_others = [], [], []
-    for data, bits in ((rows, keys), (after, keys_after)):
+    for data, bits in ((rows, keys), (neighbour, keys_after)):
         with pytest.MonkeyPatch.context() as patched:
             by_bits(patched, bits)
             drawn = release.draw_rows(data, cap)
-        whole = release.round_gradients(drawn, mechanism, cap, theta)
-        mine = drawn.users == (user if data is rows else others.num_users)
-        of_others.append(whole[~mine])
-        sums.append(whole.sum(axis=0))
+        full_gradients = release.round_gradients(drawn, mechanism, cap, theta)
+        is_own = drawn.users == (user if data is rows else other_users.num_users)
+        of_others.append(full_gradients[~is_own])
+        sums.append(full_gradients.sum(axis=0))
         weights.append(int(np.minimum(cap, data.sizes).sum()))
     # With the same bits the others keep the same rows, whose numbers are the same to the last digit.
     assert np.array_equal(*of_others)
-    moved = sum(int(k) ** 2 for k in sums[0] - sums[1])
-    assert moved <= release._squared_sensitivity(mechanism)
+    distance = sum(int(k) ** 2 for k in sums[0] - sums[1])
+    assert distance <= release._squared_sensitivity(mechanism)
     grid = release._choose_weight_grid(mechanism, cap, 2)
     if grid.squared:
         assert (abs(weights[0] - weights[1]) / grid.step) ** 2 <= grid.squared
@@ -215,8 +209,8 @@ def test_the_sensitivity_under_a_cap_is_reached():
     rows = ClassifierRows(features, np.ones(12), np.zeros(12, dtype=np.int64))
     mechanism = Mechanism(1.0, 1e-5, clip=0.05)
     drawn = release.draw_rows(rows, 4)
-    moved = release.round_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
-    squared = sum(int(k) ** 2 for k in moved)
+    distance = release.round_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
+    squared = sum(int(k) ** 2 for k in distance)
     assert (
         0.999 * release._squared_sensitivity(mechanism) < squared <= release._squared_sensitivity(mechanism)
     )
@@ -224,17 +218,17 @@ def test_the_sensitivity_under_a_cap_is_reached():
 
 @pytest.mark.parametrize("cap", [3, 30])
 def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
-    rows = rows_of(5, [4, 30, 1, 2, 11])
+    rows = draw_rows(5, [4, 30, 1, 2, 11], on_sphere=True)
     keys = np.random.default_rng(8).integers(0, 2**64, rows.num_rows, dtype=np.uint64)
     by_bits(monkeypatch, keys)
     monkeypatch.setattr(GaussianSteps, "release", lambda self, exact, squared: exact)
     mechanism = Mechanism(1.0, 1e-5, steps=20)
     model = release.train_once(rows, mechanism, Cell(Method.CAP, cap))
-    kept = np.zeros(rows.num_rows, dtype=bool)
+    is_kept = np.zeros(rows.num_rows, dtype=bool)
     for user in range(5):
-        mine = sorted(np.flatnonzero(rows.users == user), key=lambda row: keys[row])
-        kept[mine[:cap]] = True
-    ranks = np.where(kept, 0, 10**9)[:, None]
+        own_rows = sorted(np.flatnonzero(rows.users == user), key=lambda row: keys[row])
+        is_kept[own_rows[:cap]] = True
+    ranks = np.where(is_kept, 0, 10**9)[:, None]
     monkeypatch.setattr(descent, "draw_noise", lambda *_: (np.zeros((20, 3, 1)), np.zeros(1)))
     theta = descent.train_cells(rows, mechanism, [Cell(Method.CAP, cap)], 0, range(1), ranks=ranks)
     # Each row is rounded toward 0 by up to h / 2^18, below 2e-4, in every step.
@@ -243,12 +237,11 @@ def test_without_noise_it_is_descent_on_the_drawn_rows(monkeypatch, cap):
 
 
 def test_a_capped_release_learns_and_costs_what_weights_cost():
-    made = TrainingGenerator(num_users=3000, max_rows=6, informative=2, seed=3).generate()
-    rows = prepare_rows(made.dataset.table, made.scaling, 0.5)
-    mechanism, told = Mechanism(20.0, 1e-5, steps=40), []
-    capped = release.train_once(rows, mechanism, Cell(Method.CAP, 2), told.append)
-    smooth = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 2), told.append)
-    assert told[0] == told[1] == capped.facts
+    rows = generate_rows(3000, max_rows=6, informative=2, seed=3)
+    mechanism, charges = Mechanism(20.0, 1e-5, steps=40), []
+    capped = release.train_once(rows, mechanism, Cell(Method.CAP, 2), charges.append)
+    smooth = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 2), charges.append)
+    assert charges[0] == charges[1] == capped.facts
     assert capped.noise == smooth.noise
     best = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), mechanism.radius)
     # The noise of the mean gradient is below 0.003, so that chance has no say here.
@@ -283,24 +276,24 @@ def test_steps_are_paid_for_before_they_are_drawn():
 @pytest.mark.parametrize("pace", Pace)
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_what_is_stopped_before_its_noise_says_so_and_the_price_is_known_before(pace, neighbours):
-    rows = rows_of(7, [4, 9, 1, 2, 30])
+    rows = draw_rows(7, [4, 9, 1, 2, 30], on_sphere=True)
     mechanism = Mechanism(1.0, 1e-5, neighbours, steps=3, pace=pace)
     cells = [Cell(Method.FOLLOWED), Cell(Method.SMOOTH, 2.0), Cell(Method.CLIPPED_SUM, 0.5)]
     for cell in cells + ([Cell(Method.OUTPUT, 2.0)] if pace is Pace.RULE else []):
-        told: list[ReleaseFacts] = []
+        charges: list[ReleaseFacts] = []
         with pytest.raises(release.StoppedError) as stopped:
-            release.train_once(rows, mechanism, cell, told.append, should_stop=lambda: True)
+            release.train_once(rows, mechanism, cell, charges.append, should_stop=lambda: True)
         assert not stopped.value.was_drawn
-        assert told == [release.state_guarantee(rows, mechanism, cell)]
+        assert charges == [release.state_guarantee(rows, mechanism, cell)]
         shares: list[float] = []
-        last = 1 if cell.method is Method.OUTPUT else 2
+        last_check = 1 if cell.method is Method.OUTPUT else 2
         with pytest.raises(release.StoppedError) as stopped:
             release.train_once(
                 rows,
                 mechanism,
                 cell,
                 progress=shares.append,
-                should_stop=lambda told=shares, most=last: len(told) > most,
+                should_stop=lambda checks=shares, most=last_check: len(checks) > most,
             )
         # Told a third time, it is after the first step, whose noise is drawn; output perturbation draws last.
         assert stopped.value.was_drawn is (cell.method is not Method.OUTPUT)
@@ -336,7 +329,7 @@ def test_all_that_a_model_takes_from_private_rows_is_a_draw_that_is_paid_for(mon
         for cell in cells:
             mechanism = Mechanism(1.0, 1e-5, relation, steps=5, pace=pace)
             models = []
-            for rows in (rows_of(1, [4, 9, 1, 2, 30]), rows_of(2, sizes)):
+            for rows in (draw_rows(1, [4, 9, 1, 2, 30], on_sphere=True), draw_rows(2, sizes, on_sphere=True)):
                 drawn.clear()
                 paid.clear()
                 models.append(release.train_once(rows, mechanism, cell).theta)

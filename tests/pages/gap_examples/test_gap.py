@@ -26,7 +26,7 @@ from pages.gap_examples.question import QUESTION
 from pages.shared.base import keys
 from pages.shared.fields import setting
 from pages.shared.session import session
-from tests.dpcore.gap_examples.enumeration import enumerate_sample_limiting, instance
+from tests.dpcore.gap_examples.enumeration import build_instance, enumerate_sample_limiting
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -184,7 +184,9 @@ def test_regression_shows_the_exact_ratio():
     for example, make in ((1, example_1), (3, example_3)):
         choose_example(at, example)
         made = make(8)
-        best = min(enumerate_sample_limiting(instance(example, 8), h).mean_variance for h in range(1, 9))
+        best = min(
+            enumerate_sample_limiting(build_instance(example, 8), h).mean_variance for h in range(1, 9)
+        )
         g, ratio = point(at, "gap_growth", "Here")
         assert (g, ratio) == (8, pytest.approx(best / made.feasible_variance))
         x, y = trace(chart(at, "gap_growth"), "To the paper's C")
