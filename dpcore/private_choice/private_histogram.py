@@ -394,15 +394,21 @@ def release_histogram(
     if np.any(counts > MAX_USERS):
         raise InvalidInput([TOO_MANY])
     note = None if charge is None else lambda epsilon, delta: charge(facts(epsilon, delta))
-    epsilon, delta, sensitivity = parameters.epsilon_choice, parameters.delta, parameters.sensitivity
-    if delta is None:
-        noise = mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, note)
-    else:
-        noise = mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, note)
+    noise = add_noise(counts, parameters, note)
     # Of released counts, public bins and the law of the noise alone: from here on nothing costs privacy.
     users = fit_users(noise.values, noise_shape(parameters.noise, noise.scale), parameters.bins.lower)
     label, copy = facts(noise.epsilon, noise.delta), build_histogram(users, parameters.bins)
     return PrivateCopy(parameters, label, read_only(noise.values), read_only(users), copy, noise.scale)
+
+
+def add_noise(
+    counts: IntArray, parameters: PrivateCopyParameters, charge: mechanisms.Charge | None = None
+) -> mechanisms.IntegerRelease:
+    """Release the counts with noise, by OpenDP."""
+    epsilon, delta, sensitivity = parameters.epsilon_choice, parameters.delta, parameters.sensitivity
+    if delta is None:
+        return mechanisms.release_discrete_laplace(counts, sensitivity, epsilon, charge)
+    return mechanisms.release_discrete_gaussian(counts, sensitivity, epsilon, delta, charge)
 
 
 def build_histogram(users: IntArray, bins: PublicBins) -> ContributionHistogram | None:

@@ -114,14 +114,14 @@ def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
     return Tradeoff(
         histogram=histogram,
         problem=problem,
-        errors=total.errors(problem, log_spaced(*_choose_axis_limits(histogram), CURVE_POINTS)),
+        errors=total.errors(problem, log_spaced(*choose_axis_limits(histogram), CURVE_POINTS)),
         best=total.best_bound(problem),
         near_optimal=total.find_near_optimal_bounds(problem),
         single_count_bound=total.optimal_bound(replace(problem, epsilon=parameters.epsilon)),
     )
 
 
-def _choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
+def choose_axis_limits(histogram: ContributionHistogram) -> tuple[float, float]:
     """Choose the ends of the bound's axis, which no setting moves."""
     return 1.0, float(min(histogram.max_size * AXIS_FACTOR, MAX_SIZE))
 
@@ -169,7 +169,7 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
         "start-tradeoff",
         "What a bound throws away, and the noise it needs",
         "As the bound grows, fewer rows are thrown away and more noise is needed; the error is smallest in between.",
-        Axis("bound", "rows per user", _choose_axis_limits(histogram), number_format=",.3~r"),
+        Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
         share_axis("error of a count", (0.0, 1.0), unit="share of it", number_format=".2~%"),
         items,
         disclosure,

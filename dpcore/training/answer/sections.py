@@ -166,7 +166,7 @@ def show_theory(answer: Answer, data: TrainingData) -> Parts:
 
 PAPER_EPSILONS = {30.0: "30", 40.0: "40", 50.0: "50"}
 STEP_SIZES = {
-    StepSize.PRINTED: "As printed",
+    StepSize.PRINTED: "As recalled",
     StepSize.WITHOUT_NOISE: "Free of the noise",
     StepSize.DIAMETER: "Twice that",
 }
@@ -186,7 +186,7 @@ def show_paper_learner(answer: Answer, data: TrainingData, max_users: int = bass
     epsilon = yield Choice("paper_epsilon", "ε", PAPER_EPSILONS)
     step_size = yield Choice("paper_steps", "Step size", STEP_SIZES)
     yield Note(
-        "The paper does not say the step size. As printed: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: ‖C‖ / √t, or "
+        "The paper does not say the step size. As recalled: ‖C‖ / √(t (m² L² + d σ²)). Free of the noise: ‖C‖ / √t, or "
         "twice that; they come nearer to the paper's table, and were picked after seeing it."
     )
     num_steps = f"{rows.num_users**2:,} steps"

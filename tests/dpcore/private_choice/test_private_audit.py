@@ -26,7 +26,7 @@ from dpcore.private_choice.private_histogram import (
     CopyNoise,
     PrivateCopyParameters,
     PublicBins,
-    draw,
+    add_noise,
     noise_shape,
     release_histogram,
 )
@@ -60,22 +60,24 @@ EVENTS: dict[str, Event] = {
 
 def sound(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
     """What `release_histogram` does to the counts."""
-    return draw(counts, parameters).values
+    return add_noise(counts, parameters).values
 
 
 def half_noise(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
     """Broken: noise for twice the epsilon."""
-    return draw(counts, dataclasses.replace(parameters, epsilon_choice=2 * parameters.epsilon_choice)).values
+    return add_noise(
+        counts, dataclasses.replace(parameters, epsilon_choice=2 * parameters.epsilon_choice)
+    ).values
 
 
 def empty_bins_left_out(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
     """Broken: noise only where there is somebody."""
-    return np.where(counts > 0, draw(counts, parameters).values, 0)
+    return np.where(counts > 0, add_noise(counts, parameters).values, 0)
 
 
 def wrong_relation(counts: np.ndarray, parameters: PrivateCopyParameters) -> np.ndarray:
     """Broken for replacing a user: noise for adding or removing one."""
-    return draw(counts, dataclasses.replace(parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)).values
+    return add_noise(counts, dataclasses.replace(parameters, neighbours=Neighbours.ADD_OR_REMOVE_USER)).values
 
 
 def many(
@@ -148,7 +150,7 @@ def test_the_audit_catches_a_broken_mechanism(mechanism, parameters, one, other)
 
 
 def test_what_is_audited_is_what_is_released():
-    # `release_histogram` publishes exactly `draw`'s counts, empty bins included, then a function of them.
+    # `release_histogram` publishes exactly `add_noise`'s counts, empty bins included, then a function of them.
     one = release_histogram(WITHOUT, ADD)
     assert one.noisy_counts.shape == (2,)
     empty = np.array([release_histogram(WITHOUT, ADD).noisy_counts[1] for _ in range(200)])
@@ -158,8 +160,8 @@ def test_what_is_audited_is_what_is_released():
 
 @pytest.mark.parametrize("parameters", [ADD, REPLACE, GAUSSIAN])
 def test_the_scale_does_not_depend_on_the_length(parameters):
-    short = draw(np.zeros(2, dtype=np.int64), parameters)
-    long = draw(np.zeros(1000, dtype=np.int64), parameters)
+    short = add_noise(np.zeros(2, dtype=np.int64), parameters)
+    long = add_noise(np.zeros(1000, dtype=np.int64), parameters)
     assert short.scale == long.scale == parameters.scale
     assert short.epsilon == long.epsilon <= parameters.epsilon_choice
 

@@ -360,13 +360,13 @@ def test_a_bound_dragged_on_start_over_private_data_is_no_public_input_and_is_fo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
-    show = figures.show
+    draw = figures.draw
 
     def noted(*args, **named):
         asked.append(figures.question_notes()[1:])
-        return show(*args, **named)
+        return draw(*args, **named)
 
-    monkeypatch.setattr(figures, "show", noted)
+    monkeypatch.setattr(figures, "draw", noted)
     at = go(secret(), "Start")
     # As the handle leaves it, which stands on a curve of these data.
     at.session_state["start.bound"] = 17.0
