@@ -240,8 +240,8 @@ def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]
     return (
         label,
         f"{answer.total_bound / uniform.total_bound:.3f}",
-        f"{1 / slices[0].gain:.3f}",
-        f"{1 / slices[-1].gain:.3f}",
+        f"{slices[0].ratio:.3f}",
+        f"{slices[-1].ratio:.3f}",
         clipped,
         f"{answer.budget_use.mean() / answer.problem.budget:.1%}",
         f"{moved.total_variation.mean():.3f}",

@@ -94,7 +94,7 @@ def simulated(problem: PerGroupProblem, l0: int, linf: float, runs: int = 3) -> 
     for _ in range(runs):
         order = np.lexsort((rng.random(pairs.num_pairs), pairs.user_codes))[rank < l0]
         release = np.bincount(pairs.group_codes[order], np.minimum(problem.amounts[order], linf), number)
-        scale = float(asked.pair_sensitivity(l0, linf)) * asked.unit_noise
+        scale = float(asked.norm_sensitivity(asked.pair_norm(l0, linf))) * asked.unit_noise
         draw = rng.laplace if asked.mechanism is NoiseKind.LAPLACE else rng.normal
         squares.append((release + draw(0.0, scale, number) - problem.totals) ** 2)
     return math.sqrt(float(np.mean(squares)))

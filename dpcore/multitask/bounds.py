@@ -59,10 +59,10 @@ class Bucket:
 
     Attributes:
         num_tasks: How many.
-        smallest: Users of the smallest task.
-        largest: Users of the largest task.
+        smallest_size: Users of the smallest task.
+        largest_size: Users of the largest task.
         bound: Sum of the tasks' error bounds under the allocation.
-        reference: The same under the reference.
+        reference_bound: The same under the reference.
         share: Share of the allocation's total bound.
         least_ratio: Smallest bound / reference of any of these tasks.
         largest_ratio: Largest bound / reference of any of these tasks.

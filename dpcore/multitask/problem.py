@@ -54,8 +54,8 @@ class BudgetComparison:
     """The exact conversion and the paper's sufficient one.
 
     Attributes:
-        exact: Largest beta that keeps the target.
-        sufficient: The paper's beta, or None where its condition epsilon <= log(1 / delta) fails.
+        exact_budget: Largest beta that keeps the target.
+        sufficient_budget: The paper's beta, or None where its condition epsilon <= log(1 / delta) fails.
     """
 
     exact_budget: float

@@ -40,7 +40,7 @@ class PairChoice:
         certificate: The error and a lower bound for every pair, and for releasing nothing; None if nothing is proved.
         evaluations: Number of passes over the pairs, or of evaluated pairs of bounds.
         stop_reason: Sentences on how the search ended.
-        settled: True if the search was completed. If it was stopped, a better pair may exist.
+        is_settled: True if the search was completed. If it was stopped, a better pair may exist.
     """
 
     max_groups: int

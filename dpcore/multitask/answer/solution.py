@@ -95,7 +95,7 @@ class ExponentCurve:
         totals: Error bound of all tasks relative to mu = 0, shape of ``exponents``.
         ratio_limits: Smallest and largest ratio of a task's bound to that at mu = 0, over all mu.
         weight_limits: Smallest and largest mean weight of a task in units of sqrt(beta), over all mu.
-        uniform: The weights at mu = 0, which all is compared with, for a budget of 1.
+        uniform_allocation: The weights at mu = 0, which all is compared with, for a budget of 1.
     """
 
     exponents: FloatArray
