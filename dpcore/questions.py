@@ -17,6 +17,7 @@ import enum
 import importlib
 import inspect
 import re
+import sys
 import types
 import typing
 import warnings
@@ -178,7 +179,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
     question = QUESTIONS[name]
     build_answer, parameters_type, data_type = _answer_types(question)
-    settings = _rename_former_settings(name, settings)
+    settings = rename_former_settings(name, settings)
     columns = {key: settings[key] for key in question.columns if key in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
@@ -230,19 +231,42 @@ def former_names_of(name: str) -> dict[str, str]:
     return list_former_names(parameters_type)
 
 
-def _rename_former_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings under today's names, with a `DeprecationWarning` for each former one."""
+def rename_former_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a call under today's names and values, with a `DeprecationWarning` for each former one.
+
+    Raises:
+        InvalidInput: A setting stands under both names.
+    """
     former_names, renamed = former_names_of(name), dict(settings)
     for former in sorted(set(former_names) & set(settings)):
         current = former_names[former]
-        if current in settings:
+        if settings.get(current) is not None:
             raise refuse(
                 f"{former} is the former name of {current}; both were given", remedy=f"Leave out {former}"
             )
-        message = f"{former} of {name} is now called {current}; the former name will go with the next version"
-        warnings.warn(message, DeprecationWarning, stacklevel=4)
+        _warn_of_former(
+            f"{former} of {name} is now called {current}; the former name will go with the next version"
+        )
         renamed[current] = renamed.pop(former)
+    types = types_of(name)
+    for setting, value in renamed.items():
+        options = _options(types.get(setting))
+        # An option that only `_missing_` knows has a former value.
+        if options is not None and isinstance(value, str) and not _find_option(options, value):
+            with contextlib.suppress(ValueError):
+                option = options(value)
+                text = f"{value!r} of {setting} is now called {option.value!r}"
+                _warn_of_former(f"{text}; the former value will go with the next version")
+                renamed[setting] = option
     return renamed
+
+
+def _warn_of_former(message: str) -> None:
+    """Warn in the line that calls `dpcore`: Python shows no warnings of this kind from within a package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, DeprecationWarning, stacklevel=level)
 
 
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
@@ -383,18 +407,19 @@ def _parse_setting(hint: Any, name: str, value: Any) -> Any:
                 return str(value)
         return value
 
+    if option := _find_option(options, value):
+        return option
+    raise refuse(f"{name} must be one of {_list_options(options)}; got {str(value)[:40]!r}")
+
+
+def _find_option(options: type[enum.Enum], value: Any) -> enum.Enum | None:
+    """Return the option of this value or name, in any case; None if there is none."""
+
     def normalise(text: object) -> str:
         return str(text).lower().replace("-", "_")
 
-    for option in options:
-        if normalise(value) in (normalise(option.value), normalise(option.name)):
-            return option
-    with contextlib.suppress(ValueError):
-        renamed = options(value)
-        message = f"{value!r} of {name} is now called {renamed.value!r}; the former value will go with the next version"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return renamed
-    raise refuse(f"{name} must be one of {_list_options(options)}; got {str(value)[:40]!r}")
+    names = {normalise(text): option for option in options for text in (option.value, option.name)}
+    return names.get(normalise(value))
 
 
 def _option_name(option: enum.Enum) -> str:

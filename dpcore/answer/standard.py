@@ -16,8 +16,8 @@ CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 
 
 ASSUMES_PUBLIC_COUNTS = (
-    "Your data are private, and this bound was computed from them. It protects values only: **how many rows each user "
-    "has is assumed to be public**. If it is not, choose the bound without these data, or under *Choose privately*."
+    "Your data are private, and this bound was computed from how many rows each user has. **This is assumed to be "
+    "public.** If it is not, the bound reveals some of it: choose it without these data, or under *Choose privately*."
 )
 
 

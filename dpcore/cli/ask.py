@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 import typing
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     data = inspect.signature(getattr(dpcore, name)).parameters["data"]
     if not paths and data.default is inspect.Parameter.empty:
         parser.error("the following arguments are required: DATA, beside the settings")
-    settings = _read_settings(settings_paths) | settings
+    settings = _rename_former(name, _read_settings(settings_paths)) | _rename_former(name, settings)
     if draw_settings:
         reply: Reply = dpcore.select_privately(
             name, paths, settings, draw_settings.pop("draw"), **draw_settings
@@ -210,6 +211,16 @@ def _rename_former_options(name: str, arguments: list[str]) -> list[str]:
             print(f"{option} is now called {former_names[option]}.", file=sys.stderr)
         words.append(former_names.get(option, option) + equals + value)
     return words
+
+
+def _rename_former(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings under today's names and values; a line on standard error says which were renamed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        renamed = questions.rename_former_settings(name, settings)
+    for warning in caught:
+        print(f"{warning.message}.", file=sys.stderr)
+    return renamed
 
 
 def _build_usage(command: str, data: str, is_required: dict[str, bool], hints: dict[str, Any]) -> str:

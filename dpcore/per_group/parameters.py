@@ -50,7 +50,7 @@ class Statistic(Option):
             "sum of a column of any sign": cls.SIGNED_SUM,
             "mean of a column": cls.MEAN,
         }
-        return former_values.get(str(value))
+        return former_values.get(str(value).lower())
 
     @property
     def is_non_negative(self) -> bool:
@@ -198,7 +198,7 @@ class PerGroupParameters(Parameters):
                 problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
         if self.selection.is_private and not self.statistic.is_non_negative:
             problems.add(
-                "private groups go with rows, distinct users, and sums of amounts of at least 0",
+                "private groups go with rows, users, and sums of amounts of at least 0",
                 remedy="Choose one of these, or a public list",
             )
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:

@@ -62,6 +62,41 @@ def test_a_file_of_settings_may_have_former_names(tmp_path) -> None:
     assert reply.parameters.own_bound == 1
 
 
+def test_options_overrule_former_names_and_values_in_a_file_of_settings(tmp_path, capsys) -> None:
+    from dpcore.cli.command import main
+
+    table, file = tmp_path / "rows.csv", tmp_path / "settings.toml"
+    table.write_text("user,shop\na,x\na,y\nb,x\n", encoding="utf-8")
+    file.write_text('user = "user"\ngroup = "shop"\nepsilon = 1\nnoise = "Gaussian"\n', encoding="utf-8")
+    words = ["group", str(file), str(table), "--disclosure", "public", "--statistic", "Distinct Users"]
+    assert main([*words, "--mechanism", "Laplace"]) == 0
+    out, err = capsys.readouterr()
+    assert err.count("is now called") == 2
+    today = [
+        "group",
+        str(table),
+        "--user",
+        "user",
+        "--group",
+        "shop",
+        "--epsilon",
+        "1",
+        "--disclosure",
+        "public",
+    ]
+    assert main([*today, "--statistic", "users"]) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_the_warning_points_at_the_line_of_the_caller() -> None:
+    settings = {"epsilon": 1, "own_cap": 1}
+    with pytest.warns(DeprecationWarning, match="own_cap") as caught:
+        ss.learning_bound([1, 2], **settings)
+    with pytest.warns(DeprecationWarning, match="own_cap") as caught_of_selection:
+        ss.select_privately("learning_bound", [1, 2], {**settings, "public_rows": 3}, 0.1)
+    assert {warning.filename for warning in (*caught, *caught_of_selection)} == {__file__}
+
+
 def test_a_former_value_means_the_same_and_warns() -> None:
     table = {"user": ["a", "a", "b"], "shop": ["x", "y", "x"], "paid": [1.0, 2.0, 3.0]}
     settings = {"data": pd.DataFrame(table), "user": "user", "group": "shop", "value": "paid", "epsilon": 1}
