@@ -283,12 +283,17 @@ class Reply:
             raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing)
         return request
 
-    def reply_with_release(self, release: Selection, request: SelectionRequest, data: Dataset) -> DrawnReply:
-        """Return a released bound as a reply; ``data`` give the names of file and columns."""
+    def reply_with_release(
+        self, release: Selection, request: SelectionRequest, dataset: Dataset
+    ) -> DrawnReply:
+        """Return a released bound as a reply; ``dataset`` give the names of file and columns."""
         from dpcore.private_choice.answer import selection
 
         return DrawnReply(
-            selection.build_answer(self.answer, release, request, data), self.call, self.package, self.purpose
+            selection.build_answer(self.answer, release, request, dataset),
+            self.call,
+            self.package,
+            self.purpose,
         )
 
     def report(self, path: str | Path) -> Path:

@@ -345,7 +345,7 @@ class Search(Element):
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search as it stands.
 
     Attributes:
@@ -367,7 +367,7 @@ BEHIND, DOWNLOADS = "Behind the answer", "Downloads"
 """Names of sections that go on from what the tabs of these names have for every answer."""
 Sections = Mapping[str, Section | Mapping[str, Section]]
 """Sections by name; a mapping of sections is a tab that holds tabs."""
-Solver = Generator[Cached | Search, Any, Found]
+Solver = Generator[Cached | Search, Any, SearchResult]
 """A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`.
 
 A search with a button starts in the section that yields it, too.

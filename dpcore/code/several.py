@@ -83,7 +83,7 @@ class Several:
                 problems.add("Gaussian noise, and no other, has a delta")
             if self.noise is NoiseKind.LAPLACE and self.total > self.epsilon:
                 problems.add("the releases would spend more than epsilon")
-            if any(release.num_parts < 1 for release in self.releases) or self.num_parts > NUM_PARTS:
+            if any(release.num_parts < 1 for release in self.releases) or self.num_spent_parts > NUM_PARTS:
                 problems.add(f"shares are whole parts, at least 1 each and at most {NUM_PARTS} in all")
             if float(self.total).as_integer_ratio()[0].bit_length() > 32:
                 problems.add("the budget has more than 32 binary digits")
@@ -97,7 +97,7 @@ class Several:
                     problems.add(f"{release.name} is not for neighbours that add or remove one user")
 
     @property
-    def num_parts(self) -> int:
+    def num_spent_parts(self) -> int:
         """Return the number of parts of the budget that are spent."""
         return sum(release.num_parts for release in self.releases)
 

@@ -272,43 +272,47 @@ class UserAmounts:
         return {name: count for name, count in counts.items() if count is not None}
 
 
-def has_totals(data: Dataset) -> bool:
+def has_totals(dataset: Dataset) -> bool:
     """Return True if the data have a total per user of a column, not only bins of totals."""
-    if data.totals is not None and data.totals.column:
-        return data.totals.users is None
-    return data.values is not None
+    if dataset.totals is not None and dataset.totals.column:
+        return dataset.totals.users is None
+    return dataset.values is not None
 
 
-def _totals_of(data: Dataset) -> FloatArray | None:
-    if not has_totals(data):
+def _totals_of(dataset: Dataset) -> FloatArray | None:
+    if not has_totals(dataset):
         return None
-    if data.totals is not None and data.totals.column:
-        return np.asarray(data.totals.totals, dtype=np.float64)
-    assert data.values is not None
-    cells = np.clip(data.values.values, -LARGEST_CELL, LARGEST_CELL)
-    return np.asarray(np.add.reduceat(cells, user_starts(data.values)))
+    if dataset.totals is not None and dataset.totals.column:
+        return np.asarray(dataset.totals.totals, dtype=np.float64)
+    assert dataset.values is not None
+    cells = np.clip(dataset.values.values, -LARGEST_CELL, LARGEST_CELL)
+    return np.asarray(np.add.reduceat(cells, user_starts(dataset.values)))
 
 
-def amounts_of(data: Dataset) -> UserAmounts:
+def amounts_of(dataset: Dataset) -> UserAmounts:
     """Return the amounts of a dataset, which was counted before."""
     amounts = UserAmounts(
-        data.histogram, _totals_of(data), pair_sizes=data.pair_sizes, layout=data.layout, name=data.name
+        dataset.histogram,
+        _totals_of(dataset),
+        pair_sizes=dataset.pair_sizes,
+        layout=dataset.layout,
+        name=dataset.name,
     )
-    if (pairs := data.pairs) is None:
+    if (pairs := dataset.pairs) is None:
         return amounts
     rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
     codes, sums = pairs.user_codes, pairs.sums
     return replace(amounts, user_codes=codes, rows=rows, sums=sums, num_groups=pairs.num_tasks)
 
 
-def columns_of(data: Dataset) -> dict[str, Any]:
+def columns_of(dataset: Dataset) -> dict[str, Any]:
     """Return the columns of a dataset by role: ``user``, ``value``, ``group``."""
-    value = data.value_column or None
-    if data.totals is not None and data.totals.column:
-        value = data.totals.column
-    groups = data.pairs or data.pair_sizes
+    value = dataset.value_column or None
+    if dataset.totals is not None and dataset.totals.column:
+        value = dataset.totals.column
+    groups = dataset.pairs or dataset.pair_sizes
     group = () if groups is None else (groups.column, *groups.further_columns)
-    return {"user": data.privacy_unit, "value": value, "group": group}
+    return {"user": dataset.privacy_unit, "value": value, "group": group}
 
 
 def build_dummy_dataset(

@@ -53,7 +53,7 @@ class Counts(Option):
     PRIVATE = "private", "Private too"
 
 
-def choose_defaults(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return what holds of these data where nobody says otherwise, by setting of `MeanParameters`.
 
     The release is to come close to the mean of this very table. Public values are read. Data that are not public get
@@ -61,8 +61,8 @@ def choose_defaults(data: Dataset) -> Mapping[str, Any]:
     Public counts, or what is read off private values, put into the bound what no epsilon covers. A DP release is made
     of data whose users are to be protected, and has no values.
     """
-    is_public = data.disclosure is Disclosure.PUBLIC
-    reads_values = is_public and data.values is not None
+    is_public = dataset.disclosure is Disclosure.PUBLIC
+    reads_values = is_public and dataset.values is not None
     return {
         "counts": Counts.PUBLIC if is_public else Counts.PRIVATE,
         "variance_source": VarianceSource.FROM_VALUES if reads_values else VarianceSource.WORST_CASE,

@@ -342,16 +342,16 @@ class ValueSummary:
     table: TableValues
 
     @classmethod
-    def from_dataset(cls, data: Dataset, lower: float, upper: float) -> ValueSummary | None:
+    def from_dataset(cls, dataset: Dataset, lower: float, upper: float) -> ValueSummary | None:
         """Summarise the values of a dataset, or return None if it has none.
 
         Raises:
             InvalidInput: Bounds not finite or not in order.
         """
-        if data.values is None:
+        if dataset.values is None:
             return None
-        clamped = clamp(data.values, lower, upper)
-        return cls(clamped, TableValues.from_clamped(data.histogram, clamped))
+        clamped = clamp(dataset.values, lower, upper)
+        return cls(clamped, TableValues.from_clamped(dataset.histogram, clamped))
 
     @property
     def has_finite_error(self) -> bool:

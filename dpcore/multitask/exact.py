@@ -131,7 +131,7 @@ class _Point(NamedTuple):
         return float(self.loads.max()) / self.total - 1.0
 
 
-def _evaluate(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _Point | None:
+def _evaluate_dual(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _Point | None:
     """Compute S, r and A r at these shares; None if a task has no share left."""
     task_shares = graph.sum_by_task(shares)
     if not np.all(task_shares > 0.0):
@@ -143,12 +143,12 @@ def _evaluate(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _Point
 
 def _ascend(graph: TaskGraph, costs: FloatArray, start: FloatArray, tolerance: float, watch: Watch) -> _Point:
     """Raise S over the simplex of this graph's users until the gap is within ``tolerance``."""
-    best_point = _evaluate(graph, costs, start)
+    best_point = _evaluate_dual(graph, costs, start)
     assert best_point is not None
     power = PROVEN_POWER
     while best_point.gap > tolerance and watch.take_step(best_point.gap):
         raised_shares = best_point.shares * np.exp(power * np.log(best_point.loads / best_point.total))
-        trial = _evaluate(graph, costs, raised_shares / raised_shares.sum())
+        trial = _evaluate_dual(graph, costs, raised_shares / raised_shares.sum())
         # Near the top S moves by less than its rounding: a strict comparison would end the ascent too early.
         if trial is not None and trial.total >= best_point.total * (1.0 - 1e-14):
             best_point, power = trial, min(power * POWER_GROWTH, LARGEST_POWER)

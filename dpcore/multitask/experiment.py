@@ -77,8 +77,8 @@ class SkewedTasks:
         users, tasks = [], []
         for first in range(0, self.num_users, users_per_chunk):
             shape = (min(users_per_chunk, self.num_users - first), self.num_tasks)
-            user_indices, task_codes = np.nonzero(rng.random(shape) < probabilities)
-            users.append(user_indices + first)
+            indices_in_chunk, task_codes = np.nonzero(rng.random(shape) < probabilities)
+            users.append(indices_in_chunk + first)
             tasks.append(task_codes)
         if not any(codes.size for codes in users):
             raise refuse("not a single pair came up", remedy="Take more users, or more tasks per user")

@@ -290,36 +290,38 @@ def with_usual_budget(parameters: PrivateParameters) -> PrivateParameters:
 
 
 def solve_exactly(
-    data: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret
+    dataset: Dataset, parameters: PrivateParameters, over_epsilon: ChoiceRegret
 ) -> PrivateSolution:
     """Solve, and evaluate at the budget of the choice; ``over_epsilon`` from `regret_over_epsilon`."""
-    best = parameters.condition.best_bound(data.histogram)
-    direct = compute_direct_cost(parameters.choice, data.histogram)
-    return PrivateSolution(parameters, best, direct, over_epsilon, data)
+    best = parameters.condition.best_bound(dataset.histogram)
+    direct = compute_direct_cost(parameters.choice, dataset.histogram)
+    return PrivateSolution(parameters, best, direct, over_epsilon, dataset)
 
 
-def solve(data: Dataset, parameters: PrivateParameters) -> PrivateSolution:
+def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
     """Return what either way costs, copies simulated.
 
     Raises:
         InvalidInput: The data have more users than the mechanisms can hold.
     """
-    check_users(data.histogram)
-    over_epsilon = regret_over_epsilon(with_usual_budget(parameters), data.histogram)
-    return replace(solve_exactly(data, parameters, over_epsilon), copies=simulate(data.histogram, parameters))
+    check_users(dataset.histogram)
+    over_epsilon = regret_over_epsilon(with_usual_budget(parameters), dataset.histogram)
+    return replace(
+        solve_exactly(dataset, parameters, over_epsilon), copies=simulate(dataset.histogram, parameters)
+    )
 
 
 NOT_COMPARED = ("mechanism", "delta")
 
 
-def against_epsilon(data: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
+def against_epsilon(dataset: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
     """Get the number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
     if parameters.purpose is BoundPurpose.QUANTILE:
         return (
             "A quantile of the rows per user is the same at every ε of a release. What its choice costs over the ε of "
             "the choice is the main figure."
         )
-    histogram = data.histogram
+    histogram = dataset.histogram
 
     def compute_best(epsilon: float) -> tuple[float, float]:
         at_epsilon = replace(parameters, epsilon=epsilon)

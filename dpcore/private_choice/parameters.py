@@ -75,7 +75,7 @@ class Relation(Option):
         return Neighbours.REPLACE_USER if self is Relation.REPLACE else Neighbours.ADD_OR_REMOVE_USER
 
 
-def choose_defaults(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return what holds of these data where nobody says otherwise: rows of one user are alike, as *Mean* assumes."""
     return {"user_share": ASSUMED_SHARE}
 

@@ -73,15 +73,15 @@ HISTOGRAM_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.HISTOGRAM,))}
 """Width, place and condition of the fields of a base distribution."""
 
 
-def choose_defaults(data: Dataset) -> Mapping[str, Any]:
+def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
     """Return the defaults of `QuantileParameters` for these data, by field.
 
     A bound that is read off private values leaks, and so do the numbers of rows of private users. So for private data
     the bound comes from the counts, and these are protected, too.
     """
     return {
-        "bound_from": BoundFrom.COUNTS if data.is_private else BoundFrom.VALUES,
-        "neighbours": Neighbours.ADD_OR_REMOVE_USER if data.is_private else Neighbours.REPLACE_VALUES,
+        "bound_from": BoundFrom.COUNTS if dataset.is_private else BoundFrom.VALUES,
+        "neighbours": Neighbours.ADD_OR_REMOVE_USER if dataset.is_private else Neighbours.REPLACE_VALUES,
     }
 
 

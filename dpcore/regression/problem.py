@@ -323,14 +323,14 @@ def build_rows(table: LabelledRows) -> RegressionProblem:
     return RegressionProblem(table.features, table.user_codes, 1.0, 1.0, 1.0, table.feature_names)
 
 
-def check(data: Dataset) -> RegressionProblem:
+def check(dataset: Dataset) -> RegressionProblem:
     """Check and sort features and owners of a data set with the facet `table`, once for all parameters.
 
     Raises:
         InvalidInput: Features are linearly dependent, by name, or not fewer than the rows.
     """
-    assert data.table is not None
-    return build_rows(data.table)
+    assert dataset.table is not None
+    return build_rows(dataset.table)
 
 
 def _check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:

@@ -296,11 +296,11 @@ def perturb_minimiser(
     for run_index in range(len(runs)):
         if should_stop():
             return None
-        divisor = max(weight_sum + noise.weight * weight_noise[run_index], cell.bound)
+        noisy_weight_sum = max(weight_sum + noise.weight * weight_noise[run_index], cell.bound)
         if start is None or noise.weight:
             # The sum of losses over N, plus Λ/2 |θ|²: `fit_model` divides by the true sum of weights instead.
-            penalty = REGULARISATION * divisor / weight_sum
+            penalty = REGULARISATION * noisy_weight_sum / weight_sum
             start = fit_model(rows, mechanism.loss, weights, math.inf, penalty, start).theta
-        deviation = noise.gradient / (divisor * REGULARISATION)
+        deviation = noise.gradient / (noisy_weight_sum * REGULARISATION)
         models[:, run_index] = start + deviation * gradient_noise[0, :, run_index]
     return mechanism.project(models)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.section import Cached, Found, Solver
+from dpcore.answer.section import Cached, SearchResult, Solver
 from dpcore.data_owners.answer import build_answer, solve
 from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
@@ -17,19 +17,19 @@ from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
 
 
-def solve_with_label(data: Dataset, parameters: OwnersParameters) -> Solver:
+def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
     """Evaluate the bounds; of owners who are entered the data matter for the label alone."""
     own_table = upload.find_table()
-    label = disclosure_of(parameters, data, None if own_table is None else own_table.dataset)
-    subject = data if parameters.source is OwnersSource.DATA else label
+    label = disclosure_of(parameters, dataset, None if own_table is None else own_table.dataset)
+    subject = dataset if parameters.source is OwnersSource.DATA else label
     solution = yield Cached(solve, (subject, parameters.without_training))
-    return Found(solution)
+    return SearchResult(solution)
 
 
 class OwnersPage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> OwnersParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> OwnersParameters | None:
         """Draw the inputs in two columns."""
         parameters: OwnersParameters | None = inputs.read_inputs(
             QUESTION,
@@ -46,7 +46,7 @@ class OwnersPage(Page):
         """Return the training, which has records of its own."""
         return {"Accuracy": lambda: contents.show(answer.parameters)}
 
-    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
         """Offer the answer, with what was trained."""
         contents.show_files(answer)
 

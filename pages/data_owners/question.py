@@ -26,7 +26,7 @@ QUESTION = Question(
 
 
 def disclosure_of(
-    parameters: OwnersParameters, data: Dataset, own_table: Dataset | None = None
+    parameters: OwnersParameters, dataset: Dataset, own_table: Dataset | None = None
 ) -> Provenance:
     """Return what the answer rests on.
 
@@ -35,15 +35,15 @@ def disclosure_of(
 
     Args:
         parameters: What was asked.
-        data: The data in use.
+        dataset: The data in use.
         own_table: The page's own table, where there is one.
     """
     if parameters.source is OwnersSource.DATA:
-        return data.provenance
+        return dataset.provenance
     is_entered = any(
         getattr(parameters, name) not in (None, QUESTION.first(name))
         for name, field in QUESTION.fields.items()
         if field.origin is not FieldOrigin.PUBLIC
     )
-    private = data.is_private or (own_table is not None and own_table.is_private)
+    private = dataset.is_private or (own_table is not None and own_table.is_private)
     return Disclosure.PRIVATE if is_entered and private else Disclosure.PUBLIC

@@ -38,9 +38,9 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     return dataset
 
 
-def _build_entry(data: Dataset, account: str, design: Design | None) -> OwnersTable:
+def _build_entry(dataset: Dataset, account: str, design: Design | None) -> OwnersTable:
     # What the columns mean makes other records of the same file.
-    return OwnersTable(read_table(data), data.digest, data)
+    return OwnersTable(read_table(dataset), dataset.digest, dataset)
 
 
 UPLOAD = TableUpload(

@@ -41,9 +41,9 @@ PAIRS = (
 """Fields that stand beside each other."""
 
 
-def has_ratings(data: Dataset) -> bool:
+def has_ratings(dataset: Dataset) -> bool:
     """Return True if the data hold a value for pairs of users and items."""
-    return data.pairs is not None and data.pairs.sums is not None
+    return dataset.pairs is not None and dataset.pairs.sums is not None
 
 
 def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
@@ -54,17 +54,17 @@ def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
 class FactorisationPage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> FactorisationParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; ratings of one's own need their range first."""
         ends = {QUESTION.key("lowest"): "the lowest rating", QUESTION.key("highest"): "the highest rating"}
-        sources = list(RatingSource) if has_ratings(data) else [RatingSource.GENERATED]
+        sources = list(RatingSource) if has_ratings(dataset) else [RatingSource.GENERATED]
 
         def list_empty() -> list[str]:
             return [name for key, name in ends.items() if st.session_state[key] is None]
 
         def draw_source() -> None:
             fields.draw(QUESTION, "source", options=sources)
-            if not has_ratings(data):
+            if not has_ratings(dataset):
                 st.caption("The data in use hold no ratings of items, so these are generated.")
                 session.draw_data_link("Bring ratings")
 
@@ -73,7 +73,7 @@ class FactorisationPage(Page):
             fields.columns(QUESTION, (1, 1), "repeats", "train_seed")
 
         def ask_range(unused: Collection[str]) -> bool:
-            if data.pairs is not None and not has_ratings(data):
+            if dataset.pairs is not None and not has_ratings(dataset):
                 st.markdown(
                     ":small[The data in use have groups but no ratings of them: **these are generated**.]"
                 )
@@ -103,7 +103,7 @@ class FactorisationPage(Page):
         )
         return parameters
 
-    def refuse(self, slots: layout.PageSlots, data: Dataset, parameters: FactorisationParameters) -> bool:
+    def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: FactorisationParameters) -> bool:
         """Refuse in a public demo what trains for too long."""
         if not demo.is_served():
             return False

@@ -15,15 +15,15 @@ RANGE = ("lowest", "highest")
 JOBS = ("train_job", "large_job", "implicit_job")
 
 
-def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ratings of the data where they hold some; otherwise generated ones.
 
     The range of public ratings is read off them. The range of private ratings must come from what a rating is.
     """
-    pairs = data.pairs
+    pairs = dataset.pairs
     if pairs is None or pairs.value_range is None:
         return {"source": RatingSource.GENERATED} if current["source"] in (None, RatingSource.DATA) else {}
-    lowest, highest = (None, None) if data.is_private else pairs.value_range
+    lowest, highest = (None, None) if dataset.is_private else pairs.value_range
     return {"source": RatingSource.DATA, "lowest": lowest, "highest": highest}
 
 

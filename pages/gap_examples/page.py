@@ -18,11 +18,11 @@ from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 
 
-def build_with_range(data: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
+def build_with_range(dataset: Dataset, parameters: GapParameters, solution: GapSolution) -> Answer:
     """Build the answer, with programs for the range that stands on *Mean*, if there is one."""
     lower, upper = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     value_range = None if lower is None or upper is None else (lower, upper)
-    return build_answer(data, parameters, solution, value_range)
+    return build_answer(dataset, parameters, solution, value_range)
 
 
 def say_cleared(unused: Collection[str]) -> bool:
@@ -35,7 +35,7 @@ def say_cleared(unused: Collection[str]) -> bool:
 class GapPage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> GapParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> GapParameters | None:
         """Draw the variance of a value."""
         return inputs.read_inputs(QUESTION, slots, ask_first=say_cleared)
 

@@ -12,16 +12,16 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def solve(data: Dataset, parameters: LearningParameters) -> LearningCap:
+def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
     """Return the best cap."""
-    return optimal_cap.find_best_cap(parameters.problem(data.histogram))
+    return optimal_cap.find_best_cap(parameters.problem(dataset.histogram))
 
 
-def answer(data: Dataset, parameters: LearningParameters) -> str:
+def answer(dataset: Dataset, parameters: LearningParameters) -> str:
     """Write the best cap if users differ as is set, and if they are alike."""
     current, first = (
-        solve(data, parameters),
-        solve(data, replace(parameters, loss_variance=_BEGIN.loss_variance)),
+        solve(dataset, parameters),
+        solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance)),
     )
     change = current.max_contributions - first.max_contributions
     rises = "It rises" if change > 0 else "It falls" if change < 0 else "It stays"

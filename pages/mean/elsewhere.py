@@ -35,16 +35,16 @@ def parameters(epsilon: float = 1.0) -> MeanParameters | None:
         return None
 
 
-def build_answer(data: Dataset, epsilon: float = 1.0) -> Answer | None:
+def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     """Return the answer of *Mean* on these data; None if its fields do not fit together."""
     mean_parameters = parameters(epsilon)
     if mean_parameters is None:
         return None
-    state, _ = runner.solve(solve_beside_page(data, mean_parameters), QUESTION, data, for_all=False)
-    return core.build_answer(data, mean_parameters, state.value)
+    state, _ = runner.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, for_all=False)
+    return core.build_answer(dataset, mean_parameters, state.value)
 
 
-def share_between_users(data: Dataset) -> float:
+def share_between_users(dataset: Dataset) -> float:
     """Return the rho that *Mean* uses for the mean of this table, if it is public or assumed.
 
     Returns:
@@ -53,29 +53,31 @@ def share_between_users(data: Dataset) -> float:
     """
     fields.start(QUESTION, uses_shared_data=False)
     state, key = st.session_state, QUESTION.key
-    reads = state[key("variance_source")] is VarianceSource.FROM_VALUES and data.values is not None
+    reads = state[key("variance_source")] is VarianceSource.FROM_VALUES and dataset.values is not None
     likeness = state[key("likeness")]
     if state[key("target")] is not Target.TABLE or (likeness is Likeness.INDEPENDENT and not reads):
         return 0.0
     if likeness is Likeness.ENTERED and not reads:
         return float(state[key("user_share")] if state[key("user_share")] is not None else ASSUMED_SHARE)
-    answer = None if data.is_private else build_answer(data)
+    answer = None if dataset.is_private else build_answer(dataset)
     value_moments = None if answer is None else answer.solution.values
     if value_moments is None or math.isnan(value_moments.share.estimate):
         return ASSUMED_SHARE
     return float(round(value_moments.share.clipped_estimate, 2))
 
 
-def differing(data: Dataset, page_setting: ReleaseSetting | None, number: float, smooth: bool = False) -> str:
+def differing(
+    dataset: Dataset, page_setting: ReleaseSetting | None, number: float, smooth: bool = False
+) -> str:
     """Return a sentence with both numbers and why they differ; empty if *Mean* finds the same number.
 
     Args:
-        data: The data in use.
+        dataset: The data in use.
         page_setting: The setting of the other page; None if it is about no mean.
         number: The bound on that page, in rows per user.
         smooth: True if that is the bound of smooth weights.
     """
-    answer = None if page_setting is None else build_answer(data, page_setting.epsilon)
+    answer = None if page_setting is None else build_answer(dataset, page_setting.epsilon)
     if page_setting is None or answer is None or answer.setting is None:
         return ""
     if page_setting.statistic is not answer.setting.statistic:
@@ -86,7 +88,7 @@ def differing(data: Dataset, page_setting: ReleaseSetting | None, number: float,
     why, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
     if smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
         why = "its weights have a constant beside the bound, as private as it is, and a draw has none"
-    if answer.setting.uses_values and data.is_private:
+    if answer.setting.uses_values and dataset.is_private:
         why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
     return f"*Mean* finds {mean_text} for this release, this page {wording.number(number)}: {why}."
 

@@ -21,20 +21,20 @@ from pages.shared.session import session
 class MeanPage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> MeanParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> MeanParameters | None:
         """Draw the inputs that go with the values at hand."""
         state, key = st.session_state, QUESTION.key
 
         def is_read_off_table(name: str) -> bool:
-            is_of_table = state[key("target")] is Target.TABLE and data.values is not None
+            is_of_table = state[key("target")] is Target.TABLE and dataset.values is not None
             reads_values = state[key("variance_source")] is VarianceSource.FROM_VALUES
             return name in ("likeness", "user_share") and is_of_table and reads_values
 
         def ask_range(unused: Collection[str]) -> bool:
             ends = {key("lower"): "L", key("upper"): "U"}
-            if inputs.ask(data, ends):
+            if inputs.ask(dataset, ends):
                 return True
-            if data.release is not None:
+            if dataset.release is not None:
                 variance = {} if "value_variance" in unused else {key("value_variance"): "σ²"}
                 session.explain_cleared(ends | variance)
             return False
@@ -42,14 +42,14 @@ class MeanPage(Page):
         parameters: MeanParameters | None = inputs.read_inputs(
             QUESTION,
             slots,
-            options=WITHOUT_VALUES if data.release is not None else {},
+            options=WITHOUT_VALUES if dataset.release is not None else {},
             hidden=is_read_off_table,
             draw_more=lambda: fields.button(
                 "Independent rows, as in the paper", "mean_as_in_paper", "menu_book", _as_in_paper
             ),
             ask_first=ask_range,
         )
-        if parameters is not None and data.values is None and parameters.reads_values:
+        if parameters is not None and dataset.values is None and parameters.reads_values:
             slots.notes.caption(
                 "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."
             )

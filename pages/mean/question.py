@@ -26,20 +26,20 @@ WITHOUT_VALUES = {
 """Choices for a release, which has no values to read; the first one replaces *From values*."""
 
 
-def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return value bounds for public values, and the settings that follow from the data.
 
     For private data it is asked anew whether counts are public and whether values may be read: the answers before were
     about other data.
     """
-    reset = [name for name in FROM_DATA if data.is_private and name != "target"]
-    settings = propose_settings(current, choose_defaults(data), reset)
-    if data.values is None and data.release is not None:
+    reset = [name for name in FROM_DATA if dataset.is_private and name != "target"]
+    settings = propose_settings(current, choose_defaults(dataset), reset)
+    if dataset.values is None and dataset.release is not None:
         reads_values = (VarianceSource.FROM_VALUES, Likeness.FROM_VALUES)
         settings |= {
             name: choices[0] for name, choices in WITHOUT_VALUES.items() if current[name] in reads_values
         }
-    return settings | propose_range(data, current, ENDS, DEFAULT_VALUE_BOUNDS)
+    return settings | propose_range(dataset, current, ENDS, DEFAULT_VALUE_BOUNDS)
 
 
 QUESTION = Question(

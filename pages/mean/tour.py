@@ -16,19 +16,19 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def compute_saving(data: Dataset, parameters: MeanParameters) -> tuple[str, str]:
+def compute_saving(dataset: Dataset, parameters: MeanParameters) -> tuple[str, str]:
     """Return the share by which smooth weights lower the best cap's error, and the share of rows that the cap cuts."""
-    problem = parameters.problem(data.histogram)
+    problem = parameters.problem(dataset.histogram)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    cut_share = 1.0 - float(data.histogram.kept_rows(cap.max_contributions)) / data.histogram.num_rows
+    cut_share = 1.0 - float(dataset.histogram.kept_rows(cap.max_contributions)) / dataset.histogram.num_rows
     saving = 1.0 - smooth.standard_error / cap.standard_error
     return wording.percent(saving), wording.percent(cut_share)
 
 
-def answer(data: Dataset, parameters: MeanParameters) -> str:
+def answer(dataset: Dataset, parameters: MeanParameters) -> str:
     """Write what smooth weights save at the epsilon that is set, and at the first one."""
     (saving, cut_share), (first_saving, first_cut_share) = (
-        compute_saving(data, replace(parameters, epsilon=epsilon))
+        compute_saving(dataset, replace(parameters, epsilon=epsilon))
         for epsilon in (parameters.epsilon, _BEGIN.epsilon)
     )
     first_epsilon, epsilon_text = wording.entered(_BEGIN.epsilon), wording.entered(parameters.epsilon)

@@ -38,12 +38,12 @@ def use_exponent(exponent: float) -> None:
 class MultitaskPage(Page):
     """The page."""
 
-    def refuse(self, slots: layout.PageSlots, data: Dataset, parameters: MultitaskParameters) -> bool:
+    def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: MultitaskParameters) -> bool:
         """Return True if the data should have tasks and have none; say so, and say if tasks are generated."""
-        if data.pairs is not None:
+        if dataset.pairs is not None:
             return False
         is_generated = parameters.source is not TaskSource.DATA
-        subject = "The data in use have" if data.release is None else "A DP release has"
+        subject = "The data in use have" if dataset.release is None else "A DP release has"
         with slots.notes:
             if not is_generated:
                 st.info(
@@ -56,12 +56,14 @@ class MultitaskPage(Page):
                     st.caption(f"{subject} no tasks, so these are generated.", width="content")
                 session.draw_data_link("Bring data with tasks")
         if not is_generated:
-            self.draw_refused(slots, data, parameters)
+            self.draw_refused(slots, dataset, parameters)
         return not is_generated
 
-    def draw_refused(self, slots: layout.PageSlots, data: Dataset, parameters: MultitaskParameters) -> None:
+    def draw_refused(
+        self, slots: layout.PageSlots, dataset: Dataset, parameters: MultitaskParameters
+    ) -> None:
         """Draw the studies, which need no tasks."""
-        renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), data)
+        renderer = Renderer(QUESTION, without_numbers(parameters, Disclosure.PUBLIC), dataset)
         tabs = contents(
             renderer, {"Studies": STUDIES}, {layout.COMPUTED: lambda: st.markdown(QUESTION.formula())}
         )
@@ -84,15 +86,15 @@ class MultitaskPage(Page):
         """Return the fields that the answer depends on."""
         return list_answer_fields(answer.parameters)
 
-    def build_source(self, answer: Answer, data: Dataset) -> Source:
+    def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script; generated tasks need no data."""
         source = report_content.source(needs_rows=True, disclosure=answer.disclosure)
         is_generated = answer.parameters.generator is not None
         return replace(source, write_cell=write_generated_cell) if is_generated else source
 
-    def summarise(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
+    def summarise(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """Summarise users and tasks."""
-        return summarise_tasks(answer.solution, None if answer.parameters.generator else data)
+        return summarise_tasks(answer.solution, None if answer.parameters.generator else dataset)
 
 
 MultitaskPage(QUESTION, solve_beside_page, build_answer, stem="many_tasks").show()

@@ -12,9 +12,9 @@ from pages.shared.base.question import Facet, FieldOrigin, Question
 from pages.shared.data import uploads
 
 
-def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tasks of the data if they have some, and a generator otherwise: the one in use if there is one."""
-    if data.pairs is not None:
+    if dataset.pairs is not None:
         return {"source": TaskSource.DATA}
     return {"source": MultitaskParameters.source} if current["source"] in (None, TaskSource.DATA) else {}
 

@@ -15,25 +15,25 @@ from pages.shared.screen import inputs, layout
 from pages.shared.session import session
 
 
-def list_statistics(data: Dataset) -> list[Statistic]:
+def list_statistics(dataset: Dataset) -> list[Statistic]:
     """Return the statistics that can be computed from the data."""
-    pairs = data.pairs
-    if pairs is None and data.pair_sizes is not None:
+    pairs = dataset.pairs
+    if pairs is None and dataset.pair_sizes is not None:
         return [Statistic.ROWS, Statistic.USERS]
     if pairs is None or pairs.rows is None:
         return [Statistic.USERS]
     if pairs.sums is None:
         return [Statistic.ROWS, Statistic.USERS]
     # One user with a negative sum must not decide what may be drawn privately.
-    sums = [Statistic.SUM] if data.is_private or float(pairs.sums.min()) >= 0.0 else []
+    sums = [Statistic.SUM] if dataset.is_private or float(pairs.sums.min()) >= 0.0 else []
     return [Statistic.ROWS, Statistic.USERS, *sums, Statistic.SIGNED_SUM, Statistic.MEAN]
 
 
-def read_inputs(data: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
+def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-    shares = data is session.dataset()
+    shares = dataset is session.dataset()
     state, key = st.session_state, QUESTION.key
-    options: dict[str, list[Any]] = {"statistic": list_statistics(data), "objective": list(Objective)}
+    options: dict[str, list[Any]] = {"statistic": list_statistics(dataset), "objective": list(Objective)}
     is_mean = state.get(key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]
@@ -43,7 +43,7 @@ def read_inputs(data: Dataset, slots: layout.PageSlots) -> PerGroupParameters | 
     if is_mean and all(state[end] is None for end in ends) and state.get(key("proposed")):
         state[key("lower")], state[key("upper")] = state[key("proposed")]
     # The number of groups must not be read off private data, so that the page asks for it at once.
-    asks_number = data.is_private and not is_mean and "num_groups" not in unused
+    asks_number = dataset.is_private and not is_mean and "num_groups" not in unused
     in_line = ("lower", "upper") if is_mean else ("num_groups",) if asks_number else ("objective",)
 
     def draw(*names: str) -> None:
@@ -64,12 +64,12 @@ def read_inputs(data: Dataset, slots: layout.PageSlots) -> PerGroupParameters | 
             start = "Groups are large from" if is_large else "Errors are divided by at least"
             floor = "…" if state[key("floor")] is None else wording.number(state[key("floor")])
             st.caption(f"{start} {floor}; the floor stands under *More settings*.")
-        if data.pairs is not None and data.pairs.rows is None:
+        if dataset.pairs is not None and dataset.pairs.rows is None:
             st.caption(
                 "These data say who is in which group, but not with how many rows: only distinct users can be released."
             )
         if is_mean:
-            if inputs.ask(data, ends):
+            if inputs.ask(dataset, ends):
                 return None
             session.explain_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(

@@ -20,15 +20,15 @@ from pages.shared.screen import layout
 class PerGroupPage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> PerGroupParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PerGroupParameters | None:
         """Draw the inputs that go with the statistic."""
-        return inputs.read_inputs(data, slots)
+        return inputs.read_inputs(dataset, slots)
 
-    def draw_refused(self, slots: layout.PageSlots, data: Dataset, parameters: PerGroupParameters) -> None:
+    def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: PerGroupParameters) -> None:
         """Offer to draw the pair of private data privately."""
-        if data.is_private:
+        if dataset.is_private:
             with slots.answer:
-                cards.answer(refused_answer(data, parameters), "per_group_card")
+                cards.answer(refused_answer(dataset, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
@@ -41,23 +41,23 @@ class PerGroupPage(Page):
             )
         return f"**Choice** holds the question, the best pair, the bounds on whole vectors, and the proofs. {label}"
 
-    def build_source(self, answer: Answer, data: Dataset) -> Source:
+    def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Return the source of the script: the data, or the file of their distribution."""
         if isinstance(answer.solution, DistributionSolution):
-            return Source(data, needs_rows=True, write_cell=sections.write_data_cell)
-        return super().build_source(answer, data)
+            return Source(dataset, needs_rows=True, write_cell=sections.write_data_cell)
+        return super().build_source(answer, dataset)
 
     def file_label(self, name: str) -> str:
         """Return the text of the button of the distribution's file."""
         return "Distribution of pairs (JSON)"
 
-    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
         """Offer the answer's files; without a script if the distribution that it reads does not fit in a file."""
         if not isinstance(answer.solution, DistributionSolution) or answer.files:
-            super().show_files(answer, data, label)
+            super().show_files(answer, dataset, label)
             return
         assert answer.choice is not None
-        cards.file_buttons([("Choice (JSON)", "per_group_choice.json", answer.choice)], data.provenance)
+        cards.file_buttons([("Choice (JSON)", "per_group_choice.json", answer.choice)], dataset.provenance)
         sizes = answer.solution.problem.sizes
         st.caption(
             f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "

@@ -10,18 +10,18 @@ from dpcore.per_group.parameters import PerGroupParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question, rounded_out
 
 
-def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the range of public values, for a mean; a range that the user entered stays.
 
     For private values the page asks for the range. For a release nothing is proposed.
     """
-    if data.release is not None:
+    if dataset.release is not None:
         return {}
     if (current["lower"], current["upper"]) not in (current["proposed"] or (None, None), (None, None)):
         return {}
-    if data.pairs is None or data.pairs.value_range is None or data.is_private:
+    if dataset.pairs is None or dataset.pairs.value_range is None or dataset.is_private:
         return {"lower": None, "upper": None, "proposed": None}
-    value_range = rounded_out(*data.pairs.value_range)
+    value_range = rounded_out(*dataset.pairs.value_range)
     return {"lower": value_range[0], "upper": value_range[1], "proposed": value_range}
 
 

@@ -13,15 +13,15 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def solve(data: Dataset, parameters: PerGroupParameters) -> PairChoice:
+def solve(dataset: Dataset, parameters: PerGroupParameters) -> PairChoice:
     """Return the best pair of bounds."""
-    assert data.pairs is not None
-    return best_pair(PerGroupProblem(UserGroupPairs.from_facet(data.pairs), parameters))
+    assert dataset.pairs is not None
+    return best_pair(PerGroupProblem(UserGroupPairs.from_facet(dataset.pairs), parameters))
 
 
-def answer(data: Dataset, parameters: PerGroupParameters) -> str:
+def answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     """Write the best pair at the epsilon that is set, and at the first one."""
-    current, first = solve(data, parameters), solve(data, replace(parameters, epsilon=_BEGIN.epsilon))
+    current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
     epsilon = wording.entered(parameters.epsilon)
     if current.releases_nothing:
         return f"At ε = {epsilon} no pair is worth its noise: publishing 0 everywhere errs less."

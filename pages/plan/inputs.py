@@ -117,12 +117,12 @@ def write_lines(frame: pd.DataFrame) -> str:
     return "; ".join(texts)
 
 
-def write_settings(data: Dataset, answer: Answer) -> str:
+def write_settings(dataset: Dataset, answer: Answer) -> str:
     """Return the settings as a file for the command."""
     call = questions.call_with(QUESTION.name, answer.parameters)
     assert call is not None
     name, settings = call
     settings = settings | {"lines": [line.text for line in answer.parameters.parsed_lines]}
     return script.write_settings(
-        (name, settings), questions.command_of(name), data, questions.QUESTIONS[name].columns
+        (name, settings), questions.command_of(name), dataset, questions.QUESTIONS[name].columns
     )

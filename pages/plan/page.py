@@ -24,7 +24,7 @@ from pages.shared.screen import layout
 class PlanPage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> PlanParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PlanParameters | None:
         """Draw the lines and what they need."""
         return inputs.read_inputs(slots)
 
@@ -43,17 +43,17 @@ class PlanPage(Page):
         """Return Markdown on the content of the file *Choice*."""
         return f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*."
 
-    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
         """Offer the answer, which compares both noises, and what was entered as a file for the command."""
-        super().show_files(add_noise_comparison(answer, data), data, label)
-        if not script.can_read_again(data):
+        super().show_files(add_noise_comparison(answer, dataset), dataset, label)
+        if not script.can_read_again(dataset):
             return
         st.markdown(
             "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "
             "data.csv` gives this answer in a shell, and `docs/plan.md` says how Python does. Label: *public input*."
         )
         cards.file_button(
-            "Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: inputs.write_settings(data, answer)
+            "Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: inputs.write_settings(dataset, answer)
         )
 
 

@@ -12,27 +12,27 @@ from pages.shared.base.question import Facet, FieldOrigin, Question, propose_ran
 RANGE_FIELDS = ("lower", "upper")
 
 
-def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Propose lines that these data have, the range of public values, and the assumptions of *Mean*.
 
     Choices of the user stay, except that private values may be read: the user said so of other data.
     """
-    reset = ("variance_source", "likeness") if data.is_private else ()
-    settings = propose_settings(current, choose_defaults(data), reset)
+    reset = ("variance_source", "likeness") if dataset.is_private else ()
+    settings = propose_settings(current, choose_defaults(dataset), reset)
     # None where nobody has seen the page yet.
     if current["lines"] in (None, current["lines_proposed"] or FIRST_LINES):
-        counts_rows, has_values = data.contribution is Contribution.ROWS, data.values is not None
+        counts_rows, has_values = dataset.contribution is Contribution.ROWS, dataset.values is not None
         is_proposed = {
             "users": True,
             "rows": counts_rows,
             "sum": has_values,
             # A mean needs a range, which only public values propose.
-            "mean": has_values and not data.is_private and data.release is None,
-            "rows per group": counts_rows and data.pairs is not None,
+            "mean": has_values and not dataset.is_private and dataset.release is None,
+            "rows per group": counts_rows and dataset.pairs is not None,
         }
         text = "; ".join(line for line, is_there in is_proposed.items() if is_there)
         settings |= {"lines": text, "lines_proposed": text}
-    return settings | propose_range(data, current, RANGE_FIELDS)
+    return settings | propose_range(dataset, current, RANGE_FIELDS)
 
 
 QUESTION = Question(

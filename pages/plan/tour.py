@@ -10,9 +10,9 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def answer(data: Dataset, parameters: PlanParameters) -> str:
+def answer(dataset: Dataset, parameters: PlanParameters) -> str:
     """Write how many numbers reach their wanted error at the epsilon that is set, and which needs most budget."""
-    solution = solve(data, parameters)
+    solution = solve(dataset, parameters)
     label = solution.lines[solution.most_expensive].label
     share = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (

@@ -152,20 +152,20 @@ def describe_spending(facts: ReleaseFacts, is_sum_hidden: bool = False) -> str:
     )
 
 
-def show(parameters: PrivateParameters | None, data: Dataset) -> None:
+def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
     """Draw both buttons, what a press spends, and below them what was released.
 
     The parts above a button keep their height when it is pressed, so that it stays where it is.
 
     Args:
         parameters: The question; None if it was refused, and then only what was released before is shown.
-        data: In use.
+        dataset: In use.
     """
     original = session.get_original().dataset
     if original.release is not None:
         st.info(FROM_FILE, icon=":material/verified_user:")
     elif parameters is not None:
-        _show_buttons(parameters, data)
+        _show_buttons(parameters, dataset)
     refusal: InvalidInput | None = st.session_state.pop(QUESTION.key("refused"), None)
     if refusal is not None:
         fields.show_problems(refusal.problems)
@@ -173,11 +173,11 @@ def show(parameters: PrivateParameters | None, data: Dataset) -> None:
         _show_choices()
     if st.session_state.get(QUESTION.key("empty_copy")) == original.histogram.digest:
         st.warning(f"{private_histogram.NOTHING_LEFT}. The draw is spent.", icon=":material/warning:")
-    if data.release is not None:
-        _show_copy(data)
+    if dataset.release is not None:
+        _show_copy(dataset)
 
 
-def _show_buttons(parameters: PrivateParameters, data: Dataset) -> None:
+def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     run, request = page_run.CURRENT_RUN.get(), SelectionRequest.from_parameters(parameters)
     is_sum_hidden = (
         run is not None
@@ -192,9 +192,9 @@ def _show_buttons(parameters: PrivateParameters, data: Dataset) -> None:
     )
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION)
-    elif data.release is not None:
+    elif dataset.release is not None:
         st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
-    label = f"Release {'a' if data.release is None else 'another'} private copy"
+    label = f"Release {'a' if dataset.release is None else 'another'} private copy"
     fields.button(
         label, "private_release", "content_copy", draw_copy, parameters.copy, is_main=True, help=COPY_IS
     )
@@ -270,22 +270,22 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     code_panel.show(program, f"private_chosen_{index}")
 
 
-def _show_copy(data: Dataset) -> None:
+def _show_copy(dataset: Dataset) -> None:
     """Draw what was released and is in use now, with its file and a way back."""
-    assert data.release is not None
+    assert dataset.release is not None
     original = session.get_original().dataset
     with st.container(key="private_released"):
-        st.markdown(f"**In use: {wording.plain(data.name)}**")
+        st.markdown(f"**In use: {wording.plain(dataset.name)}**")
         st.markdown(
-            f"{wording.plain(data.source, 500)} All pages are computed from the release now: what they show may be "
+            f"{wording.plain(dataset.source, 500)} All pages are computed from the release now: what they show may be "
             "published under this label."
         )
-        cards.label(data.release)
+        cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):
             # Not on request: the page reruns when simulated copies are done, and a file that is being made
             # at that moment is lost. A release has one line per bin at most.
-            content = document.write_histogram(data)
-            cards.file_button("Released histogram (CSV)", "private_copy.csv", data.provenance, content)
+            content = document.write_histogram(dataset)
+            cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, content)
             for title, icon in (("Mean", "functions"), ("Sum and count", "add_circle")):
                 label = f"{title} on the release"
                 st.page_link(session.page_file(title), label=label, icon=f":material/{icon}:")

@@ -219,13 +219,15 @@ def _describe_aim(card: Answer, request: SelectionRequest) -> str:
     return "The draw aims at the least bias plus mean noise." if "measure" in differing else ""
 
 
-def _build_card(card: Answer, selection: words.Selection, request: SelectionRequest, data: Dataset) -> Answer:
+def _build_card(
+    card: Answer, selection: words.Selection, request: SelectionRequest, dataset: Dataset
+) -> Answer:
     """Return the card with what was selected in place of what was read off the data."""
     ends = selections.find_ends(card, request.number)
     if request.number in OF_MEAN and None in ends:  # On *Choose privately*.
         ends = setting.read_value(MEAN, "lower"), setting.read_value(MEAN, "upper")
     range_facts = actions.find_range_facts(*ends)
-    released = selections.build_answer(card, selection, request, data, ends, range_facts)
+    released = selections.build_answer(card, selection, request, dataset, ends, range_facts)
     subject = "pair" if request.number is NumberPair.PAIR else "bound"
     names = "headline", "numbers", "disclosure", "code", "bound"
     changes: dict[str, Any] = {name: getattr(released, name) for name in names}
@@ -255,19 +257,19 @@ def with_range(card: Answer) -> Answer:
     return replace(card, detail=detail, code=code)
 
 
-def offer_range(data: Dataset) -> None:
+def offer_range(dataset: Dataset) -> None:
     """Draw the button that leads to the form, on a page that asks for the range of private values."""
-    if data.values is not None and data.release is None and data.is_private:
+    if dataset.values is not None and dataset.release is None and dataset.is_private:
         help_text = "Draws L and U with an ε of its own. What you know of the quantity costs nothing."
         name, key = "Choose it privately", "private_range_ask"
-        fields.button(name, key, "casino", page_run.ask, _show_range_dialog, data, help=help_text)
+        fields.button(name, key, "casino", page_run.ask, _show_range_dialog, dataset, help=help_text)
 
 
 @st.dialog(
     "A value range, chosen privately", width="large", icon=":material/casino:", on_dismiss=page_run.closed
 )
-def _show_range_dialog(data: Dataset) -> None:
-    if _draw_range_form(data):
+def _show_range_dialog(dataset: Dataset) -> None:
+    if _draw_range_form(dataset):
         page_run.closed()
         st.rerun()
 
@@ -278,9 +280,9 @@ def show_range() -> None:
         st.rerun()
 
 
-def _draw_range_form(data: Dataset) -> bool:
+def _draw_range_form(dataset: Dataset) -> bool:
     """Draw what is known, what a selection costs, and its button; return True if it was pressed just now."""
-    if data.values is None:
+    if dataset.values is None:
         st.info("A range is drawn from values, and the data in use have none.")
         return False
     st.markdown(

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.plot import Plot
-from dpcore.answer.section import Cached, Found, Solver
+from dpcore.answer.section import Cached, SearchResult, Solver
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
@@ -51,30 +51,32 @@ AIMS = {
 }
 
 
-def solve_page(data: Dataset, parameters: PageParameters) -> Solver:
+def solve_page(dataset: Dataset, parameters: PageParameters) -> Solver:
     """Solve for the data in use; refuse it if the original data have more users than a draw can hold."""
-    for histogram in (session.get_original().dataset.histogram, data.histogram):
+    for histogram in (session.get_original().dataset.histogram, dataset.histogram):
         check_users(histogram)
-    found = yield from solve_beside_page(data, parameters.question)
+    found = yield from solve_beside_page(dataset, parameters.question)
     return replace(found, value=replace(found.value, parameters=parameters))
 
 
-def build_page_answer(data: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
+def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
     """Build the answer, with the methods section of what was drawn last."""
     question = parameters.question
     solution = replace(solution, parameters=question)
     numbers, ledger = actions.list_numbers(), session.get_ledger()
-    answer = build_answer(data, question, solution)
+    answer = build_answer(dataset, question, solution)
     return replace(answer, make_methods=lambda: build_methods(solution, numbers, ledger))
 
 
-def follow_mean(data: Dataset) -> None:
+def follow_mean(dataset: Dataset) -> None:
     """Take over the settings of *Mean* on values and users if they changed; nothing read off private values."""
-    _follow("user_share", "users_followed", elsewhere.share_between_users(data), QUESTION.first("user_share"))
-    mean = elsewhere.build_answer(data)
+    _follow(
+        "user_share", "users_followed", elsewhere.share_between_users(dataset), QUESTION.first("user_share")
+    )
+    mean = elsewhere.build_answer(dataset)
     share = first_share = PrivateParameters(1.0).variance_share
     release = None if mean is None else mean.setting
-    if release is not None and not (release.uses_values and data.is_private):
+    if release is not None and not (release.uses_values and dataset.is_private):
         # Where all values are the same, nothing is to be chosen: the page says so of an empty share.
         share = min(release.variance_share or 0.0, first_share) or first_share
     _follow("variance_share", "variance_followed", share, first_share)
@@ -89,7 +91,7 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
     state[followed_key] = value
 
 
-def explain_total(data: Dataset, parameters: PrivateParameters, number: float) -> str:
+def explain_total(dataset: Dataset, parameters: PrivateParameters, number: float) -> str:
     """Return one sentence on why *Sum and count* finds another bound for the same count; empty if it does not."""
     if parameters.purpose is not BoundPurpose.SUM:
         return ""
@@ -101,7 +103,7 @@ def explain_total(data: Dataset, parameters: PrivateParameters, number: float) -
         total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, objective=measure)
     except InvalidInput:
         return ""
-    bound = runner.compute(Cached(solve, (data, total))).bound
+    bound = runner.compute(Cached(solve, (dataset, total))).bound
     differing = [AIMS[measure]] if measure is not Measure.BOUND else []
     if (mechanism, delta) != (parameters.release_noise, parameters.release_delta):
         delta_text = f" with δ = {wording.entered(delta)}" if delta else ""
@@ -128,18 +130,18 @@ def _write_line(number: NumberKind, selection: Selection) -> Line:
 class PrivatePage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> PageParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> PageParameters | None:
         """Draw the inputs; if they are refused, what was drawn before still stands."""
         actions.show_account()
         fields.start(QUESTION)
-        follow_mean(data)
+        follow_mean(dataset)
         without_guess = st.session_state[QUESTION.key("guess")] is None
         if without_guess:
             fields.refill(QUESTION, "guess_factor")
 
         def name_the_sum(unused: Collection[str]) -> bool:
             if "margin" not in unused:
-                column = summed_column(data)
+                column = summed_column(dataset)
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
             return False
 
@@ -155,13 +157,13 @@ class PrivatePage(Page):
             ask_first=name_the_sum,
         )
         if parameters is None:
-            self.draw_refused(slots, data, None)
+            self.draw_refused(slots, dataset, None)
         return parameters
 
-    def draw_refused(self, slots: layout.PageSlots, data: Dataset, parameters: object) -> None:
+    def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: object) -> None:
         """Draw what was drawn before; nothing can be drawn now."""
         with slots.answer:
-            actions.show(None, data)
+            actions.show(None, dataset)
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the costs; the number itself is not on their axes."""
@@ -169,7 +171,7 @@ class PrivatePage(Page):
         figures.draw(main)
         return main
 
-    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
         """Draw how far the simulation is, or that it was stopped."""
         super().draw_progress(state, runs)
         if state.value.copies.cancelled and not any(jobs.working(run.key) for run in runs):
@@ -196,7 +198,7 @@ class PrivatePage(Page):
         with slots.answer:
             actions.show(answer.parameters, session.dataset())
 
-    def show_files(self, answer: Answer, data: Dataset, label: str) -> None:
+    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
         """Offer the answer, with what was selected and what everything selected cost."""
         parameters, solution = answer.parameters, answer.solution
         copies, source, names = solution.copies, report_content.source(), QUESTION.list_fields(*INPUTS)
@@ -210,14 +212,14 @@ class PrivatePage(Page):
 
         def build_report() -> Report:
             # At the budget of the choice the cost of a copy is made up for; the curve of earlier settings is left out.
-            cost = copies.at_budget or comparison.simulate_cost(parameters, data.histogram)
+            cost = copies.at_budget or comparison.simulate_cost(parameters, dataset.histogram)
             curve = () if copies.earlier else copies.over_epsilon
             final = replace(solution, copies=replace(copies, at_budget=cost, over_epsilon=curve))
-            final_answer = build_answer(data, parameters, final)
+            final_answer = build_answer(dataset, parameters, final)
             report = report_content.of_answer(QUESTION, final_answer, source, setting_labels=labels)
             return replace(report, releases=lines)
 
-        report_content.draw("private", data.provenance, build_report, answer.methods)
+        report_content.draw("private", dataset.provenance, build_report, answer.methods)
 
 
 INPUTS = Place.LINE, Place.MORE

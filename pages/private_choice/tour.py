@@ -14,13 +14,13 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def write_answer(data: Dataset, parameters: PrivateParameters) -> str:
+def write_answer(dataset: Dataset, parameters: PrivateParameters) -> str:
     """Return the costs of the private choice and of that for a sum at the same epsilon."""
     sum_parameters, epsilon = replace(parameters, purpose=BoundPurpose.SUM), parameters.selection_epsilon
     cost, sum_cost = (
-        comparison.compute_direct_cost(p.choice, data.histogram) for p in (parameters, sum_parameters)
+        comparison.compute_direct_cost(p.choice, dataset.histogram) for p in (parameters, sum_parameters)
     )
-    sum_bound = wording.counted(sum_parameters.condition.best_bound(data.histogram), "row")
+    sum_bound = wording.counted(sum_parameters.condition.best_bound(dataset.histogram), "row")
     return (
         f"With ε = {wording.entered(epsilon)} of its own, {format_share(cost.median)} more error in the median and "
         f"{format_share(cost.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is {sum_bound}, and the "

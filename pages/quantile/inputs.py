@@ -26,11 +26,11 @@ ENDS = {
 """The fields of the base that the page asks for if the values are private, with their names in a sentence."""
 
 
-def read_inputs(data: Dataset, slots: layout.PageSlots) -> QuantileParameters | None:
+def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> QuantileParameters | None:
     """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
-    shares = data is session.dataset()
+    shares = dataset is session.dataset()
     fields.start(QUESTION, shares)
-    _stand_in(data)
+    _stand_in(dataset)
     state, key = st.session_state, QUESTION.key
 
     def has_no_use(name: str) -> bool:
@@ -40,24 +40,24 @@ def read_inputs(data: Dataset, slots: layout.PageSlots) -> QuantileParameters | 
 
     def ask_range(unused: Collection[str]) -> bool:
         ends = {key(name): text for name, text in ENDS[state[key("base")]].items()}
-        return data.values is not None and inputs.ask(data, ends)
+        return dataset.values is not None and inputs.ask(dataset, ends)
 
     parameters: QuantileParameters | None = inputs.read_inputs(
         QUESTION, slots, hidden=has_no_use, ask_first=ask_range, shares=shares
     )
     # Warn if many values lie where no answer can fall.
-    if parameters is not None and parameters.answer_range is not None and data.values is not None:
+    if parameters is not None and parameters.answer_range is not None and dataset.values is not None:
         with slots.notes:
             inputs.warn(
-                data,
-                inputs.count_outside(data.digest, *parameters.answer_range, data.values),
+                dataset,
+                inputs.count_outside(dataset.digest, *parameters.answer_range, dataset.values),
                 "lie outside the range of the base distribution: the mechanism can never return them, whatever ε. "
                 f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}",
             )
     return parameters
 
 
-def _stand_in(data: Dataset) -> None:
+def _stand_in(dataset: Dataset) -> None:
     """Fill empty fields: the range of public values, and the other forms of the base by what fits into that range.
 
     A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in use
@@ -65,10 +65,10 @@ def _stand_in(data: Dataset) -> None:
     """
     state, key = st.session_state, QUESTION.key
     low, high = key("low"), key("high")
-    if state[low] is None and state[high] is None and data.values is not None and not data.is_private:
+    if state[low] is None and state[high] is None and dataset.values is not None and not dataset.is_private:
         # The data that the page shows may be a demonstration, of which `propose` knows nothing.
         state[low], state[high] = question.rounded_out(
-            float(data.values.values.min()), float(data.values.values.max())
+            float(dataset.values.values.min()), float(dataset.values.values.max())
         )
         state[key("proposed")] = (state[low], state[high])
     if state[low] is None or state[high] is None or not state[low] < state[high]:

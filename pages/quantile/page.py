@@ -14,9 +14,9 @@ from pages.shared.screen import layout
 class QuantilePage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> QuantileParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
         """Draw the fields that go with the base."""
-        return inputs.read_inputs(data, slots)
+        return inputs.read_inputs(dataset, slots)
 
     def describe_files(self, answer: Answer) -> str:
         """Say what weights and choice hold."""

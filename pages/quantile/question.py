@@ -10,24 +10,24 @@ from dpcore.quantile.parameters import QuantileParameters, choose_defaults
 from pages.shared.base.question import Facet, FieldOrigin, Question, rounded_out
 
 
-def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Return the range of public values, the source of the bound, and what ε protects; the user's own choices stay.
 
     For private values there is no range, and the page asks for one. Their bound comes from the counts, which are
     protected, too: a bound read off the values leaks. A choice for other data is proposed anew.
     """
     source: dict[str, Any] = {}
-    for name, value in choose_defaults(data).items():
-        if data.is_private or current[name] == (current[f"{name}_proposed"] or QUESTION.first(name)):
+    for name, value in choose_defaults(dataset).items():
+        if dataset.is_private or current[name] == (current[f"{name}_proposed"] or QUESTION.first(name)):
             source |= {name: value, f"{name}_proposed": value}
-    if data.release is not None or (current["low"], current["high"]) not in (
+    if dataset.release is not None or (current["low"], current["high"]) not in (
         current["proposed"],
         (None, None),
     ):
         return source
     low, high = None, None
-    if data.values is not None and not data.is_private:
-        low, high = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    if dataset.values is not None and not dataset.is_private:
+        low, high = rounded_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
     return source | {"low": low, "high": high, "proposed": (low, high)}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.section import Cached, Found
+from dpcore.answer.section import Cached, SearchResult
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import format_rounded_up
@@ -87,11 +87,11 @@ def show_release(answer: Answer) -> None:
 
 
 def build_shown_answer(
-    data: Dataset, parameters: RegressionParameters, solution: RegressionSolution
+    dataset: Dataset, parameters: RegressionParameters, solution: RegressionSolution
 ) -> Answer:
     """Build the answer whose figures show the chosen error."""
     target: ErrorTarget = st.session_state[QUESTION.key("error")]
-    return build_answer(data, parameters, replace(solution, target=target))
+    return build_answer(dataset, parameters, replace(solution, target=target))
 
 
 def generate() -> RegressionData | None:
@@ -106,14 +106,14 @@ def generate() -> RegressionData | None:
     return RegressionData(data, data.digest)
 
 
-def propose_range(data: Dataset) -> None:
+def propose_range(dataset: Dataset) -> None:
     """Propose the range of public labels, rounded out, and none for private labels. A range that was entered stays."""
     state, lower, upper = st.session_state, QUESTION.key("lower"), QUESTION.key("upper")
     previous_range = state.get(QUESTION.key("proposed"))
     if (state[lower], state[upper]) not in (previous_range or (None, None), (None, None)):
         return
-    labels = get_table(data).labels
-    label_range = (None, None) if data.is_private else round_outwards(labels.min(), labels.max())
+    labels = get_table(dataset).labels
+    label_range = (None, None) if dataset.is_private else round_outwards(labels.min(), labels.max())
     # Only where it differs: an assignment that reaches the browser late undoes a key press. And where the
     # person has cleared what was proposed, the page says so instead of filling it in again.
     if previous_range != label_range:
@@ -135,13 +135,13 @@ class RegressionPage(Page):
         )
         return None if own_data is None else own_data.dataset
 
-    def is_same_for_all(self, data: Dataset, parameters: RegressionParameters) -> bool:
+    def is_same_for_all(self, dataset: Dataset, parameters: RegressionParameters) -> bool:
         """Return True for generated data."""
         return parameters.source is DataSource.GENERATED
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> RegressionParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> RegressionParameters | None:
         """Draw the inputs, and warn of many clipped labels."""
-        propose_range(data)
+        propose_range(dataset)
         key = QUESTION.key
         st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
         parameters: RegressionParameters | None = inputs.read_inputs(
@@ -150,16 +150,16 @@ class RegressionPage(Page):
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             hidden=GENERATOR_FIELDS.__contains__,
             draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), words.FIT),
-            ask_first=lambda unused: inputs.ask(data, {key("lower"): "L", key("upper"): "U"}, "label"),
+            ask_first=lambda unused: inputs.ask(dataset, {key("lower"): "L", key("upper"): "U"}, "label"),
         )
-        if parameters is not None and (text := words.warn_of_clipping(count_clipped(data, parameters))):
+        if parameters is not None and (text := words.warn_of_clipping(count_clipped(dataset, parameters))):
             slots.notes.warning(text, icon=":material/warning:")
-            if data.is_private:
+            if dataset.is_private:
                 with slots.notes:
-                    cards.label(data.provenance)
+                    cards.label(dataset.provenance)
         return parameters
 
-    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(state, runs)
         if state.value is not None and state.stage is Stage.FINAL and not any(run.failed for run in runs):
@@ -182,7 +182,7 @@ class RegressionPage(Page):
         is_generated = answer.parameters.source is DataSource.GENERATED
         return [name for name in QUESTION.fields if is_generated or name not in GENERATOR_FIELDS]
 
-    def build_source(self, answer: Answer, data: Dataset) -> Source:
+    def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Build the source of the script: a file of one's own, or the settings alone."""
         own_data = find_own_data(answer)
 
@@ -191,9 +191,9 @@ class RegressionPage(Page):
                 return "data = None  # Features, labels and owners are generated, as the settings say."
             return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
 
-        return Source(data, needs_rows=True, write_cell=write_cell)
+        return Source(dataset, needs_rows=True, write_cell=write_cell)
 
-    def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
+    def list_releases(self, answer: Answer, dataset: Dataset) -> tuple[Line, ...]:
         """List the latest draw and all that was spent."""
         store = find_releases(answer)
         return list_lines(store.draws, store.ledger)

@@ -43,17 +43,17 @@ def body(slots: layout.PageSlots) -> None:
     slots.bottom.caption(f"The figure is drawn on {plain(data.name)}. {ASSUMPTION}.")
 
 
-def show(slots: layout.PageSlots, parameters: StartParameters, data: Dataset) -> None:
+def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset) -> None:
     """Draw the figure and the answer."""
     # A bound that is dragged along a curve of private data may be read off it: no public input, and in no link.
     st.session_state[keys.PAGE_PARAMETERS] = (
-        replace(parameters, bound=None) if data.is_private else parameters
+        replace(parameters, bound=None) if dataset.is_private else parameters
     )
     # During the tour its question says whose rows these are, and the sentence would answer it.
     if parameters.users in presets.SENTENCES and shelf.get_tour() is None:
         slots.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
-    solution = contents.solve_cached(data.digest, parameters.epsilon, data)
-    answer = build_answer(data, parameters, solution)
+    solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
+    answer = build_answer(dataset, parameters, solution)
     with slots.figure:
         plots.show(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
     with slots.answer:

@@ -11,9 +11,9 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def answer(data: Dataset, parameters: StartParameters) -> str:
+def answer(dataset: Dataset, parameters: StartParameters) -> str:
     """Write the noise and the lost rows at the bound that is set, and at the best one."""
-    tradeoff = solve(data, parameters)
+    tradeoff = solve(dataset, parameters)
     bound, best = parameters.bound or 1, tradeoff.best.max_total
     at_bound, at_best = tradeoff.evaluate(bound), tradeoff.evaluate(best)
     high_noise, low_noise, lost_rows = (

@@ -21,9 +21,11 @@ from pages.total.question import QUESTION
 REPORTED = ("mechanism", "delta", "summed", "objective", "own_bound", "lower", "upper", "highest_total")
 
 
-def compute_totals(data: Dataset) -> UserTotals:
+def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
-    totals: UserTotals = runner.compute(Cached(user_totals, (data, st.session_state[QUESTION.key("summed")])))
+    totals: UserTotals = runner.compute(
+        Cached(user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
+    )
     return totals
 
 
@@ -35,26 +37,26 @@ def is_signed(answer: Answer) -> bool:
 class TotalPage(Page):
     """The page."""
 
-    def read_inputs(self, slots: layout.PageSlots, data: Dataset) -> TotalParameters | None:
+    def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> TotalParameters | None:
         """Draw the inputs; totals of both signs are clipped to [L, U]."""
 
         def is_hidden(name: str) -> bool:
-            return name in ("lower", "upper") and compute_totals(data).signed is None
+            return name in ("lower", "upper") and compute_totals(dataset).signed is None
 
         return inputs.read_inputs(QUESTION, slots, hidden=is_hidden)
 
-    def refuse(self, slots: layout.PageSlots, data: Dataset, parameters: TotalParameters) -> bool:
+    def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up; a bound can still be drawn privately."""
-        totals = compute_totals(data)
+        totals = compute_totals(dataset)
         if not (reason := explain_refusal(totals)):
             return False
         with slots.notes:
             st.info(plain(reason, 400), icon=":material/info:")
             if totals.amounts is None:
                 session.draw_data_link("Bring data with values")
-        if totals.column and data.is_private:
+        if totals.column and dataset.is_private:
             with slots.answer:
-                cards.answer(refused_answer(data, parameters, totals.column), "total_card")
+                cards.answer(refused_answer(dataset, parameters, totals.column), "total_card")
         return True
 
     def draw_main(self, answer: Answer, label: str) -> Plot:

@@ -10,11 +10,11 @@ from dpcore.total.parameters import Summed, TotalParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
 
-def propose(data: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
+def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:
     """Propose to add up the column whose total is the contribution; keep what the person chose."""
     if current["summed"] is not (current["summed_proposed"] or Summed.ROWS):
         return {}
-    summed = Summed.VALUES if data.contribution is Contribution.TOTAL else Summed.ROWS
+    summed = Summed.VALUES if dataset.contribution is Contribution.TOTAL else Summed.ROWS
     return {"summed": summed, "summed_proposed": summed}
 
 

@@ -13,16 +13,16 @@ from pages.shared.session import session
 from pages.shared.session.tour import Step
 
 
-def solve(data: Dataset, parameters: TotalParameters) -> total.TotalChoice:
+def solve(dataset: Dataset, parameters: TotalParameters) -> total.TotalChoice:
     """Return the best bound on rows."""
-    amounts = user_totals(data, parameters.summed).amounts
+    amounts = user_totals(dataset, parameters.summed).amounts
     assert amounts is not None  # Rows are never negative.
     return total.best_bound(parameters.problem(amounts))
 
 
-def answer(data: Dataset, parameters: TotalParameters) -> str:
+def answer(dataset: Dataset, parameters: TotalParameters) -> str:
     """Write the best bound at the epsilon that is set and at the first one, and how many users are above it."""
-    current, first = solve(data, parameters), solve(data, replace(parameters, epsilon=_BEGIN.epsilon))
+    current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
     return (
         f"**{wording.counted(current.users_affected, 'user')}**: it falls from {wording.number(first.max_total)} to "
         f"{wording.number(current.max_total)}. One row more in it saves a row of every user above it and costs "

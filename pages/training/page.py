@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer, Plot
-from dpcore.answer.section import Found, Solver
+from dpcore.answer.section import SearchResult, Solver
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from dpcore.training.answer import TrainingSolution, build_answer, plots, words
@@ -29,7 +29,7 @@ from pages.training.question import MAX_DEMO_PAPER_USERS, MAX_DEMO_RUNS, QUESTIO
 
 def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
     """Train beside the page; a public demo makes fewer runs."""
-    found: Found = yield from solve_beside_page(
+    found: SearchResult = yield from solve_beside_page(
         data, parameters, MAX_DEMO_RUNS if demo.is_served() else MAX_RUNS
     )
     return found
@@ -88,7 +88,7 @@ class TrainingPage(Page):
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
         """Draw how far the runs are, or how many there are."""
         super().draw_progress(state, runs)
         if state.value is not None and not jobs.working(runs[0].key):

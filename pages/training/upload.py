@@ -30,18 +30,18 @@ from pages.shared.fields import fields, runner
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
 
-def _check_saved(data: Dataset) -> None:
-    assert data.table is not None
-    check_rows(data.table.features, data.table.user_codes, data.table.feature_names)
+def _check_saved(dataset: Dataset) -> None:
+    assert dataset.table is not None
+    check_rows(dataset.table.features, dataset.table.user_codes, dataset.table.feature_names)
 
 
-def _build_entry(data: Dataset, account: str, design: Design | None) -> TrainingData:
+def _build_entry(dataset: Dataset, account: str, design: Design | None) -> TrainingData:
     if design is None:  # Without it nobody knows which columns need a range.
         raise refuse("what the columns of the table mean is missing")
     with Problems() as problems:
         # Levels read off private rows would stand in a release, and ε does not cover them.
-        problems.extend(find_unlisted_levels(design) if data.is_private else [])
-    return TrainingData(data, account, design)
+        problems.extend(find_unlisted_levels(design) if dataset.is_private else [])
+    return TrainingData(dataset, account, design)
 
 
 UPLOAD = TableUpload(

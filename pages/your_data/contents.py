@@ -177,12 +177,12 @@ def _show_opened_session(opened: session_file.FileContent) -> None:
         fields.show_problems(opened.not_followed)
 
 
-def list_offers(data: Dataset) -> list[tuple[str, list[Question]]]:
+def list_offers(dataset: Dataset) -> list[tuple[str, list[Question]]]:
     """Return every page that the data can answer, once, under the column that it needs, or *Rows per user*."""
     columns = {}
-    if data.values is not None:
-        columns[Facet.VALUES] = data.values.column
-    if groups := data.pairs or data.tasks:
+    if dataset.values is not None:
+        columns[Facet.VALUES] = dataset.values.column
+    if groups := dataset.pairs or dataset.tasks:
         columns[Facet.GROUPS] = groups.label
     columns[Facet.ROWS] = "Rows per user"
     offers: list[tuple[str, list[Question]]] = []

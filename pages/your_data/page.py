@@ -53,46 +53,46 @@ def body(slots: layout.PageSlots) -> None:
         show_details(data)
 
 
-def show_offers(data: Dataset) -> None:
+def show_offers(dataset: Dataset) -> None:
     """Show the data in use, and which pages answer from which column."""
     with st.container(key="in_use"):
-        st.header(f"In use: {plain(data.name)}")
-        st.markdown(distribution.describe_sizes(data.histogram))
-        cards.label(data.provenance)
+        st.header(f"In use: {plain(dataset.name)}")
+        st.markdown(distribution.describe_sizes(dataset.histogram))
+        cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
-        for column, pages in contents.list_offers(data):
+        for column, pages in contents.list_offers(dataset):
             with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
                 st.markdown(f"{plain(column)} →", width="content")
                 for page in pages:
                     st.page_link(page.path, label=page.title, icon=page.icon)
 
 
-def show_details(data: Dataset) -> None:
+def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
-    for note in data.notes:
+    for note in dataset.notes:
         st.info(plain(note, 400), icon=":material/info:")
     st.markdown(
-        f"{distribution.describe_share(data.histogram)} "
-        f"Gini coefficient {data.histogram.summary().gini:.2f} {distribution.GINI_SCALE}."
+        f"{distribution.describe_share(dataset.histogram)} "
+        f"Gini coefficient {dataset.histogram.summary().gini:.2f} {distribution.GINI_SCALE}."
     )
     grid = st.grid(2, min_column_width=240)
     for build_plot in distribution.DISTRIBUTIONS.values():
         with grid.cell():
-            plot = build_plot(data)
+            plot = build_plot(dataset)
             st.markdown(f"**{plot.title}**")
             plots.show(plot, keeps_y=True)
-    show_heaviest(data)
-    st.caption(plain(data.source, 400))
+    show_heaviest(dataset)
+    st.caption(plain(dataset.source, 400))
     cards.file_button(
-        "Histogram (CSV)", "histogram.csv", data.provenance, lambda: document.write_histogram(data)
+        "Histogram (CSV)", "histogram.csv", dataset.provenance, lambda: document.write_histogram(dataset)
     )
 
 
-def show_heaviest(data: Dataset) -> None:
+def show_heaviest(dataset: Dataset) -> None:
     """Show the heaviest users as a small table, folded up."""
-    sizes = data.histogram.heaviest_sizes(10)
-    shares = sizes / data.histogram.num_rows
+    sizes = dataset.histogram.heaviest_sizes(10)
+    shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         together = (
             f"The {wording.number(sizes.size)} heaviest users hold" if sizes.size > 1 else "One user holds"
@@ -103,7 +103,9 @@ def show_heaviest(data: Dataset) -> None:
             pd.DataFrame(
                 {
                     "Rank": [wording.number(rank) for rank in range(1, sizes.size + 1)],
-                    CONTRIBUTION_NAMES[data.contribution]: [wording.number(size) for size in sizes.tolist()],
+                    CONTRIBUTION_NAMES[dataset.contribution]: [
+                        wording.number(size) for size in sizes.tolist()
+                    ],
                     "Share of all": [wording.percent(share) for share in shares.tolist()],
                 }
             ).set_index("Rank")

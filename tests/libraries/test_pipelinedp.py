@@ -49,7 +49,7 @@ def test_one_program_divides_one_budget(monkeypatch: pytest.MonkeyPatch) -> None
     for part in asked.releases:
         halves = 2 if part.choice.quantity is Quantity.MEAN else 1
         expected += [
-            part.num_parts * asked.total / asked.num_parts * (asked.num_parts / 2**20) / halves
+            part.num_parts * asked.total / asked.num_spent_parts * (asked.num_spent_parts / 2**20) / halves
         ] * halves
     assert given == pytest.approx(expected, rel=1e-12)
     assert sum(map(Fraction, given)) <= Fraction(asked.total)

@@ -105,13 +105,13 @@ def tabulate_owners(selection: owners.RecordSelection) -> dict[str, list[Any]]:
     return {name: values.tolist() for name, values in columns.items()}
 
 
-def solve_beside_page(data: Dataset, parameters: ExamplesParameters) -> section.Solver:
+def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> section.Solver:
     """Solve with the quick bound on the noise, and search for the exact noise of the chosen bound."""
-    quick: ExamplesSolution = yield section.Cached(solve_quickly, (data.histogram, parameters), kept=32)
+    quick: ExamplesSolution = yield section.Cached(solve_quickly, (dataset.histogram, parameters), kept=32)
     arguments = quick.noise_arguments
     if arguments is None:
-        return section.Found(quick)
-    noise: section.Found = yield section.Search(
+        return section.SearchResult(quick)
+    noise: section.SearchResult = yield section.Search(
         "exact_job",
         arguments,
         lambda tell, stop: find_multiplier(*arguments, stop),
@@ -123,12 +123,12 @@ def solve_beside_page(data: Dataset, parameters: ExamplesParameters) -> section.
         measured=False,
     )
     if noise.stage is not Stage.FINAL:
-        return section.Found(quick.with_noise(None), noise.stage)
+        return section.SearchResult(quick.with_noise(None), noise.stage)
     # Stopped or failed: the quick bound is what there is.
-    return section.Found(quick if noise.value is None else quick.with_noise(noise.value))
+    return section.SearchResult(quick if noise.value is None else quick.with_noise(noise.value))
 
 
-def show_noise(answer: Answer, data: Dataset) -> section.Parts:
+def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the noise on the mean gradient."""
     yield (
         "Noise on a step's mean gradient, in norms of one example's gradient, is exact for the noise multiplier. If "
@@ -138,7 +138,7 @@ def show_noise(answer: Answer, data: Dataset) -> section.Parts:
     yield section.Figures((answer.plots["examples-noise"](),), "xy")
 
 
-def show_kept(answer: Answer, data: Dataset) -> section.Parts:
+def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the share kept with the rate, and the noise multipliers."""
     yield section.Figures(
         (answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()), titled=True
@@ -149,7 +149,7 @@ def show_kept(answer: Answer, data: Dataset) -> section.Parts:
     )
 
 
-def show_owners(answer: Answer, data: Dataset) -> section.Parts:
+def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show which records to keep if a record has several owners, of the groups of the data or of invented ones."""
     yield (
         "A message has a sender and receivers, a photograph several people: a record may have **several owners**, and "
@@ -158,10 +158,10 @@ def show_owners(answer: Answer, data: Dataset) -> section.Parts:
     yield section.Note(
         "The data in use name no groups, so this is an invented table of 20,000 records. Load a table with a column "
         "that names the record (as group) and one that names its owners (as user) to see yours."
-        if data.pairs is None
-        else f"Each {data.pairs.label} of the data in use is taken as a record, its users as the owners."
+        if dataset.pairs is None
+        else f"Each {dataset.pairs.label} of the data in use is taken as a record, its users as the owners."
     )
-    ownership = yield section.Cached(read_ownership, (data,), kept=1)
+    ownership = yield section.Cached(read_ownership, (dataset,), kept=1)
     k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
     if k is None:
         return
@@ -188,7 +188,7 @@ def show_owners(answer: Answer, data: Dataset) -> section.Parts:
         tabulate_owners(selection), alt, {"Share kept": "percent"}, key="examples_per_user_owners"
     )
     yield section.Note(f"{FAIRNESS} Found by {selection.order_name}.")
-    yield section.Label(Disclosure.PUBLIC if data.pairs is None else data.provenance)
+    yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
     yield section.Note(
         "The program keeps the records of a table of your own, with columns record and user, and proves it too."
     )

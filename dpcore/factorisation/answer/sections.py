@@ -38,20 +38,20 @@ NUM_NEIGHBOURS = 6
 NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 
 
-def solve_beside_page(data: Dataset, parameters: FactorisationParameters) -> section.Solver:
+def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
     """Divide the budget, and take the training as far as it is."""
-    given_data = data if parameters.source is RatingSource.DATA else None
+    given_data = dataset if parameters.source is RatingSource.DATA else None
     ratings: Ratings = yield section.Cached(load_ratings, (parameters.of_ratings, given_data), 2)
     shares = []
     for scheme in Scheme:
         settings = choose_share_settings(parameters, scheme)
         shares_of_scheme = yield section.Cached(divide_budget, (ratings, scheme, *settings), 48)
         shares.append(replace_noise(shares_of_scheme, parameters))
-    training: section.Found = yield search_training(ratings, parameters)
+    training: section.SearchResult = yield search_training(ratings, parameters)
     result = None if training.stage is Stage.EARLIER else training.value
     is_over = result is not None and (result.finished or training.stage is Stage.FINAL)
-    disclosure = find_disclosure(parameters, data)
-    return section.Found(
+    disclosure = find_disclosure(parameters, dataset)
+    return section.SearchResult(
         FactorisationSolution(parameters, ratings, disclosure, tuple(shares), result, is_over)
     )
 
@@ -76,17 +76,17 @@ def search_training(
     )
 
 
-def show_training(answer: Answer, data: Dataset) -> section.Parts:
+def show_training(answer: Answer, dataset: Dataset) -> section.Parts:
     """Offer the training of all models."""
     yield search_training(answer.solution.ratings, answer.parameters, answer.solution.result is not None)
 
 
-def describe_basis(answer: Answer, data: Dataset) -> section.Parts:
+def describe_basis(answer: Answer, dataset: Dataset) -> section.Parts:
     """Say what the answer was computed from."""
     yield section.Note(words.describe_ratings(answer.solution))
 
 
-def show_budget(answer: Answer, data: Dataset) -> section.Parts:
+def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show how the budget is divided, for a page whose main figure shows something else."""
     yield (
         "**Look at** the left end: what uniform sampling leaves for rare items, and how far noise stands above their "
@@ -95,7 +95,7 @@ def show_budget(answer: Answer, data: Dataset) -> section.Parts:
     yield answer.plots["factorisation-shares"]()
 
 
-def show_popularity(answer: Answer, data: Dataset) -> section.Parts:
+def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the differences to uniform sampling by popularity."""
     solution: FactorisationSolution = answer.solution
     if (verdict := solution.verdict) is None:
@@ -116,7 +116,7 @@ def show_popularity(answer: Answer, data: Dataset) -> section.Parts:
     yield section.Label()
 
 
-def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
+def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the items that are nearest to one item, under each model."""
     verdict = answer.solution.verdict
     yield section.Fields(("item",))
@@ -153,7 +153,7 @@ def show_nearest_items(answer: Answer, data: Dataset) -> section.Parts:
     yield section.Label()
 
 
-def show_choices(answer: Answer, data: Dataset) -> section.Parts:
+def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show recall over epsilon and by popularity, trained on what users chose."""
     parameters: FactorisationParameters = answer.parameters
     ratings: Ratings = answer.solution.ratings
@@ -222,7 +222,7 @@ def _tabulate_models(verdict: Verdict) -> section.Table:
     )
 
 
-def show_large(answer: Answer, data: Dataset) -> section.Parts:
+def show_large(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the training at the size of MovieLens 10M, on generated ratings."""
     parameters: FactorisationParameters = answer.parameters
     yield (
@@ -255,12 +255,12 @@ def show_large(answer: Answer, data: Dataset) -> section.Parts:
     )
 
 
-def show_paper_figures(answer: Answer, data: Dataset) -> section.Parts:
+def show_paper_figures(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the paper's figures at its setting, on generated ratings and choices."""
     yield section.PaperFigures(paper.FIGURES)
 
 
-def show_runs(answer: Answer, data: Dataset) -> section.Parts:
+def show_runs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Offer all runs as a file."""
     for name, write in answer.files.items():
         yield "**Runs** holds the error and recall of each model, ε, seed and bucket, a line each."

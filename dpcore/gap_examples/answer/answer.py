@@ -22,13 +22,13 @@ from dpcore.gap_examples.parameters import NUM_USERS, GapParameters
 from dpcore.mean.answer.answer import mean_forms
 
 
-def solve_beside_page(data: Dataset, parameters: GapParameters) -> section.Solver:
+def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.Solver:
     """Compare cap and weights; what is entered in the steps on instances does not matter."""
-    solution = yield section.Cached(solve, (data, parameters.mean_parameters()))
-    return section.Found(solution)
+    solution = yield section.Cached(solve, (dataset, parameters.mean_parameters()))
+    return section.SearchResult(solution)
 
 
-def show_proof(answer: Answer, data: Dataset) -> section.Parts:
+def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the paper's proof at work on these data."""
     if answer.code is None:
         yield "**Code for your library:** it needs the range of a value, which you enter on *Mean*."
@@ -58,7 +58,7 @@ def offer_instance(
     return section.Row((table, proof))
 
 
-def offer_data(answer: Answer, data: Dataset) -> section.Parts:
+def offer_data(answer: Answer, dataset: Dataset) -> section.Parts:
     """Offer the data as an instance."""
     yield (
         "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
@@ -67,7 +67,7 @@ def offer_data(answer: Answer, data: Dataset) -> section.Parts:
     yield offer_instance(answer.solution.comparison, "gap_data", answer.disclosure)
 
 
-def show_theorem_2(answer: Answer, data: Dataset) -> section.Parts:
+def show_theorem_2(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the instance of section 3.3."""
     g = answer.parameters.g
     yield (
@@ -97,7 +97,7 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
     yield offer_instance(comparison, "gap_theorem_2")
 
 
-def show_two_groups(answer: Answer, data: Dataset) -> section.Parts:
+def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show other shares than those of the paper."""
     yield (
         "**Look at** p = 40 % instead of the paper's 50 %: there two groups reach 25/16 = 1.5625. Raise R "
@@ -157,7 +157,7 @@ def _name_cap(limit: two_groups.RatioLimit) -> str:
     return f"bound {float(limit.cap):.0f}" if math.isfinite(limit.cap) else "no bound at all"
 
 
-def show_any_noise(answer: Answer, data: Dataset) -> section.Parts:
+def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the gap with the noise set free."""
     best = two_groups.supremum()
     yield (
@@ -185,7 +185,7 @@ def show_any_noise(answer: Answer, data: Dataset) -> section.Parts:
     yield offer_instance(comparison, "gap_largest")
 
 
-def show_regression(answer: Answer, data: Dataset) -> section.Parts:
+def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show where the gap has no bound."""
     yield (
         "**Look at** the left figure: for linear regression the gap grows without bound, unlike that for a "

@@ -55,12 +55,12 @@ PUBLIC = Label(Disclosure.PUBLIC)
 DRAWN_POINTS = 40
 
 
-def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
     """Say how bias and noise are bounded."""
     yield Note(describe_formulae(answer.parameters))
 
 
-def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
+def compare_bias_bounds(answer: Answer, dataset: Dataset) -> Parts:
     """Show all bounds on the bias beside each other, on the axes of the main figure."""
     yield (
         "Only **worst case ≤ share of rows cut ≤ log form** always holds; the forms with Var(H) can be larger or "
@@ -79,7 +79,7 @@ def compare_bias_bounds(answer: Answer, data: Dataset) -> Parts:
     yield Label()
 
 
-def show_capped_users(answer: Answer, data: Dataset) -> Parts:
+def show_capped_users(answer: Answer, dataset: Dataset) -> Parts:
     """Show who loses rows."""
     solution, own_bound = answer.solution, answer.parameters.own_bound
     cap = solution.choice.max_contributions
@@ -114,7 +114,7 @@ def show_capped_users(answer: Answer, data: Dataset) -> Parts:
     yield Label()
 
 
-def show_mass(answer: Answer, data: Dataset) -> Parts:
+def show_mass(answer: Answer, dataset: Dataset) -> Parts:
     """Show figure 2."""
     yield (
         "In this population user $j$ contributes the share $p_j \\propto j^{-(1+\\alpha)}$. The solid line is the "
@@ -126,7 +126,7 @@ def show_mass(answer: Answer, data: Dataset) -> Parts:
     yield PUBLIC
 
 
-def show_cost_over_caps(answer: Answer, data: Dataset) -> Parts:
+def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     """Show figure 3."""
     parameters: LearningParameters = answer.parameters
     counterpart_text = "."
@@ -179,7 +179,7 @@ def show_cost_over_caps(answer: Answer, data: Dataset) -> Parts:
     yield PaperFigures(FIGURES)
 
 
-def show_cost_over_rows(answer: Answer, data: Dataset) -> Parts:
+def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
     """Show the cost of privacy."""
     parameters = answer.parameters.about_cost
     yield (
@@ -220,12 +220,12 @@ SECTIONS: Sections = {
 
 
 def build_answer(
-    data: Dataset, parameters: LearningParameters, solution: LearningSolution | None = None
+    dataset: Dataset, parameters: LearningParameters, solution: LearningSolution | None = None
 ) -> Answer:
     """Find the best bound on rows per user for a private learner.
 
     Args:
-        data: How many rows users have.
+        dataset: How many rows users have.
         parameters: The question.
         solution: What `solve` found for both; computed here by default.
 
@@ -240,30 +240,30 @@ def build_answer(
 
     Source: Amin et al. 2019, theorem 1.
     """
-    solved = solve(data, parameters) if solution is None else solution
+    solved = solve(dataset, parameters) if solution is None else solution
     cap = solved.choice.max_contributions
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(cap, "row")),
-        detail=write_detail(solved, data),
+        detail=write_detail(solved, dataset),
         numbers=build_numbers(solved),
         assumptions=ASSUMPTIONS,
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         facts=write_facts(solved, parameters.own_bound),
         proofs=(("Bound", solved.choice.certificate, solved.choice.stop_reason),),
         code=build_forms(
-            parameters.epsilon, fields_of_data(data), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
+            parameters.epsilon, fields_of_data(dataset), [(cap_form(cap), Quantity.MODEL, {"max_rows": cap})]
         ),
         near_optimal=describe_near_optimal(solved),
         parameters=parameters,
         solution=solved,
         plots={
-            "learning-bound": lambda: plots.plot_bound(solved, data, parameters.own_bound),
-            "learning-terms": lambda: plots.plot_terms(solved, data, parameters.own_bound),
+            "learning-bound": lambda: plots.plot_bound(solved, dataset, parameters.own_bound),
+            "learning-terms": lambda: plots.plot_terms(solved, dataset, parameters.own_bound),
         },
-        make_methods=lambda: write_methods(solved, data, parameters),
+        make_methods=lambda: write_methods(solved, dataset, parameters),
         files={
             "learning_curves.csv": lambda: write_columns(
-                solved.curves, data.provenance, list_public_inputs(to_fields(parameters))
+                solved.curves, dataset.provenance, list_public_inputs(to_fields(parameters))
             )
         },
         setting=ReleaseSetting(Quantity.MODEL, parameters.epsilon, NEIGHBOURS),
@@ -272,7 +272,7 @@ def build_answer(
     )
     return add_choice(
         answer,
-        data,
+        dataset,
         "learning under a bound",
         lambda: _choice_details(solved),
         number_keys=("max_contributions", "tau_0", "bound", "bias_twice", "finite_sample", "privacy_noise"),

@@ -53,9 +53,9 @@ class LearningSolution:
         return optimal_cap.compute_error_parts(self.problem, self.fraction(cap))
 
 
-def solve(data: Dataset, parameters: LearningParameters) -> LearningSolution:
+def solve(dataset: Dataset, parameters: LearningParameters) -> LearningSolution:
     """Find the best cap for these data, and compute the curves around it."""
-    problem = parameters.problem(data.histogram)
+    problem = parameters.problem(dataset.histogram)
     choice = optimal_cap.find_best_cap(problem)
     tau_0 = np.union1d(optimal_cap.choose_fractions(problem.histogram, CURVE_POINTS), [choice.fraction])
     near_optimal = optimal_cap.find_caps_within(problem, choice)
@@ -96,9 +96,9 @@ def compute_curves(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[str, 
 NOT_COMPARED = NOT_ABOUT_DATA
 
 
-def against_epsilon(data: Dataset, parameters: LearningParameters) -> BoundComparison:
+def against_epsilon(dataset: Dataset, parameters: LearningParameters) -> BoundComparison:
     """Compute the best cap and its bound on the excess risk at any epsilon."""
-    problem, histogram = parameters.problem(data.histogram), data.histogram
+    problem, histogram = parameters.problem(dataset.histogram), dataset.histogram
 
     def find_best(epsilon: float) -> tuple[float, float]:
         choice = optimal_cap.find_best_cap(replace(problem, epsilon=epsilon))
@@ -305,7 +305,7 @@ def list_rival_rows(
     return rows
 
 
-def write_methods(solution: LearningSolution, data: Dataset, parameters: LearningParameters) -> Methods:
+def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
     """Write the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
     cap = solution.choice.max_contributions
     return Methods(
@@ -317,7 +317,7 @@ def write_methods(solution: LearningSolution, data: Dataset, parameters: Learnin
         sentences=f"The learner saw at most {wording.counted(cap, 'row')} of each user, which are "
         f"{wording.percent(solution.choice.fraction)} of all rows.",
         public_sentences="The learner saw at most a fixed number of rows of each user.",
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
         f"with the bias counted twice, VC dimension {parameters.vc_dimension}, failure probability "
         f"{wording.entered(parameters.failure_probability)}, and hidden constants of "

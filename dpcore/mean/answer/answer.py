@@ -20,7 +20,6 @@ from dpcore.answer.section import (
     BEHIND,
     Cached,
     Figures,
-    Found,
     Label,
     Missing,
     Note,
@@ -28,6 +27,7 @@ from dpcore.answer.section import (
     PrivateRange,
     Proposal,
     Search,
+    SearchResult,
     Sections,
     Solver,
     Table,
@@ -51,16 +51,18 @@ PLAIN = mean.Growth()
 """The weight of a user grows with the number of their rows."""
 
 
-def solve_beside_page(data: Dataset, parameters: MeanParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> Solver:
     """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
     summary = None
-    if data.values is not None:
-        summary = yield Cached(ValueSummary.from_dataset, (data, parameters.lower, parameters.upper), kept=8)
-    solution = yield Cached(solve, (data, parameters.without("own_bound"), summary))
-    return Found(solution)
+    if dataset.values is not None:
+        summary = yield Cached(
+            ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), kept=8
+        )
+    solution = yield Cached(solve, (dataset, parameters.without("own_bound"), summary))
+    return SearchResult(solution)
 
 
-def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
     variance, largest = wording.number(problem.value_variance), wording.number(parameters.largest_variance)
@@ -80,12 +82,12 @@ def describe_inputs(answer: Answer, data: Dataset) -> Parts:
     yield Note(f"{inputs} {sentence}")
 
 
-def show_weights(answer: Answer, data: Dataset) -> Parts:
+def show_weights(answer: Answer, dataset: Dataset) -> Parts:
     """Show how much one row counts against its user's size."""
     yield Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
 
 
-def show_hidden(answer: Answer, data: Dataset) -> Parts:
+def show_hidden(answer: Answer, dataset: Dataset) -> Parts:
     """Show what the assumption of independent rows hides."""
     summary = answer.solution.values
     if summary is None:
@@ -97,27 +99,27 @@ def show_hidden(answer: Answer, data: Dataset) -> Parts:
 
 
 def compute_ranges(
-    data: Dataset, parameters: MeanParameters, solution: MeanSolution
+    dataset: Dataset, parameters: MeanParameters, solution: MeanSolution
 ) -> tuple[plots.Ranges, Plot, Plot]:
     """Return the best ranges, and the error over either end."""
-    ranges = plots.choose_ranges(data, solution, parameters)
-    return ranges, plots.plot_upper(ranges, data), plots.plot_lower(ranges, data)
+    ranges = plots.choose_ranges(dataset, solution, parameters)
+    return ranges, plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)
 
 
-def show_ranges(answer: Answer, data: Dataset) -> Parts:
+def show_ranges(answer: Answer, dataset: Dataset) -> Parts:
     """Show which range the values ask for, beside a search over the bound on rows."""
-    if not plots.has_range_choice(data):
-        if data.values is None:
+    if not plots.has_range_choice(dataset):
+        if dataset.values is None:
             yield NO_VALUES
         else:
             yield "All values are the same, or too large to square: no range is better than another."
         return
-    leak = ", **a private look**: no ε covers a range that is chosen by it." if data.is_private else "."
+    leak = ", **a private look**: no ε covers a range that is chosen by it." if dataset.is_private else "."
     yield (
         f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} The ranges below "
         f"are computed from the values{leak}"
     )
-    ranges, upper, lower = yield Cached(compute_ranges, (data, answer.parameters, answer.solution), kept=4)
+    ranges, upper, lower = yield Cached(compute_ranges, (dataset, answer.parameters, answer.solution), kept=4)
     problem = ranges.rows.problem
     joint = yield Search(
         "range_search",
@@ -134,7 +136,7 @@ def show_ranges(answer: Answer, data: Dataset) -> Parts:
     )
     alt = "The range in use beside the best ones, with the three parts of the error of each"
     yield Table(plots.build_table(ranges, joint), alt)
-    if data.is_private:
+    if dataset.is_private:
         yield Note(
             "None of these ranges is entered: it would leak into every release that uses it. You can draw a range "
             "privately, with an ε of its own."
@@ -158,11 +160,13 @@ SECTIONS: Sections = {
 }
 
 
-def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSolution | None = None) -> Answer:
+def build_answer(
+    dataset: Dataset, parameters: MeanParameters, solution: MeanSolution | None = None
+) -> Answer:
     """Build the answer: the best bound on rows per user for a mean, and the best smooth weights.
 
     Args:
-        data: The number of rows of each user; values, if there are any, give the variance where the parameters ask for
+        dataset: The number of rows of each user; values, if there are any, give the variance where the parameters ask for
             it.
         parameters: The question.
         solution: The solution of `solve` for both; computed here by default.
@@ -183,57 +187,57 @@ def build_answer(data: Dataset, parameters: MeanParameters, solution: MeanSoluti
     """
     if solution is None:
         solution = solve(
-            data, parameters, ValueSummary.from_dataset(data, parameters.lower, parameters.upper)
+            dataset, parameters, ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
         )
     solved, clamped = solution, solution.clamped
     figures: dict[str, Callable[[], Plot]] = {
-        "mean-error": lambda: plots.plot_errors(solved, data, parameters.own_bound),
-        "mean-weights": lambda: plots.plot_weights(solved, data),
+        "mean-error": lambda: plots.plot_errors(solved, dataset, parameters.own_bound),
+        "mean-weights": lambda: plots.plot_weights(solved, dataset),
     }
     if clamped is not None:
-        figures["mean-shift"] = lambda: plots.plot_shift(solved, data, clamped)
-    if data.values is not None and plots.has_range_choice(data):
-        choose_ranges = functools.cache(lambda: plots.choose_ranges(data, solved, parameters))
-        figures["mean-range-upper"] = lambda: plots.plot_upper(choose_ranges(), data)
-        figures["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), data)
+        figures["mean-shift"] = lambda: plots.plot_shift(solved, dataset, clamped)
+    if dataset.values is not None and plots.has_range_choice(dataset):
+        choose_ranges = functools.cache(lambda: plots.choose_ranges(dataset, solved, parameters))
+        figures["mean-range-upper"] = lambda: plots.plot_upper(choose_ranges(), dataset)
+        figures["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), dataset)
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(solved.cap.max_contributions, "row")),
-        detail=words.detail(solved, data, parameters),
+        detail=words.detail(solved, dataset, parameters),
         numbers=words.numbers(solved),
         assumptions=assumptions(solved.problem),
-        disclosure=data.provenance,
-        facts=words.facts(solved, data, parameters),
+        disclosure=dataset.provenance,
+        facts=words.facts(solved, dataset, parameters),
         proofs=(
             ("Bound", solved.cap.certificate, solved.cap.stop_reason),
             ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
         ),
-        code=CodeChoice(lambda: write_mean_forms(solved, data, parameters)),
+        code=CodeChoice(lambda: write_mean_forms(solved, dataset, parameters)),
         near_optimal=words.describe_near_optimal(solved),
         error_parts=words.error_parts(solved),
         parameters=parameters,
         solution=solved,
         plots=figures,
-        make_methods=lambda: write_methods(solved, data, parameters),
+        make_methods=lambda: write_methods(solved, dataset, parameters),
         files={
             "mean_weights.csv": lambda: weights_csv(
-                solved.problem, solved.smooth.threshold, solved.cap.max_contributions, data.provenance
+                solved.problem, solved.smooth.threshold, solved.cap.max_contributions, dataset.provenance
             )
         },
-        setting=setting(solved, data, parameters),
+        setting=setting(solved, dataset, parameters),
         sections=SECTIONS,
     )
     return add_choice(
         answer,
-        data,
+        dataset,
         "mean",
         lambda: {
-            "rows_kept_at_cap": float(data.histogram.kept_rows(solved.cap.max_contributions)),
+            "rows_kept_at_cap": float(dataset.histogram.kept_rows(solved.cap.max_contributions)),
             "cap": private_counts.error_parts(solved.cap),
             "smooth": private_counts.error_parts(solved.smooth),
         },
         number_keys=("max_contributions", "threshold"),
         question=_PRIVATE_COUNTS if solved.has_private_counts else _PUBLIC_COUNTS,
-        data=_describe_values(solved, data, parameters),
+        data=_describe_values(solved, dataset, parameters),
     )
 
 
@@ -251,14 +255,16 @@ _PRIVATE_COUNTS = {
 }
 
 
-def _describe_values(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> dict[str, object]:
+def _describe_values(
+    solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
+) -> dict[str, object]:
     """Return the variance and the user share that the choice file states, each with its label."""
-    problem, has_values, source = solution.problem, data.values is not None, parameters.variance_source
+    problem, has_values, source = solution.problem, dataset.values is not None, parameters.variance_source
     if not has_values and source is VarianceSource.FROM_VALUES:
         source = VarianceSource.WORST_CASE  # A public figure, which stands in for them.
 
     def label(reads: bool) -> str:
-        return data.provenance.label if reads and has_values else "public input"
+        return dataset.provenance.label if reads and has_values else "public input"
 
     description = {
         "value_variance": problem.value_variance,
@@ -271,7 +277,7 @@ def _describe_values(solution: MeanSolution, data: Dataset, parameters: MeanPara
     return description
 
 
-def setting(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> ReleaseSetting:
+def setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> ReleaseSetting:
     """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
     problem, width = solution.problem, parameters.value_bound
     uses_values = solution.clamped is not None and parameters.reads_values
@@ -280,7 +286,7 @@ def setting(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -
         Quantity.MEAN,
         parameters.epsilon,
         solution.neighbours,
-        column="" if data.values is None else data.values.column,
+        column="" if dataset.values is None else dataset.values.column,
         lower=parameters.lower,
         upper=parameters.upper,
         variance_share=problem.value_variance / width**2,
@@ -329,7 +335,7 @@ def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosur
 # --- What a person takes away -----------------------------------------------------------------------------------------
 
 
-def write_methods(solution: MeanSolution, data: Dataset, parameters: MeanParameters) -> Methods:
+def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Methods:
     """Write the sentences of a methods section: guarantee, best cap, released sums and expected error."""
     interval = f"[{wording.entered(parameters.lower)}, {wording.entered(parameters.upper)}]"
     target, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
@@ -350,7 +356,7 @@ def write_methods(solution: MeanSolution, data: Dataset, parameters: MeanParamet
         sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
         f"of the released mean is {error} in the unit of the values, privacy noise included{approximately}.",
         public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         rule="The bound on rows per user minimises the expected squared error of the released mean"
         f"{_describe_rule(solution)}.",
     )

@@ -233,20 +233,20 @@ class Ranges:
         return self.rows.weight_above(self.best_range.upper - self.rows.problem.mean) / largest
 
 
-def has_range_choice(data: Dataset) -> bool:
+def has_range_choice(dataset: Dataset) -> bool:
     """Return True if there are values, not all the same, whose squares are numbers."""
-    if data.values is None:
+    if dataset.values is None:
         return False
-    low, high = float(data.values.values.min()), float(data.values.values.max())
+    low, high = float(dataset.values.values.min()), float(dataset.values.values.max())
     return low < high and max(-low, high) <= MAX_VALUE
 
 
-def choose_ranges(data: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
+def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
     """Return the best ranges at the bound of the best smooth weights, for data on which they are `offered`."""
-    assert data.values is not None
-    problem = ValueRangeProblem(data.values, parameters.epsilon)
+    assert dataset.values is not None
+    problem = ValueRangeProblem(dataset.values, parameters.epsilon)
     rows, best_upper = WeightedRows(problem, max(solution.smooth.threshold, 1.0)), None
-    if float(data.values.values.max()) > parameters.lower:
+    if float(dataset.values.values.max()) > parameters.lower:
         best_upper = value_range.best_range(problem, rows.threshold, parameters.lower)
     # The largest weight of a user is noise * epsilon / sqrt(2); 1 / epsilon users weigh that over epsilon.
     low, high = rows.range_at_quantile(min(rows.noise / math.sqrt(2.0), 0.5), None)

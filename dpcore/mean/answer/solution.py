@@ -128,15 +128,15 @@ class MeanSolution:
         return math.sqrt(mean.capped_variance(self.problem, cap))
 
 
-def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary | None) -> MeanSolution:
+def solve(dataset: Dataset, parameters: mean.MeanParameters, values: ValueSummary | None) -> MeanSolution:
     """Solve for the best choices and evaluate their curves.
 
     Args:
-        data: The data.
+        dataset: The data.
         parameters: The question.
         values: Summary of the values, which does not depend on epsilon; None if the data have no values.
     """
-    histogram = data.histogram
+    histogram = dataset.histogram
     problem = parameters.problem(histogram, values)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
     bounds = np.unique(
@@ -171,10 +171,10 @@ def solve(data: Dataset, parameters: mean.MeanParameters, values: ValueSummary |
 NOT_COMPARED = ("own_bound",)
 
 
-def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
+def against_epsilon(dataset: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
     """Compare the best cap and its error over epsilon."""
-    values = ValueSummary.from_dataset(data, parameters.lower, parameters.upper)
-    problem = parameters.problem(data.histogram, values)
+    values = ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
+    problem = parameters.problem(dataset.histogram, values)
 
     def best(epsilon: float) -> tuple[float, float]:
         cap = mean.best_cap(replace(problem, epsilon=epsilon))
@@ -185,8 +185,8 @@ def against_epsilon(data: Dataset, parameters: mean.MeanParameters) -> BoundComp
         f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
         best,
         lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),
-        data.histogram.sizes,
-        data.histogram.users,
+        dataset.histogram.sizes,
+        dataset.histogram.users,
     )
 
 

@@ -110,7 +110,7 @@ def _format_gain(gain: Summary) -> str:
     return f"{'−' if gain.mean >= 0 else '+'}{abs(float(gain.mean)):.4f}{spread}"
 
 
-def show_experiment(answer: Answer, data: Dataset) -> Parts:
+def show_experiment(answer: Answer, dataset: Dataset) -> Parts:
     """Show the experiment, and below it the paper's figure at its setting."""
     experiment = answer.parameters.experiment
     yield (

@@ -53,17 +53,17 @@ COVERED_SHARE = 0.1
 """Share of the counts' budget for the release that covers what counting at most k tasks misses."""
 
 
-def show_graph(answer: Answer, data: Dataset) -> Parts:
+def show_graph(answer: Answer, dataset: Dataset) -> Parts:
     """Describe the graph and the budget."""
     yield Note(words.describe_tasks(answer.solution))
 
 
-def show_weights(answer: Answer, data: Dataset) -> Parts:
+def show_weights(answer: Answer, dataset: Dataset) -> Parts:
     """Show the total bound over mu, and weights against sizes."""
     yield Figures((answer.plots["many-tasks-exponents"](), answer.plots["many-tasks-weights"]()), titled=True)
 
 
-def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
+def show_users_and_tasks(answer: Answer, dataset: Dataset) -> Parts:
     """Show the use of the budget, the users who use it, the sizes of tasks, and a table of the tasks."""
     solution, comparison = answer.solution, answer.solution.comparison
     yield Figures((plots.plot_use(comparison), plots.plot_users(comparison)), titled=True)
@@ -75,7 +75,7 @@ def show_users_and_tasks(answer: Answer, data: Dataset) -> Parts:
     columns, num_left_out = plots.tabulate_tasks(solution, TABLE_ROWS)
     names = (yield ItemNames("task")) if uses_data else None
     # Tasks without users are left out of the graph, and would shift the others' numbers.
-    if names and data.pairs is not None and solution.tasks.graph.num_tasks == data.pairs.num_tasks:
+    if names and dataset.pairs is not None and solution.tasks.graph.num_tasks == dataset.pairs.num_tasks:
         columns = {"Name": [escape_formula(names[task]) for task in np.asarray(columns["Task"])], **columns}
     yield Table(
         columns,
@@ -124,7 +124,7 @@ def compare_with_optima(comparison: WeightComparison, optima: Optima) -> list[di
     return rows
 
 
-def show_optimum(answer: Answer, data: Dataset) -> Parts:
+def show_optimum(answer: Answer, dataset: Dataset) -> Parts:
     """Show the exact optima once they are asked for, and what CVXPY finds."""
     comparison = answer.solution.comparison
     tasks, problem = comparison.tasks, comparison.problem
@@ -188,7 +188,7 @@ def simulate_counts(
     return counts, parameters.rule.allocate(problem, counts.usable_counts), without_slack
 
 
-def show_counts(answer: Answer, data: Dataset) -> Parts:
+def show_counts(answer: Answer, dataset: Dataset) -> Parts:
     """Show the cost of releasing the sizes privately first."""
     comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
     yield (
@@ -212,7 +212,7 @@ def show_counts(answer: Answer, data: Dataset) -> Parts:
     yield Label(after=":violet-badge[:material/casino: simulation: not a release]")
 
 
-def show_budget(answer: Answer, data: Dataset) -> Parts:
+def show_budget(answer: Answer, dataset: Dataset) -> Parts:
     """Show the exact and the sufficient beta."""
     parameters = answer.parameters
     budgets = compare_budgets(parameters.target)
@@ -221,7 +221,7 @@ def show_budget(answer: Answer, data: Dataset) -> Parts:
     yield Columns(((words.describe_budgets(budgets),), (plot,)))
 
 
-def show_weight_files(answer: Answer, data: Dataset) -> Parts:
+def show_weight_files(answer: Answer, dataset: Dataset) -> Parts:
     """Offer the weights and the code that applies them."""
     solution, comparison = answer.solution, answer.solution.comparison
     allocations = {

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.answer.against import MethodComparison, cache_by_epsilon
-from dpcore.answer.section import Cached, Found, Search, Solver
+from dpcore.answer.section import Cached, Search, SearchResult, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import refuse
@@ -310,9 +310,11 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     sampling = yield Cached(find_best_sampling, (tasks, loss), kept=4)
     comparison = yield Cached(compare_weights, (tasks, rule, parameters.max_tasks, curve, sampling), kept=4)
     budgets = yield Cached(compare_budgets, (parameters.target,), kept=32)
-    optima: Found = yield search_optima(tasks, loss)
+    optima: SearchResult = yield search_optima(tasks, loss)
     is_current = optima.stage is Stage.FINAL
-    return Found(MultitaskSolution(parameters, comparison, budgets, optima.value if is_current else None))
+    return SearchResult(
+        MultitaskSolution(parameters, comparison, budgets, optima.value if is_current else None)
+    )
 
 
 NOT_COMPARED = (

@@ -52,7 +52,7 @@ QUANTITIES = {
 }
 
 
-def write_forms(solution: PerGroupSolution, data: Dataset) -> CodeChoice | None:
+def write_forms(solution: PerGroupSolution, dataset: Dataset) -> CodeChoice | None:
     """Write programs for the best pair, then for the bounds on whole vectors; None for private groups."""
     parameters = solution.parameters
     if parameters.selection.is_private:  # The programs release every group of a public list.
@@ -65,29 +65,29 @@ def write_forms(solution: PerGroupSolution, data: Dataset) -> CodeChoice | None:
         is_scaled, norm = vector.rule is VectorRule.RADIAL, round_up(vector.max_norm)
         name = f"{'Scaling' if is_scaled else 'One level'}, bound {wording.number(norm)}"
         forms.append((name, QUANTITIES[parameters.statistic], {"max_norm": norm, "scaled": is_scaled}))
-    return build_forms(parameters.epsilon, _base_options(parameters, data, solution.value_column), forms)
+    return build_forms(parameters.epsilon, _base_options(parameters, dataset, solution.value_column), forms)
 
 
 def write_private_forms(
-    private_pair: PrivatePair, data: Dataset, epsilon: float | None = None
+    private_pair: PrivatePair, dataset: Dataset, epsilon: float | None = None
 ) -> CodeChoice | None:
     """Write programs for a pair that was chosen privately; ``epsilon`` replaces that of the release, if given."""
     parameters = private_pair.problem.parameters
     is_sum = parameters.statistic is Statistic.SUM
-    base = _base_options(parameters, data, data.pairs.value_column if is_sum and data.pairs else "")
+    base = _base_options(parameters, dataset, dataset.pairs.value_column if is_sum and dataset.pairs else "")
     form = _pair_form(parameters, private_pair.max_groups, private_pair.max_amount)
     return build_forms(
         parameters.epsilon if epsilon is None else epsilon, base | {"disclosure": private_pair.facts}, [form]
     )
 
 
-def _base_options(parameters: PerGroupParameters, data: Dataset, value_column: str) -> dict[str, Any]:
-    base: dict[str, Any] = fields_of_data(data) | {
+def _base_options(parameters: PerGroupParameters, dataset: Dataset, value_column: str) -> dict[str, Any]:
+    base: dict[str, Any] = fields_of_data(dataset) | {
         "noise": parameters.mechanism,
         "delta": parameters.delta,
         "neighbours": parameters.neighbours,
         **ROWS_OF_THE_FILE,
-        **one_group_column(data),
+        **one_group_column(dataset),
     }
     if value_column:
         base["value_column"] = value_column
@@ -121,7 +121,7 @@ RULES = {
 }
 
 
-def write_methods(solution: AnySolution, data: Dataset) -> Methods:
+def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     """Write the methods section for the bound of the headline: the best pair, or a bound on whole vectors."""
     p, choice, objective = solution.parameters, solution.choice, OBJECTIVES[solution.parameters.objective]
     if isinstance(solution, DistributionSolution):
@@ -156,7 +156,7 @@ def write_methods(solution: AnySolution, data: Dataset) -> Methods:
         sentences=sentences,
         public_sentences=f"What one user contributes to all groups was bounded, and {cite_noise(p.mechanism.value)} "
         "was added in every group.",
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         empty_sentence="" if sentences else no_release,
         rule=rule,
     )
@@ -197,12 +197,12 @@ def _describe_pair(p: PerGroupParameters, pair: Pair, prefix: str = "") -> str:
 
 
 def build_answer(
-    data: Dataset, parameters: PerGroupParameters, solution: AnySolution | None = None
+    dataset: Dataset, parameters: PerGroupParameters, solution: AnySolution | None = None
 ) -> Answer:
     """Find the best pair of bounds for a release per group, and the best bound on a user's whole vector.
 
     Args:
-        data: Pairs of users and groups, or how these are distributed.
+        dataset: Pairs of users and groups, or how these are distributed.
         parameters: The question.
         solution: The solution of both; computed here by default.
 
@@ -224,8 +224,8 @@ def build_answer(
         Keep at most 2 groups of each user, and 1 row in each. 0.283
     """
     if solution is None:
-        solution = sections.choose_pair(data, parameters)
-    disclosure, parameters = data.provenance, solution.parameters
+        solution = sections.choose_pair(dataset, parameters)
+    disclosure, parameters = dataset.provenance, solution.parameters
     facts: dict[str, object] = {
         "column": solution.facet.label,
         "num_pairs": solution.num_pairs,
@@ -233,29 +233,29 @@ def build_answer(
     }
     answer = Answer(
         headline=words.write_headline(solution),
-        detail=words.write_detail(solution, data),
+        detail=words.write_detail(solution, dataset),
         numbers=words.list_numbers(solution),
         assumptions=words.list_assumptions(solution),
         disclosure=disclosure,
-        facts=words.list_facts(solution, data),
+        facts=words.list_facts(solution, dataset),
         parameters=parameters,
         solution=solution,
         plots={"per-group-error": lambda: plots.plot_pair_errors(solution, disclosure)},
-        make_methods=lambda: write_methods(solution, data),
+        make_methods=lambda: write_methods(solution, dataset),
         bound=solution.pair,
         setting=_setting(parameters, solution.value_column),
         sections={BEHIND: sections.describe_inputs},
     )
     if isinstance(solution, DistributionSolution):
         if group_pairs.fits_in_file(solution.problem.sizes):
-            answer = replace(answer, files={"pair_distribution.json": lambda: group_pairs.to_text(data)})
+            answer = replace(answer, files={"pair_distribution.json": lambda: group_pairs.to_text(dataset)})
     else:
         facts["value_column"] = solution.facet.value_column
         facts["num_users"] = int(solution.problem.pairs.groups_per_user.size)
         answer = replace(
             answer,
             proofs=words.list_proofs(solution),
-            code=write_forms(solution, data),
+            code=write_forms(solution, dataset),
             near_optimal=words.describe_near_optimal(solution),
             error_parts=words.list_error_parts(solution),
             sections=sections.build_sections(solution),
@@ -263,7 +263,7 @@ def build_answer(
         )
     release = f"{parameters.statistic.value} per group"
     return add_choice(
-        answer, data, release, lambda: _list_details(solution), data=facts, left_out=NOT_COMPARED
+        answer, dataset, release, lambda: _list_details(solution), data=facts, left_out=NOT_COMPARED
     )
 
 
@@ -331,10 +331,10 @@ def _list_details(solution: AnySolution) -> dict[str, object]:
     return details
 
 
-def refused_answer(data: Dataset, parameters: PerGroupParameters) -> Answer:
+def refused_answer(dataset: Dataset, parameters: PerGroupParameters) -> Answer:
     """Build the answer without numbers, for data that do not fit the question."""
-    column = "" if data.pairs is None else data.pairs.value_column
-    return without_numbers(parameters, data.provenance, _setting(parameters, column))
+    column = "" if dataset.pairs is None else dataset.pairs.value_column
+    return without_numbers(parameters, dataset.provenance, _setting(parameters, column))
 
 
 def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcore.answer.answer import Answer
-from dpcore.answer.section import BEHIND, Cached, Columns, Found, Note, Parts, Search, Sections, Solver
+from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common.privacy import write_file_name
 from dpcore.dataset import Dataset
@@ -38,25 +38,25 @@ HEAVY = 1_000_000
 """Pairs from which on a search waits until no other heavy work runs: it takes a few hundred MB and up to minutes."""
 
 
-def choose_pair(data: Dataset, parameters: PerGroupParameters) -> PerGroupSolution | DistributionSolution:
+def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSolution | DistributionSolution:
     """Find the best pair for pairs of users and groups, or for how these are distributed."""
-    is_summary = data.pairs is None and data.pair_sizes is not None
-    return solve_by_distribution(data, parameters) if is_summary else solve(data, parameters)
+    is_summary = dataset.pairs is None and dataset.pair_sizes is not None
+    return solve_by_distribution(dataset, parameters) if is_summary else solve(dataset, parameters)
 
 
-def solve_beside_page(data: Dataset, parameters: PerGroupParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
     """Find the best pair, at once if that is short; until then the answer before stands."""
-    num_pairs = 0 if data.pairs is None else data.pairs.user_codes.size
+    num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
     short = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
-    if data.pairs is None or not (parameters.selection.is_private or num_pairs > short):
-        solution = yield Cached(choose_pair, (data, parameters), kept=8)
-        return Found(solution)
-    yield Cached(check, (data, parameters))
+    if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > short):
+        solution = yield Cached(choose_pair, (dataset, parameters), kept=8)
+        return SearchResult(solution)
+    yield Cached(check, (dataset, parameters))
     doing = "Looking for the best pair"
-    state: Found = yield Search(
+    state: SearchResult = yield Search(
         "job",
         parameters,
-        lambda progress, should_stop: solve(data, parameters, progress, should_stop),
+        lambda progress, should_stop: solve(dataset, parameters, progress, should_stop),
         doing,
         heavy=num_pairs >= HEAVY,
         doing_at={
@@ -66,12 +66,12 @@ def solve_beside_page(data: Dataset, parameters: PerGroupParameters) -> Solver:
     return state
 
 
-def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
     """Say what the answer was computed from."""
-    yield Note(words.describe_data(answer.solution, data))
+    yield Note(words.describe_data(answer.solution, dataset))
 
 
-def show_scaling(answer: Answer, data: Dataset) -> Parts:
+def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound on a user's whole vector."""
     if "per-group-norm" not in answer.plots:
         yield Note(
@@ -86,7 +86,7 @@ def show_scaling(answer: Answer, data: Dataset) -> Parts:
     yield answer.plots["per-group-norm"]()
 
 
-def show_survival(answer: Answer, data: Dataset) -> Parts:
+def show_survival(answer: Answer, dataset: Dataset) -> Parts:
     """Show which groups are released, and what they and the lost ones add to the error."""
     yield "\n".join(f"- {sentence}" for sentence in words.describe_survival(answer.solution))
     if "per-group-survival" not in answer.plots:
@@ -97,7 +97,7 @@ def show_survival(answer: Answer, data: Dataset) -> Parts:
         yield Columns(tuple(over_epsilon))
 
 
-def show_groups(answer: Answer, data: Dataset) -> Parts:
+def show_groups(answer: Answer, dataset: Dataset) -> Parts:
     """Show every group's error against its size."""
     yield "\n".join(f"- {sentence}" for sentence in words.describe_groups(answer.solution))
     yield answer.plots["per-group-sizes"]()

@@ -243,9 +243,9 @@ class PerGroupSolution(PairSolution):
         return int(self.problem.pairs.times[errors >= np.abs(self.problem.totals)].sum())
 
 
-def build_pairs(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
+def build_pairs(dataset: Dataset, parameters: PerGroupParameters) -> UserGroupPairs:
     """Build the pairs for a problem, with the groups of the public list and, for a mean, with clamped values."""
-    pairs, values = data.pairs, data.values
+    pairs, values = dataset.pairs, dataset.values
     assert pairs is not None
     num_groups = None if parameters.num_groups is None else int(parameters.num_groups)
     if parameters.statistic is Statistic.MEAN and values is not None and pairs.value_range is not None:
@@ -260,16 +260,16 @@ def build_pairs(data: Dataset, parameters: PerGroupParameters) -> UserGroupPairs
 NOT_COMPARED = ("own_groups", "own_amount")
 
 
-def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
+def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundComparison | str:
     """Compare the groups per user of the best pair and its error over epsilon, or return why that is not possible.
 
     For privately selected groups the page has its own curves over epsilon, which include the cost of selection.
     """
-    if data.pairs is None:
+    if dataset.pairs is None:
         return "This needs a group in each row, and these data have none."
     if parameters.selection.is_private:
         return "Where groups are selected privately, the tab on that selection has the curves over ε."
-    pairs = build_pairs(data, parameters)
+    pairs = build_pairs(dataset, parameters)
 
     def best(epsilon: float) -> tuple[float, float]:
         problem = PerGroupProblem(pairs, replace(parameters, epsilon=epsilon))
@@ -285,18 +285,18 @@ def against_epsilon(data: Dataset, parameters: PerGroupParameters) -> BoundCompa
     )
 
 
-def check(data: Dataset, parameters: PerGroupParameters) -> bool:
+def check(dataset: Dataset, parameters: PerGroupParameters) -> bool:
     """Return True if the data fit the parameters, before any search begins.
 
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    PerGroupProblem(build_pairs(data, parameters), parameters)
+    PerGroupProblem(build_pairs(dataset, parameters), parameters)
     return True
 
 
 def solve(
-    data: Dataset,
+    dataset: Dataset,
     parameters: PerGroupParameters,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -304,7 +304,7 @@ def solve(
     """Solve for the best bounds and evaluate them; the data must have pairs.
 
     Args:
-        data: The data.
+        dataset: The data.
         parameters: The question.
         progress: Called with the share that is done.
         should_stop: Called often; True ends the searches with their present solution and gap.
@@ -312,9 +312,9 @@ def solve(
     Raises:
         InvalidInput: The data do not fit the question.
     """
-    if data.pairs is None:
+    if dataset.pairs is None:
         raise refuse("this needs a group in each row, and these data have none")
-    problem = PerGroupProblem(build_pairs(data, parameters), parameters)
+    problem = PerGroupProblem(build_pairs(dataset, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN
     selection, facet, map_size = None, None, MAP_SIZE
@@ -375,7 +375,7 @@ def solve(
         own_pair=own_pair,
         tuner=tuner,
         map=error_map.map_by_rows(groups, amounts, row, None if is_mean else pair, should_stop),
-        facet=data.pairs,
+        facet=dataset.pairs,
         cap=cap,
         radial=radial,
         near_optimal=near_optimal,
@@ -392,14 +392,14 @@ def _find_near_optimal(problem: PerGroupProblem, pair: Pair, facet: SortedPairs)
     return int(near[low[-1] + 1] if low.size else near[0]), int(near[high[0]] if high.size else near[-1])
 
 
-def solve_by_distribution(data: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
+def solve_by_distribution(dataset: Dataset, parameters: PerGroupParameters) -> DistributionSolution:
     """Solve for the best pair and map the error; the data must have sizes of pairs.
 
     Raises:
         InvalidInput: The parameters need the pairs themselves.
     """
-    assert data.pair_sizes is not None
-    problem = SummaryProblem(data.pair_sizes, parameters)
+    assert dataset.pair_sizes is not None
+    problem = SummaryProblem(dataset.pair_sizes, parameters)
     choice = best_summary_pair(problem)
     pair = own_pair = None
     limits: tuple[float, float] | None = (choice.error, choice.error)
@@ -412,14 +412,14 @@ def solve_by_distribution(data: Dataset, parameters: PerGroupParameters) -> Dist
     groups, amounts = (
         np.unique(np.r_[space_evenly(int(largest), count), best or 1]).astype(np.float64)
         for largest, count, best in (
-            (data.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], choice.max_groups),
+            (dataset.pair_sizes.groups.max(), SUMMARY_MAP_SIZE[0], choice.max_groups),
             (problem.amounts.max(), SUMMARY_MAP_SIZE[1], choice.max_amount),
         )
     )
     error_parts = np.array([[problem.error_parts(int(l0), float(c)) for l0 in groups] for c in amounts])
     return DistributionSolution(
         problem=problem,
-        facet=data.pair_sizes,
+        facet=dataset.pair_sizes,
         choice=choice,
         pair=pair,
         own_pair=own_pair,

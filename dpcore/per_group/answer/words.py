@@ -190,7 +190,7 @@ def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
     return build_error_parts(roots, wording.number)
 
 
-def write_detail(solution: AnySolution, data: Dataset) -> str:
+def write_detail(solution: AnySolution, dataset: Dataset) -> str:
     """Build the sentences that qualify the headline."""
     sentences = []
     if isinstance(solution, DistributionSolution):
@@ -199,7 +199,7 @@ def write_detail(solution: AnySolution, data: Dataset) -> str:
             low, high = (format_error(solution.parameters, x) for x in solution.limits)
             sentences.append(f"Whatever lies where, the error is between {low} and {high}.")
     else:
-        outside = _values_outside(solution, data)
+        outside = _values_outside(solution, dataset)
         if outside is not None and outside.exceeds_warning:
             sentences.append(
                 f"**{outside.percent} of the values are clamped**, and no number here counts that error: "
@@ -210,7 +210,7 @@ def write_detail(solution: AnySolution, data: Dataset) -> str:
         if solution.is_mean and solution.pair is not None:
             of_little_use = "" if solution.useful_mean_size else "**Of little use:** "
             sentences.append(f"{of_little_use}{_compare_means(solution)}")
-    if data.is_private:
+    if dataset.is_private:
         sentences.append(_warn_of_leak(solution.parameters))
     return " ".join(sentences)
 
@@ -236,11 +236,11 @@ def _warn_of_leak(parameters: PerGroupParameters) -> str:
     return standard.warn_of_leak("this pair was", remedy="Choose it without these data.")
 
 
-def _values_outside(solution: PerGroupSolution, data: Dataset) -> OutsideCounts | None:
+def _values_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCounts | None:
     """Count the values that a mean clamps, or return None if the data have no values."""
-    if not solution.is_mean or data.values is None:
+    if not solution.is_mean or dataset.values is None:
         return None
-    values, (lower, upper) = data.values.values, solution.parameters.mean_range
+    values, (lower, upper) = dataset.values.values, solution.parameters.mean_range
     return OutsideCounts(int(np.sum(values < lower)), int(np.sum(values > upper)), values.size)
 
 
@@ -262,7 +262,7 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     return standard.write_range(*solution.near_optimal, "group")
 
 
-def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
+def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
     """Build the facts behind the pair, one sentence each."""
     if isinstance(solution, DistributionSolution):
         search_text = solution.choice.stop_reason.partition(". ")[0]
@@ -293,7 +293,7 @@ def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
         )
     elif not solution.is_mean and selected is None:
         facts["Without sampling"] = "with sums of any sign a pair of bounds can be better than every level."
-    if (outside := _values_outside(solution, data)) is not None:
+    if (outside := _values_outside(solution, dataset)) is not None:
         sentence = outside.write_sentence("the range from L to U", " and is clamped", " and are clamped")
         clamped = " The error is that about the means of the clamped values." if outside.num_outside else ""
         facts["Values outside the range"] = sentence + clamped
@@ -304,7 +304,7 @@ def list_facts(solution: AnySolution, data: Dataset) -> dict[str, str]:
             error_text = format_error(parameters, compared_pair.error)
             change = wording.change(compared_pair.error, pair_error)
             facts[f"{name}, {groups} × {amount}"] = f"error {error_text}, {change} compared with the best."
-    return facts | {"Choose privately offers": _describe_private_choice(solution, data)}
+    return facts | {"Choose privately offers": _describe_private_choice(solution, dataset)}
 
 
 def _count_share(is_above: npt.NDArray[np.bool_], noun: str) -> str:
@@ -344,7 +344,7 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
     return facts | {"Programs": "are written for public lists of groups only."}
 
 
-def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
+def _describe_private_choice(solution: PerGroupSolution, dataset: Dataset) -> str:
     """Describe which bounds *Choose privately* offers for these parameters."""
     parameters = solution.parameters
     if not parameters.statistic.is_non_negative or parameters.selection.is_private:
@@ -354,10 +354,10 @@ def _describe_private_choice(solution: PerGroupSolution, data: Dataset) -> str:
         "square may be up to half as large again, most where one group holds nearly everything."
     )
     contributions = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
-    is_known = parameters.num_groups is not None or data.is_private
+    is_known = parameters.num_groups is not None or dataset.is_private
     num_groups = parameters.num_groups if is_known else solution.num_groups
     margin = private_margin(parameters, num_groups or 1)
-    if margin is None or contributions.get(parameters.statistic) is not data.contribution:
+    if margin is None or contributions.get(parameters.statistic) is not dataset.contribution:
         return text
     users = wording.counted(margin, "user")
     if num_groups is None:
@@ -379,7 +379,7 @@ def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
     )
 
 
-def describe_data(solution: AnySolution, data: Dataset) -> str:
+def describe_data(solution: AnySolution, dataset: Dataset) -> str:
     """Describe the data that the answer was computed from, and what is not proved."""
     action = "in the data" if solution.parameters.selection.is_private else "released"
     sentences = [

@@ -10,7 +10,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpcore.answer.answer import Answer, add_choice
-from dpcore.answer.section import Cached, Figures, Found, Label, Parts, Refusal, Sections, Solver, Table
+from dpcore.answer.section import (
+    Cached,
+    Figures,
+    Label,
+    Parts,
+    Refusal,
+    SearchResult,
+    Sections,
+    Solver,
+    Table,
+)
 from dpcore.code.forms import CodeChoice
 from dpcore.common import noise_error, wording
 from dpcore.common.certificate import Certificate
@@ -207,36 +217,36 @@ def tabulate_comparison(comparison: NoiseComparison) -> dict[str, list[str]]:
     }
 
 
-def solve_beside_page(data: Dataset, parameters: PlanParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
     """Divide the budget; the curves of the lines are the same at every epsilon, and are computed once."""
     curves = yield Cached(
-        plan_lines, (data, replace(parameters, epsilon=1.0, objective=Objective.SUM)), kept=8
+        plan_lines, (dataset, replace(parameters, epsilon=1.0, objective=Objective.SUM)), kept=8
     )
-    solution = yield Cached(solve, (data, parameters, curves))
-    return Found(solution)
+    solution = yield Cached(solve, (dataset, parameters, curves))
+    return SearchResult(solution)
 
 
-def show_shares(answer: Answer, data: Dataset) -> Parts:
+def show_shares(answer: Answer, dataset: Dataset) -> Parts:
     """Show shares as bars, beside an equal split."""
     yield Figures((answer.plots["plan-shares"](),), "xy")
     yield Label()
 
 
-def show_noises(answer: Answer, data: Dataset) -> Parts:
+def show_noises(answer: Answer, dataset: Dataset) -> Parts:
     """Show Laplace against Gaussian noise, both as the program draws them."""
-    comparison = yield Cached(compare_noises, (data, answer.solution), kept=8)
+    comparison = yield Cached(compare_noises, (dataset, answer.solution), kept=8)
     yield wording.capital(write_noise_comparison(comparison, answer.solution))
     if columns := tabulate_comparison(comparison):
         yield Table(columns, "Errors with either noise", full=True)
     yield Label()
 
 
-def show_one_bound(answer: Answer, data: Dataset) -> Parts:
+def show_one_bound(answer: Answer, dataset: Dataset) -> Parts:
     """Show what one truncation of the table for all lines costs."""
     solution, parameters = answer.solution, answer.parameters
     try:
         truncation = yield Cached(
-            find_common_bound, (data, parameters, solution.planned, solution.budget), kept=8
+            find_common_bound, (dataset, parameters, solution.planned, solution.budget), kept=8
         )
     except InvalidInput as refused:
         yield Refusal(refused)
@@ -247,7 +257,7 @@ def show_one_bound(answer: Answer, data: Dataset) -> Parts:
     for line in solution.lines:
         if line.statistic is LineStatistic.GROUP_ROWS and not line.is_dropped:
             with contextlib.suppress(InvalidInput):  # Rows in no group, which is stated above.
-                bound = find_bound_over_groups(data, parameters, line.planned, line.v)
+                bound = find_bound_over_groups(dataset, parameters, line.planned, line.v)
                 yield words.describe_bound_over_groups(line, *bound)
     yield Label()
 

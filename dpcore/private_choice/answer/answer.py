@@ -85,14 +85,14 @@ def _describe_rule(p: PrivateParameters) -> str:
 
 
 def build_answer(
-    data: Dataset, parameters: PrivateParameters, solution: PrivateSolution | None = None
+    dataset: Dataset, parameters: PrivateParameters, solution: PrivateSolution | None = None
 ) -> Answer:
     """Compute what it costs to choose a bound with an epsilon of its own, directly or on a private copy.
 
     This draws no number: `dpcore.private_choice.choice.choose` and `private_histogram.release_histogram` do that.
 
     Args:
-        data: How many users have how many rows.
+        dataset: How many users have how many rows.
         parameters: The question.
         solution: What `solve` returns for both; computed here by default.
 
@@ -110,13 +110,13 @@ def build_answer(
     Source: McSherry and Talwar 2007 for the draw; Epasto et al. 2020, section 3, and Amin et al. 2019, section 3, for
         what it aims at.
     """
-    solution = solve(data, parameters) if solution is None else solution
+    solution = solve(dataset, parameters) if solution is None else solution
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
         numbers=words.build_numbers(solution),
-        assumptions=words.list_assumptions(data.disclosure, parameters),
-        disclosure=data.provenance,
+        assumptions=words.list_assumptions(dataset.disclosure, parameters),
+        disclosure=dataset.provenance,
         facts=words.list_facts(solution),
         parameters=parameters,
         solution=solution,

@@ -114,7 +114,7 @@ def _keep_visible(costs: npt.ArrayLike) -> FloatArray:
     return np.where(np.isfinite(visible), np.clip(visible, FLOOR, None), np.nan)
 
 
-def plot_leak(effect: Leak, data: Dataset) -> Plot:
+def plot_leak(effect: Leak, dataset: Dataset) -> Plot:
     """Return the number chosen in the clear, with one more user."""
     numbers, number = np.append(effect.with_user, effect.without), NUMBER_NAMES[effect.number]
     margin = 0.15 * float(np.ptp(numbers)) or 0.5
@@ -122,7 +122,7 @@ def plot_leak(effect: Leak, data: Dataset) -> Plot:
     by_rows = "and by how much depends on how many rows that user has"
     added = Column("rows_of_added_user", effect.added)
     alt = f"The {number} chosen in the clear moves when one user is added, {by_rows}: it tells of them."
-    if data.release is not None:
+    if dataset.release is not None:
         alt = f"Were the release the data themselves, one user more would move the {number}, {by_rows}."
     name = "quantile" if effect.number is BoundPurpose.QUANTILE else "bound"
     rows = (1.0, max(float(effect.added[-1]), 2.0))
@@ -136,5 +136,5 @@ def plot_leak(effect: Leak, data: Dataset) -> Plot:
             Curve("Without that user", added, np.full(effect.added.size, effect.without), Style.ENTERED),
             Curve("With that user", added, Column("chosen_with", effect.with_user), Style.CAP),
         ),
-        data.provenance,
+        dataset.provenance,
     )

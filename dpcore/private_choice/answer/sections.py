@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dpcore.answer import Answer
-from dpcore.answer.section import Cached, Found, Label, Parts, Search, Sections, Solver
+from dpcore.answer.section import Cached, Label, Parts, Search, SearchResult, Sections, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.dataset import Dataset
@@ -18,11 +18,11 @@ from dpcore.private_choice.parameters import PrivateParameters
 SIMULATING = "Simulating private copies"
 
 
-def solve_beside_page(data: Dataset, parameters: PrivateParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: PrivateParameters) -> Solver:
     """Solve exactly, and simulate copies beside the page; the curve of earlier settings stands until there is one."""
-    curve_parameters, histogram = comparison.with_usual_budget(parameters), data.histogram
+    curve_parameters, histogram = comparison.with_usual_budget(parameters), dataset.histogram
     over_epsilon = yield Cached(comparison.regret_over_epsilon, (curve_parameters, histogram))
-    solution = yield Cached(comparison.solve_exactly, (data, parameters, over_epsilon))
+    solution = yield Cached(comparison.solve_exactly, (dataset, parameters, over_epsilon))
 
     def simulate(curve: Copies, progress: Progress, should_stop: ShouldStop) -> Copies:
         copies = comparison.simulate(histogram, parameters, curve.over_epsilon, progress, should_stop)
@@ -36,11 +36,11 @@ def solve_beside_page(data: Dataset, parameters: PrivateParameters) -> Solver:
         before=_search_copies("curve", curve_parameters, simulate_curve),
         first=lambda curve: curve,
     )
-    found: Found = yield search
+    found: SearchResult = yield search
     copies, is_earlier = found.value or Copies(), found.stage is Stage.EARLIER
     if is_earlier:
         copies = replace(copies, at_budget=None, earlier=True)
-    return Found(replace(solution, copies=copies), Stage.EARLIER if is_earlier else Stage.FINAL)
+    return SearchResult(replace(solution, copies=copies), Stage.EARLIER if is_earlier else Stage.FINAL)
 
 
 def _search_copies(key: str, parameters: PrivateParameters, work: Callable[..., Copies]) -> Search:
@@ -58,24 +58,24 @@ def _search_copies(key: str, parameters: PrivateParameters, work: Callable[..., 
     )
 
 
-def show_leak(answer: Answer, data: Dataset) -> Parts:
+def show_leak(answer: Answer, dataset: Dataset) -> Parts:
     """Show why a number chosen in the clear leaks."""
     solution = answer.solution
     effect = yield Cached(
-        comparison.compute_leak, (data.histogram, comparison.with_usual_budget(solution.parameters))
+        comparison.compute_leak, (dataset.histogram, comparison.with_usual_budget(solution.parameters))
     )
     yield (
         f"{words.describe_leak(solution, effect)} The ε of the release does not cover that. Both remedies cost an ε of "
         "their own."
     )
-    yield plots.plot_leak(effect, data)
+    yield plots.plot_leak(effect, dataset)
     yield Label()
 
 
-def show_numbers_of_users(answer: Answer, data: Dataset) -> Parts:
+def show_numbers_of_users(answer: Answer, dataset: Dataset) -> Parts:
     """Show what either way would cost with fewer users or more."""
     yield "Every user is taken so many times: shares stay, noise matters less."
-    parameters, histogram = answer.solution.parameters, data.histogram
+    parameters, histogram = answer.solution.parameters, dataset.histogram
     direct = yield Cached(comparison.regret_over_users, (parameters, histogram))
 
     def simulate(progress: Progress, should_stop: ShouldStop) -> Copies:

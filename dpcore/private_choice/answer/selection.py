@@ -124,13 +124,13 @@ class SelectionSettings:
 
 
 def build_request(
-    card: Answer, data: Dataset, settings: SelectionSettings
+    card: Answer, dataset: Dataset, settings: SelectionSettings
 ) -> SelectionRequest | MissingInput | None:
     """Build the request for the bound of an answer.
 
     Args:
         card: The answer.
-        data: The data that it is about.
+        dataset: The data that it is about.
         settings: The further settings of the selection.
 
     Returns:
@@ -148,7 +148,7 @@ def build_request(
     if release is None:
         return None
     # If the contributions are a column's total, a row is a unit of it, and its sum is a count of them.
-    if release.statistic is Quantity.SUM and data.contribution is Contribution.TOTAL:
+    if release.statistic is Quantity.SUM and dataset.contribution is Contribution.TOTAL:
         release = replace(release, statistic=Quantity.COUNT)
     request: SelectionRequest | None
     if isinstance(question, QuantileParameters):
@@ -160,7 +160,7 @@ def build_request(
             question, release, question.public_rows, epsilon, largest
         )
     elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
-        if not has_totals(data):
+        if not has_totals(dataset):
             return MissingInput(
                 "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them "
                 "would keep its ε. Bring the file again (*Your data*) with the total of "
@@ -211,15 +211,18 @@ def build_pair_request(
 
 
 def select(
-    request: SelectionRequest, data: Dataset, charge: Charge | None = None, amounts: UserAmounts | None = None
+    request: SelectionRequest,
+    dataset: Dataset,
+    charge: Charge | None = None,
+    amounts: UserAmounts | None = None,
 ) -> Selection:
     """Select privately: a DP release, fresh at every call.
 
     Args:
         request: What to select.
-        data: Give the names of the columns, and the values for a range.
+        dataset: Give the names of the columns, and the values for a range.
         charge: Told what the selection guarantees before anything is drawn.
-        amounts: What is selected from, private; by default the amounts of ``data``.
+        amounts: What is selected from, private; by default the amounts of ``dataset``.
 
     Raises:
         InvalidInput: The data hold no amounts of the kind that is asked for, or are beyond what a selection can hold;
@@ -227,11 +230,11 @@ def select(
     """
     problem = request.problem
     if isinstance(problem, RangeProblem):
-        if data.values is None:
+        if dataset.values is None:
             raise refuse("the data have no values to choose a range from")
-        return private_range.choose(problem, data.values, charge)
-    amounts = amounts_of(data) if amounts is None else amounts
-    column = find_column(request, data)
+        return private_range.choose(problem, dataset.values, charge)
+    amounts = amounts_of(dataset) if amounts is None else amounts
+    column = find_column(request, dataset)
     if isinstance(problem, PrivatePairProblem):
         return private_pair.choose_pair(problem, _build_pairs(problem, amounts), charge, column)
     histogram = amounts.histogram
@@ -274,23 +277,23 @@ def count_dropped(request: SelectionRequest, counts: Mapping[str, int]) -> dict[
     return dropped
 
 
-def find_column(request: SelectionRequest, data: Dataset) -> str:
+def find_column(request: SelectionRequest, dataset: Dataset) -> str:
     """Return the column of the groups, or the one whose totals are bounded; empty for rows."""
     if isinstance(request.problem, PrivatePairProblem):
-        facet: Pairs | PairSizes | None = data.pairs or data.pair_sizes
+        facet: Pairs | PairSizes | None = dataset.pairs or dataset.pair_sizes
         return "" if facet is None else facet.label
     if request.number is not OtherBound.TOTAL:
         return ""
-    if data.totals is not None and data.totals.column:
-        return data.totals.column
-    return "" if data.values is None else data.values.column
+    if dataset.totals is not None and dataset.totals.column:
+        return dataset.totals.column
+    return "" if dataset.values is None else dataset.values.column
 
 
 def build_answer(
     card: Answer,
     selection: Selection,
     request: SelectionRequest,
-    data: Dataset,
+    dataset: Dataset,
     ends: Ends | None = None,
     range_facts: ReleaseFacts | None = None,
 ) -> Answer:
@@ -300,7 +303,7 @@ def build_answer(
         card: The answer whose bound was selected; its settings and its program are taken up.
         selection: The released bound.
         request: What was selected.
-        data: Give the names of file and columns.
+        dataset: Give the names of file and columns.
         ends: The range of the release, if the answer does not say it.
         range_facts: The guarantee of the range, if that was selected, too.
 
@@ -312,8 +315,8 @@ def build_answer(
         headline, number = _write_pair_texts(selection)
     else:
         assert isinstance(selection, PrivateChoice)
-        headline, number = _write_number_texts(selection, request.number, data)
-    release = request.number, data, request.epsilon, request.delta
+        headline, number = _write_number_texts(selection, request.number, dataset)
+    release = request.number, dataset, request.epsilon, request.delta
     ends = ends or find_ends(card, request.number)
     return Answer(
         headline=headline,
@@ -358,11 +361,11 @@ def _write_pair_texts(selection: PrivatePair) -> tuple[str, Number]:
     return headline, Number(label, format_selection(selection), clipboard_text=copied)
 
 
-def _write_number_texts(selection: PrivateChoice, number: NumberKind, data: Dataset) -> tuple[str, Number]:
+def _write_number_texts(selection: PrivateChoice, number: NumberKind, dataset: Dataset) -> tuple[str, Number]:
     """Return the headline and the number of a selected number."""
     label, text, note = "Bound, drawn privately", format_selection(selection), "per user"
     unit = "rows per user"
-    if column := selection.column or (number is BoundPurpose.SUM and forms.summed_column(data)):
+    if column := selection.column or (number is BoundPurpose.SUM and forms.summed_column(dataset)):
         unit, note = f"{column} per user", note if number is BoundPurpose.SUM else ""
         headline = f"Clamp each user's total of {wording.plain(column)} at {text}."
     elif number in (BoundPurpose.SMOOTH, BoundPurpose.QUANTILE):

@@ -18,12 +18,12 @@ from dpcore.answer.section import (
     Columns,
     Fields,
     Figures,
-    Found,
     Integer,
     Label,
     Note,
     Parts,
     Search,
+    SearchResult,
     Sections,
     Solver,
     Window,
@@ -67,11 +67,11 @@ NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma"
 
 
 def sort_rows(
-    data: Dataset, parameters: QuantileParameters
+    dataset: Dataset, parameters: QuantileParameters
 ) -> tuple[QuantileProblem, QuantileProblem | None]:
     """Return the problem with its rows sorted, and the one for a first answer if the rows are few enough."""
-    assert data.values is not None
-    problem = QuantileProblem(data.values, 0.5, 1.0, parameters.base_distribution())
+    assert dataset.values is not None
+    problem = QuantileProblem(dataset.values, 0.5, 1.0, parameters.base_distribution())
     num_rows = problem.rows.histogram.num_rows
     if num_rows > FIRST_ROWS:
         return problem, None
@@ -92,11 +92,11 @@ def first_choices(few: QuantileProblem, quantiles: tuple[float, ...]) -> Choices
     )
 
 
-def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
+def solve(dataset: Dataset, parameters: QuantileParameters) -> Solver:
     """Search for the best bounds, and evaluate them; until then a first answer stands if the rows are few enough."""
     # The sorted rows depend neither on these fields nor on epsilon, which is all that a slider moves.
     base_parameters = replace(parameters.without(*NOT_SEARCHED, "quantiles", "neighbours"), epsilon=1.0)
-    sorted_rows, few = yield Cached(sort_rows, (data, base_parameters), kept=2)
+    sorted_rows, few = yield Cached(sort_rows, (dataset, base_parameters), kept=2)
     rows, epsilon, neighbours = sorted_rows.values.values.size, parameters.epsilon, parameters.neighbours
     problem = sorted_rows.with_changes(neighbours=neighbours, epsilon=epsilon)
     choices = Search(
@@ -129,26 +129,26 @@ def solve(data: Dataset, parameters: QuantileParameters) -> Solver:
         light=True,
         doing_at=DOING_AT,
     )
-    result: Found = yield search
+    result: SearchResult = yield search
     return result
 
 
 MAX_DRAWS, DEFAULT_DRAWS = 100_000, 2000
 
 
-def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
     """Say which values the answer is for."""
-    yield Note(words.describe_inputs(data, answer.parameters))
+    yield Note(words.describe_inputs(dataset, answer.parameters))
 
 
-def show_answers(answer: Answer, data: Dataset) -> Parts:
+def show_answers(answer: Answer, dataset: Dataset) -> Parts:
     """Show where the answer falls, in value and in rank."""
-    yield Columns((_show_density(answer.solution, data), [answer.plots["quantile-near"]()]))
+    yield Columns((_show_density(answer.solution, dataset), [answer.plots["quantile-near"]()]))
 
 
-def _show_density(solution: QuantileSolution, data: Dataset) -> Parts:
+def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
     limits = yield _choose_values(
-        solution, "where", lambda limits: plots.plot_density(solution, data, limits)
+        solution, "where", lambda limits: plots.plot_density(solution, dataset, limits)
     )
     outside = 1.0 - min(float(output.cdf(limits[1]) - output.cdf(limits[0])) for output in solution.outputs)
     if outside > 0.05:
@@ -163,7 +163,7 @@ def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits]
     return Window(draw, initial, widest, key, "Values shown", "From and to, unit of the values")
 
 
-def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
+def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     """Show how a poor base distribution hurts."""
     solution, parameters = answer.solution, answer.parameters
     yield (
@@ -189,11 +189,11 @@ def show_poorer_bases(answer: Answer, data: Dataset) -> Parts:
         return
     if np.isnan(errors).any():
         yield Note("Stopped early. The figure shows what had been computed.")
-    yield plots.plot_poorer(solution, change, steps, errors, data)
+    yield plots.plot_poorer(solution, change, steps, errors, dataset)
     yield Label()
 
 
-def show_paper_bound(answer: Answer, data: Dataset) -> Parts:
+def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
     """Show the paper's bound, from counts alone."""
     counts = "private, as a user is protected" if answer.parameters.protects_users else "public here"
     yield (
@@ -207,7 +207,7 @@ def show_paper_bound(answer: Answer, data: Dataset) -> Parts:
     yield Label()
 
 
-def show_samples(answer: Answer, data: Dataset) -> Parts:
+def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     """Show simulated answers beside the exact distribution."""
     yield f"Points should lie on the exact probabilities. **{standard.SIMULATION}**"
     note = f"From 10 to {MAX_DRAWS:,}."
@@ -237,7 +237,9 @@ def show_samples(answer: Answer, data: Dataset) -> Parts:
         yield Note(f"Stopped early: {wording.counted(count, 'answer')} drawn.")
     if count == 0:
         return
-    yield _choose_values(exact, "samples", lambda limits: plots.plot_samples(solution, answers, limits, data))
+    yield _choose_values(
+        exact, "samples", lambda limits: plots.plot_samples(solution, answers, limits, dataset)
+    )
     yield Label()
     yield "\n".join(f"- {line}" for line in words.describe_samples(solution, answers))
 
@@ -254,7 +256,7 @@ SECTIONS: Sections = {
 
 
 def build_answer(
-    data: Dataset,
+    dataset: Dataset,
     parameters: QuantileParameters,
     solution: QuantileSolution | None = None,
     progress: Progress = silent,
@@ -263,7 +265,7 @@ def build_answer(
     """Find the best bound for private quantiles, and the rank error of the answers.
 
     Args:
-        data: The data, with values.
+        dataset: The data, with values.
         parameters: The parameters.
         solution: The solution for both; computed here if it is None.
         progress: Called with the share of the search that is done, from 0 to 1.
@@ -287,43 +289,43 @@ def build_answer(
     Source: Epasto et al. 2020, section 4 and appendix B.
     """
     if solution is None:
-        solution = core.solve(data, parameters, progress, should_stop)
+        solution = core.solve(dataset, parameters, progress, should_stop)
     low, high = parameters.answer_range or (None, None)
     smooth, cap = solution.choices.smooth, solution.choices.cap
     trade_off_form = "Exact, for the trade-off form of the paper's bound."
     answer = Answer(
         headline=words.write_headline(solution),
-        detail=words.write_detail(solution, data),
+        detail=words.write_detail(solution, dataset),
         numbers=words.build_numbers(solution),
         assumptions=assumptions(parameters.neighbours),
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         facts=words.build_facts(solution),
         proofs=(
             ("Smooth weights", smooth.certificate, smooth.stop_reason),
             ("Bounded rows", cap.certificate, cap.stop_reason),
             ("From counts", solution.counts_certificate, trade_off_form),
         ),
-        code=words.write_forms(solution, data),
+        code=words.write_forms(solution, dataset),
         near_optimal=words.describe_near_optimal(solution),
         parameters=parameters,
         solution=solution,
         plots={
-            "quantile-error": lambda: plots.plot_errors(solution, data),
-            "quantile-density": lambda: plots.plot_density(solution, data),
-            "quantile-near": lambda: plots.plot_rank_distance(solution, data),
-            "quantile-paper": lambda: plots.plot_paper_bound(solution, data),
+            "quantile-error": lambda: plots.plot_errors(solution, dataset),
+            "quantile-density": lambda: plots.plot_density(solution, dataset),
+            "quantile-near": lambda: plots.plot_rank_distance(solution, dataset),
+            "quantile-paper": lambda: plots.plot_paper_bound(solution, dataset),
         },
-        make_methods=lambda: words.write_methods(solution, data),
+        make_methods=lambda: words.write_methods(solution, dataset),
         files={
             "quantile_weights.csv": lambda: several.weights_csv(
-                solution.problem.histogram, solution.weight_kind, solution.bound, data.provenance
+                solution.problem.histogram, solution.weight_kind, solution.bound, dataset.provenance
             )
         },
         setting=ReleaseSetting(
             Quantity.QUANTILE,
             parameters.epsilon,
             parameters.neighbours,
-            "" if data.values is None else data.values.column,
+            "" if dataset.values is None else dataset.values.column,
             lower=low,
             upper=high,
             uses_values=parameters.bound_from is BoundFrom.VALUES,
@@ -332,9 +334,9 @@ def build_answer(
     )
     return add_choice(
         answer,
-        data,
+        dataset,
         "quantile",
-        lambda: _list_details(solution, data.provenance.label),
+        lambda: _list_details(solution, dataset.provenance.label),
         question={
             "neighbours": parameters.neighbours.value,
             "mechanism": "exponential mechanism on the weighted rank",

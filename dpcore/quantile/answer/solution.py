@@ -72,15 +72,15 @@ def search(
 NOT_COMPARED = ("own_bound",)
 
 
-def against_epsilon(data: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
+def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
     """Compare the bound of the answer and its rank error over epsilon; from counts if the answer takes that."""
-    if data.values is None:
+    if dataset.values is None:
         return "A quantile needs values, and these data have none."
     if parameters.weighting is Weighting.NONE:
         return "Without weights there is no bound to compare over ε."
     # It sorts its rows once, when the first bound is tried; millions of rows take a while.
     problem = QuantileProblem(
-        data.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
+        dataset.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
     )
     weighting = parameters.weight_kind
 
@@ -225,7 +225,7 @@ def compute(parameters: QuantileParameters, problem: QuantileProblem, choices: C
 
 
 def solve(
-    data: Dataset,
+    dataset: Dataset,
     parameters: QuantileParameters,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
@@ -235,10 +235,14 @@ def solve(
     Raises:
         InvalidInput: The data have no values.
     """
-    if data.values is None:
+    if dataset.values is None:
         raise refuse("this needs values, one per row, and these data have none")
     problem = QuantileProblem(
-        data.values, 0.5, parameters.epsilon, parameters.base_distribution(), neighbours=parameters.neighbours
+        dataset.values,
+        0.5,
+        parameters.epsilon,
+        parameters.base_distribution(),
+        neighbours=parameters.neighbours,
     )
     return compute(parameters, problem, search(problem, parameters.levels, progress, should_stop))
 

@@ -281,7 +281,7 @@ def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
     return " ".join(sentences)
 
 
-def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
+def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     """Describe the bound in use and its rank error; of rows without a bound that error alone."""
     p = solution.parameters
     text = (
@@ -320,7 +320,7 @@ def write_methods(solution: QuantileSolution, data: Dataset) -> Methods:
         guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
         sentences=f"{template.format(rows)} {text} {error}",
         public_sentences=f"{template.format('a fixed number of rows')} {text}",
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         rule=rule,
         subject="The bound" if is_bounded else "The error",
         choice_source=ChoiceSource.COMPUTED if is_bounded else ChoiceSource.ENTERED,

@@ -29,7 +29,7 @@ REPEATS = 3
 """Data sets that are generated at each value."""
 
 
-def describe_basis(answer: Answer, data: Dataset) -> Parts:
+def describe_basis(answer: Answer, dataset: Dataset) -> Parts:
     """Say what the answer is computed with, and show all methods beside each other."""
     yield section.Note(words.describe_basis(answer.solution))
     yield "**All methods beside each other**"
@@ -40,7 +40,7 @@ def describe_basis(answer: Answer, data: Dataset) -> Parts:
     yield section.Note(words.describe_methods(answer.solution))
 
 
-def show_bounds(answer: Answer, data: Dataset) -> Parts:
+def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound."""
     if answer.solution.caps is None:
         yield section.Note("No bound has been tried yet, or the trial was stopped.", "info")
@@ -48,7 +48,7 @@ def show_bounds(answer: Answer, data: Dataset) -> Parts:
         yield section.Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
 
 
-def show_weights(answer: Answer, data: Dataset) -> Parts:
+def show_weights(answer: Answer, dataset: Dataset) -> Parts:
     """Show the weights of users' rows, by size and by direction."""
     yield (
         "**Look at** the heavy users on the right: with no bound one of them sets the noise. The best weights hold "
@@ -65,7 +65,7 @@ def _show_directions(solution: RegressionSolution) -> Parts:
     yield section.Figures((plots.plot_directions(solution, method),), titled=True)
 
 
-def show_over_epsilon(answer: Answer, data: Dataset) -> Parts:
+def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against epsilon, on the data of the answer."""
     solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
     yield "**Look at** the distance between orange and blue: the best weights gain it over the best bound at each ε."
@@ -97,7 +97,7 @@ def _show_sweep(sweep: study.Sweep | None, name: str, solution: RegressionSoluti
     )
 
 
-def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
+def show_paper_figures(answer: Answer, dataset: Dataset) -> Parts:
     """Show figures 1 and 2 with the parameters of the answer, and below them the paper's own."""
     generator, epsilon = answer.parameters.generator, answer.parameters.epsilon
     yield (
@@ -138,7 +138,7 @@ def show_paper_figures(answer: Answer, data: Dataset) -> Parts:
     yield section.PaperFigures(study.FIGURES)
 
 
-def show_search(answer: Answer, data: Dataset) -> Parts:
+def show_search(answer: Answer, dataset: Dataset) -> Parts:
     """Show the gap by iteration, live while the search goes on, and what a general solver finds."""
     problem, estimate = answer.solution.problem, answer.solution.best_estimate
     yield "The figure shows the gap between the best weights so far and a bound that no weights go below."
@@ -174,7 +174,7 @@ EXAMPLE_TEXTS = {
 }
 
 
-def show_examples(answer: Answer, data: Dataset) -> Parts:
+def show_examples(answer: Answer, dataset: Dataset) -> Parts:
     """Show the two examples of an unbounded gap, with the true optimum."""
     names = {number: f"Example {number}" for number in EXAMPLE_TEXTS}
     number = yield section.Choice("example", "Example of the paper", names)
@@ -211,12 +211,12 @@ SECTIONS: Sections = {
 
 
 def build_answer(
-    data: Dataset | None, parameters: RegressionParameters, solution: RegressionSolution | None = None
+    dataset: Dataset | None, parameters: RegressionParameters, solution: RegressionSolution | None = None
 ) -> Answer:
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        data: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
+        dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
             None where they are generated, as the parameters say.
         parameters: The question.
         solution: What `solve` found for both, or what its searches have found so far; searched for here by default.
@@ -239,7 +239,7 @@ def build_answer(
 
     Source: Epasto et al. 2020, section 5.
     """
-    solved = solve(data, parameters) if solution is None else solution
+    solved = solve(dataset, parameters) if solution is None else solution
     disclosure, estimate = solved.data.provenance, solved.best_estimate
     # The main figure is the first.
     targets = sorted(ErrorTarget, key=lambda target: target is not solved.target)

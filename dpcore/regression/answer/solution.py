@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpcore.answer.distribution import OutsideCounts
-from dpcore.answer.section import Cached, Found, Search, Solver
+from dpcore.answer.section import Cached, Search, SearchResult, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
@@ -147,27 +147,27 @@ class RegressionSolution:
         return compute_user_weights(self.problem, drawn_estimate)
 
 
-def get_table(data: Dataset) -> LabelledRows:
+def get_table(dataset: Dataset) -> LabelledRows:
     """Return the labels, features and owners.
 
     Raises:
         InvalidInput: The data have none.
     """
-    if data.table is None:
+    if dataset.table is None:
         raise refuse(
             "the data have no labels and features", "", "Pass the table itself, and name its columns"
         )
-    return data.table
+    return dataset.table
 
 
-def count_clipped(data: Dataset, parameters: RegressionParameters) -> OutsideCounts:
+def count_clipped(dataset: Dataset, parameters: RegressionParameters) -> OutsideCounts:
     """Count the labels outside [L, U]."""
-    labels = get_table(data).labels
+    labels = get_table(dataset).labels
     is_below, is_above = labels < parameters.lower, labels > parameters.upper
     return OutsideCounts(int(is_below.sum()), int(is_above.sum()), labels.size, "label")
 
 
-def against_epsilon(data: Dataset, parameters: RegressionParameters) -> str:
+def against_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
     """Say where errors over epsilon are found: each takes a search, so that they have a tab of their own."""
     return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
 
@@ -176,34 +176,34 @@ def _choose_draws(problem: RegressionProblem) -> int:
     return DRAWS if problem.num_rows <= MANY_ROWS else DRAWS_OF_MANY_ROWS
 
 
-def estimate_variance(data: Dataset, lower: float, upper: float) -> float:
+def estimate_variance(dataset: Dataset, lower: float, upper: float) -> float:
     """Return sigma^2 by ordinary least squares on the labels clipped to [lower, upper]."""
-    table = get_table(data)
+    table = get_table(dataset)
     return estimate_residual_variance(table.features, np.clip(table.labels, lower, upper))
 
 
-def solve(data: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
+def solve(dataset: Dataset | None, parameters: RegressionParameters) -> RegressionSolution:
     """Search for the best weights, and for the error of every cap.
 
     Args:
-        data: With the facet `table`; None where the parameters say how it is generated.
+        dataset: With the facet `table`; None where the parameters say how it is generated.
         parameters: The parameters.
 
     Raises:
         InvalidInput: The data have no labels and features, or do not fit the parameters.
     """
-    if data is not None:
+    if dataset is not None:
         parameters = replace(parameters, source=DataSource.UPLOAD)
     elif parameters.source is DataSource.GENERATED:
-        data, _ = parameters.generator.dataset()
+        dataset, _ = parameters.generator.dataset()
     else:
         raise refuse("no data were given, and the settings name a table of one's own")
-    table, variance = get_table(data), parameters.residual_variance
+    table, variance = get_table(dataset), parameters.residual_variance
     if variance is None:
-        variance = estimate_variance(data, parameters.lower, parameters.upper)
+        variance = estimate_variance(dataset, parameters.lower, parameters.upper)
     problem, labels = parameters.problem(table, variance), parameters.clipped(table)
     draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
-    return compute(data, parameters, problem, working_set.solve(problem), draws)
+    return compute(dataset, parameters, problem, working_set.solve(problem), draws)
 
 
 DOING_AT = {
@@ -213,19 +213,19 @@ DOING_AT = {
 """What is said beside an answer that stands in for the final one."""
 
 
-def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:
     """Search for the best weights and try bounds, side by side; until both end, a first or earlier answer stands."""
-    rows = yield Cached(check, (data,), kept=2)
+    rows = yield Cached(check, (dataset,), kept=2)
     variance = parameters.residual_variance
     if variance is None:
-        variance = yield Cached(estimate_variance, (data, parameters.lower, parameters.upper))
+        variance = yield Cached(estimate_variance, (dataset, parameters.lower, parameters.upper))
     problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
     ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
-    labels = parameters.clipped(get_table(data))
+    labels = parameters.clipped(get_table(dataset))
     search = functools.partial(
         Search, doing="The answer is being computed", seconds=SOON_SECONDS, soon=SOON_SECONDS, light=True
     )
-    weights: Found = yield search(
+    weights: SearchResult = yield search(
         "solve",
         parameters,
         lambda tell, stop: working_set.solve(
@@ -236,7 +236,7 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
         kept=KEPT if problem.features.size <= KEPT_CELLS else 0,
         doing_at=DOING_AT,
     )
-    caps: Found = yield search(
+    caps: SearchResult = yield search(
         "caps",
         ends,
         lambda tell, stop: sample_limiting.try_caps(
@@ -254,12 +254,12 @@ def solve_beside_page(data: Dataset, parameters: RegressionParameters) -> Solver
     answered_parameters, answered_problem, answered_ends = weights.settings
     draws = caps.value if caps.settings == answered_ends else sample_limiting.NO_DRAWS
     results = (answered_parameters, answered_problem, weights.value, draws, stage)
-    solution = yield Cached(compute, (data, *results), kept=3)
-    return Found(solution, stage)
+    solution = yield Cached(compute, (dataset, *results), kept=3)
+    return SearchResult(solution, stage)
 
 
 def compute(
-    data: Dataset,
+    dataset: Dataset,
     parameters: RegressionParameters,
     problem: RegressionProblem,
     best_estimate: LinearEstimate,
@@ -269,7 +269,7 @@ def compute(
     """Build the solution from the results of the searches."""
     caps = sample_limiting.average_draws(problem, draws) if draws.num_draws else None
     no_cap = sample_limiting.estimate_on_all_rows(problem)
-    labels = parameters.clipped(get_table(data))
+    labels = parameters.clipped(get_table(dataset))
 
     def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
         squared_error = compute_prediction_error(problem, estimate, labels)
@@ -291,4 +291,6 @@ def compute(
     except InvalidInput:
         note = "not defined: the averages are linearly dependent"
         methods["averages"] = Method("User averages", note)
-    return RegressionSolution(data, parameters, problem, best_estimate, no_cap, caps, draws, methods, stage)
+    return RegressionSolution(
+        dataset, parameters, problem, best_estimate, no_cap, caps, draws, methods, stage
+    )

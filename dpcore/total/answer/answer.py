@@ -20,12 +20,12 @@ from dpcore.answer.section import (
     Columns,
     Figures,
     File,
-    Found,
     Label,
     Note,
     PaperFigures,
     Parts,
     Search,
+    SearchResult,
     Sections,
     Solver,
 )
@@ -47,19 +47,19 @@ from dpcore.total.parameters import (
 from dpcore.total.strategies import FIGURES, PAPER_STRATEGIES, Strategy, simulate_strategies
 
 
-def solve_beside_page(data: Dataset, parameters: TotalParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: TotalParameters) -> Solver:
     """Find the best bound; what every user adds does not depend on epsilon, and is computed once."""
-    totals = yield Cached(user_totals, (data, parameters.summed))
-    solution = yield Cached(solve, (data, parameters.about_data, totals))
-    return Found(solution)
+    totals = yield Cached(user_totals, (dataset, parameters.summed))
+    solution = yield Cached(solve, (dataset, parameters.about_data, totals))
+    return SearchResult(solution)
 
 
-def describe_inputs(answer: Answer, data: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
     """Say what is added up."""
-    yield Note(words.describe_totals(answer.solution.user_totals, data))
+    yield Note(words.describe_totals(answer.solution.user_totals, dataset))
 
 
-def show_measures(answer: Answer, data: Dataset) -> Parts:
+def show_measures(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error by every measure, and which noise has the smaller one."""
     solution = answer.solution
     sentences = (
@@ -71,7 +71,7 @@ def show_measures(answer: Answer, data: Dataset) -> Parts:
     yield Label()
 
 
-def show_strategies(answer: Answer, data: Dataset) -> Parts:
+def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
     """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
     yield (
         "A fixed quantile of the users' totals is a near-best bound only around one ε: below, its error is nearly all "
@@ -98,7 +98,7 @@ def show_strategies(answer: Answer, data: Dataset) -> Parts:
         outdated="Settings have changed since the simulation; it is not shown.",
     )
     curves = yield Cached(plots.compute_curves, (problem, parameters.own_share))
-    yield Figures((plots.plot_strategies(curves, data, parameters.epsilon, points),), "xy")
+    yield Figures((plots.plot_strategies(curves, dataset, parameters.epsilon, points),), "xy")
     yield "\n".join(f"- {sentence}" for sentence in plots.write_sentences(curves))
     if points is not None:
         stop_text = "Stopped early. " if points.cancelled else ""
@@ -118,12 +118,12 @@ SECTIONS: Sections = {
 
 
 def build_answer(
-    data: Dataset, parameters: TotalParameters, solution: TotalSolution | SignedSolution | None = None
+    dataset: Dataset, parameters: TotalParameters, solution: TotalSolution | SignedSolution | None = None
 ) -> Answer:
     """Find the best bound on what one user adds to a sum or a count; where totals have both signs, a range.
 
     Args:
-        data: How many rows users have; where a column is added up, its total per user.
+        dataset: How many rows users have; where a column is added up, its total per user.
         parameters: The question.
         solution: The solution of both; computed here by default.
 
@@ -149,24 +149,24 @@ def build_answer(
     Source: Amin et al. 2019, section 3.
     """
     if solution is None:
-        solution = solve(data, parameters)
+        solution = solve(dataset, parameters)
     if isinstance(solution, SignedSolution):
-        answer, release = _build_signed(data, parameters, solution), "sum of totals of both signs"
+        answer, release = _build_signed(dataset, parameters, solution), "sum of totals of both signs"
         details, unused = _list_range_details(solution), {"objective", "own_bound"}
     else:
-        answer = _build_nonnegative(data, parameters, solution)
+        answer = _build_nonnegative(dataset, parameters, solution)
         release = "count of rows" if solution.problem.is_integer else "sum"
         details, unused = _list_bound_details(solution), {"lower", "upper"}
     answer = replace(
         answer,
-        code=words.write_forms(solution, data, parameters),
+        code=words.write_forms(solution, dataset, parameters),
         parameters=parameters,
         solution=solution,
-        setting=_setting(parameters, solution.unit.column or summed_column(data)),
+        setting=_setting(parameters, solution.unit.column or summed_column(dataset)),
     )
     return add_choice(
         answer,
-        data,
+        dataset,
         release,
         lambda: details,
         question={
@@ -179,43 +179,43 @@ def build_answer(
     )
 
 
-def _build_nonnegative(data: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
+def _build_nonnegative(dataset: Dataset, parameters: TotalParameters, solution: TotalSolution) -> Answer:
     error_parts = {
         BIAS: float(solution.at_bound.bias),
         NOISE: float(solution.at_bound.noise_by(parameters.objective)),
     }
     return Answer(
         headline=words.write_headline(solution),
-        detail=words.write_detail(solution, data),
+        detail=words.write_detail(solution, dataset),
         numbers=words.list_numbers(solution),
-        assumptions=ASSUMPTIONS if data.release is None else ASSUMPTIONS_ON_RELEASE,
-        disclosure=data.provenance,
+        assumptions=ASSUMPTIONS if dataset.release is None else ASSUMPTIONS_ON_RELEASE,
+        disclosure=dataset.provenance,
         facts=words.list_facts(solution, parameters.own_bound),
         proofs=(("Bound", solution.choice.certificate, solution.choice.stop_reason),),
         near_optimal=words.describe_near_optimal(solution),
         plots={
-            "total-error": lambda: plots.plot_errors(solution, data, parameters.own_bound),
-            "total-measures": lambda: plots.plot_measures(solution, data),
+            "total-error": lambda: plots.plot_errors(solution, dataset, parameters.own_bound),
+            "total-measures": lambda: plots.plot_measures(solution, dataset),
             "total-strategies": lambda: plots.plot_strategies(
-                plots.compute_curves(solution.problem, parameters.own_share), data, parameters.epsilon
+                plots.compute_curves(solution.problem, parameters.own_share), dataset, parameters.epsilon
             ),
         },
-        make_methods=lambda: words.write_methods(solution, data, parameters),
+        make_methods=lambda: words.write_methods(solution, dataset, parameters),
         error_parts=build_error_parts(error_parts, solution.unit.amount) if solution.choice.max_total else (),
         sections=SECTIONS,
     )
 
 
-def _build_signed(data: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
+def _build_signed(dataset: Dataset, parameters: TotalParameters, solution: SignedSolution) -> Answer:
     return Answer(
         headline=words.write_signed_headline(solution),
-        detail=words.write_signed_detail(solution, data),
+        detail=words.write_signed_detail(solution, dataset),
         numbers=words.list_signed_numbers(solution),
         assumptions=SIGNED_ASSUMPTIONS,
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         facts=words.list_signed_facts(solution, parameters),
-        plots={"total-signed": lambda: plots.plot_signed(solution, data, parameters)},
-        make_methods=lambda: words.write_signed_methods(solution, data, parameters),
+        plots={"total-signed": lambda: plots.plot_signed(solution, dataset, parameters)},
+        make_methods=lambda: words.write_signed_methods(solution, dataset, parameters),
         sections=SIGNED_SECTIONS,
     )
 
@@ -248,9 +248,9 @@ def _list_bound_details(solution: TotalSolution) -> dict[str, object]:
     }
 
 
-def refused_answer(data: Dataset, parameters: TotalParameters, column: str) -> Answer:
+def refused_answer(dataset: Dataset, parameters: TotalParameters, column: str) -> Answer:
     """Build the answer without numbers, for a column whose totals do not fit the question."""
-    return without_numbers(parameters, data.provenance, _setting(parameters, column))
+    return without_numbers(parameters, dataset.provenance, _setting(parameters, column))
 
 
 def _setting(parameters: TotalParameters, column: str) -> ReleaseSetting:

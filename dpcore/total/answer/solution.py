@@ -182,19 +182,19 @@ def explain_refusal(totals: UserTotals) -> str:
 
 
 def solve(
-    data: Dataset, parameters: TotalParameters, totals: UserTotals | None = None
+    dataset: Dataset, parameters: TotalParameters, totals: UserTotals | None = None
 ) -> TotalSolution | SignedSolution:
     """Find the best bound, or a range for totals of both signs, and compute the curves around it.
 
     Args:
-        data: The data.
+        dataset: The data.
         parameters: The question.
         totals: `user_totals` of both, which do not depend on epsilon.
 
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.
     """
-    given_totals = user_totals(data, parameters.summed) if totals is None else totals
+    given_totals = user_totals(dataset, parameters.summed) if totals is None else totals
     if why := explain_refusal(given_totals):
         raise refuse(why)
     if given_totals.amounts is None:
@@ -244,9 +244,9 @@ NOT_COMPARED = fields_beside_data(TotalParameters)
 """Settings on which no part of the solution depends."""
 
 
-def against_epsilon(data: Dataset, parameters: TotalParameters) -> BoundComparison | str:
+def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundComparison | str:
     """Return the best bound and its error at any epsilon."""
-    totals = user_totals(data, parameters.summed)
+    totals = user_totals(dataset, parameters.summed)
     if totals.amounts is None:
         return "Over ε only sums of one non-negative total per user are compared. These data have none."
     if totals.amounts.total == 0.0:

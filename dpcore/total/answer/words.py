@@ -190,7 +190,7 @@ MEASURES = MEASURE_NAMES | {
 }
 
 
-def write_methods(solution: TotalSolution, data: Dataset, parameters: TotalParameters) -> Methods:
+def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the best bound on what a user adds, and its error."""
     # By what was entered, and not by the view's column: that there is one is part of the question.
     result, public_limit = "sum", "The total of each user was limited"
@@ -211,7 +211,7 @@ def write_methods(solution: TotalSolution, data: Dataset, parameters: TotalParam
         sentences=f"{limit_sentence}, and {noise} was added to the {result}. The {measure} of the release is {error}, "
         f"with a bias of {solution.unit.amount(float(solution.at_bound.bias))}.",
         public_sentences=f"{public_limit}, and {noise} was added to the {result}.",
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         rule=f"The bound minimises the {measure} of the release [@amin2019, section 3]{rounded_text}.",
         empty_sentence=no_release if solution.choice.max_total == 0.0 else "",
     )
@@ -312,7 +312,7 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
     return f"{sentence} {standard.warn_of_leak('this range was')}" if is_leak else sentence
 
 
-def write_signed_methods(solution: SignedSolution, data: Dataset, parameters: TotalParameters) -> Methods:
+def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the range for totals of both signs, and its error."""
     interval, public_interval, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
     rule = (
@@ -328,7 +328,7 @@ def write_signed_methods(solution: SignedSolution, data: Dataset, parameters: To
         f"{MEASURES[solution.measure]} of the release is {wording.number(solution.error)}, with a bias of "
         f"{wording.number(solution.clipped.bias)}.",
         public_sentences=f"The total of each user was clipped to {public_interval}, {noise_sentence}",
-        disclosure=data.provenance,
+        disclosure=dataset.provenance,
         rule=rule,
         subject="The error" if is_entered else "The interval",
         choice_source=ChoiceSource.ENTERED if is_entered else ChoiceSource.COMPUTED,

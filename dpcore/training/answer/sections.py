@@ -11,11 +11,11 @@ from dpcore.answer.section import (
     BEHIND,
     Cached,
     Choice,
-    Found,
     Label,
     Note,
     Parts,
     Search,
+    SearchResult,
     Sections,
     Solver,
     Table,
@@ -49,7 +49,7 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
     question: Experiment = yield Cached(
         TrainingParameters.make_experiment, (parameters, rows, max_runs), kept=8
     )
-    found: Found = yield Search(
+    found: SearchResult = yield Search(
         "runs_job",
         question.key,
         lambda runs, tell, stop: complete_runs(
@@ -70,7 +70,7 @@ def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_ru
     solution: TrainingSolution = yield Cached(
         TrainingSolution, (data, found.settings, found.value, found.stage), kept=8
     )
-    return Found(None if solution.best is None else solution, found.stage)
+    return SearchResult(None if solution.best is None else solution, found.stage)
 
 
 def show_inputs(answer: Answer, data: TrainingData) -> Parts:

@@ -55,7 +55,7 @@ def propose_settings(
 
 
 def propose_range(
-    data: Dataset,
+    dataset: Dataset,
     current: Mapping[str, Any],
     ends: tuple[str, str],
     initial: tuple[float | None, float | None] = (None, None),
@@ -68,17 +68,17 @@ def propose_range(
     without a word and stand in programs. For a release nothing is proposed.
 
     Args:
-        data: The new data.
+        dataset: The new data.
         current: Present values of the fields.
         ends: Names of the two fields.
         initial: The range of data without values.
     """
     current_range = current[ends[0]], current[ends[1]]
-    if data.release is not None or current_range not in (current["proposed"] or initial, (None, None)):
+    if dataset.release is not None or current_range not in (current["proposed"] or initial, (None, None)):
         return {}
-    new_range = (None, None) if data.is_private else initial
-    if data.values is not None and not data.is_private:
-        new_range = rounded_out(float(data.values.values.min()), float(data.values.values.max()))
+    new_range = (None, None) if dataset.is_private else initial
+    if dataset.values is not None and not dataset.is_private:
+        new_range = rounded_out(float(dataset.values.values.min()), float(dataset.values.values.max()))
     return {ends[0]: new_range[0], ends[1]: new_range[1], "proposed": new_range}
 
 

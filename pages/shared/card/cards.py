@@ -204,7 +204,7 @@ def answer(card: Answer, key: str) -> None:
         run.card = card
         selection = get_private_selection(card)
         run.lacks = "" if selection is None else selection.waits_for
-        if run.private and (draws := _drawing()) is not None:
+        if run.private and (draws := _import_selection_module()) is not None:
             card = draws.with_range(card if selection is None or selection.card is None else selection.card)
     if run is not None and run.shown_card is None:
         run.shown_card, run.key = card, key
@@ -263,14 +263,14 @@ def _words(card: Answer, key: str, draws: bool) -> None:
 def get_private_selection(card: Answer) -> Any | None:
     """Return how the bound of a card can be selected privately in this run; None if it cannot."""
     run = page_run.CURRENT_RUN.get()
-    if run is None or not run.private or (draws := _drawing()) is None:
+    if run is None or not run.private or (draws := _import_selection_module()) is None:
         return None
     if run.selection is None or run.selection[0] is not card:
         run.selection = card, draws.build_selection(card)
     return run.selection[1]
 
 
-def _drawing() -> Any | None:
+def _import_selection_module() -> Any | None:
     """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of

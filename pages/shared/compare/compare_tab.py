@@ -76,22 +76,22 @@ HALF_OR_DOUBLE = "Half or double"
 # --- What can be pinned -----------------------------------------------------------------------------------------------
 
 
-def build_pin(run: page_run.PageRun, data: Dataset, parameters: Any | None) -> Pin | None:
+def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -> Pin | None:
     """Return the page's answer as a pin; None if the page shows no answer.
 
     Args:
         run: What the page drew.
-        data: The session's.
+        dataset: The session's.
         parameters: The parameters object that the answer is for.
     """
     card: Answer | None = run.card
     if run.figure is None or card is None or parameters is None:
         return None
     question = run.question
-    is_on_session_data = not question.own_data and can_answer(question, data)
+    is_on_session_data = not question.own_data and can_answer(question, dataset)
     name = f"{question.title}: data of its own" if question.own_data else "Demonstration"
     if is_on_session_data:
-        name = data.name
+        name = dataset.name
     number, error, *_ = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
     epsilon = parameters.epsilon
     return Pin(
@@ -101,25 +101,25 @@ def build_pin(run: page_run.PageRun, data: Dataset, parameters: Any | None) -> P
         epsilon=epsilon,
         bound=number,
         error=error,
-        rows_lost=_compute_lost_share(card, data) if is_on_session_data else None,
+        rows_lost=_compute_lost_share(card, dataset) if is_on_session_data else None,
         half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
         settings=tuple(_list_settings(question, parameters)),
         disclosure=card.disclosure,
     )
 
 
-def can_answer(question: Question, data: Dataset) -> bool:
+def can_answer(question: Question, dataset: Dataset) -> bool:
     """Return True if the data have what the question needs; if not, its page shows a demonstration."""
-    facets = {Facet.ROWS: data, Facet.VALUES: data.values, Facet.GROUPS: data.task_sizes}
+    facets = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
     return not question.answers_from or any(facets[facet] is not None for facet in question.answers_from)
 
 
-def _compute_lost_share(card: Answer, data: Dataset) -> float | None:
+def _compute_lost_share(card: Answer, dataset: Dataset) -> float | None:
     """Return the share of rows that a cap on rows leaves out; None for other bounds."""
     choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
     if not isinstance(choice, Choice) or choice.quantity in PER_GROUP or choice.max_rows is None:
         return None
-    return float(data.histogram.excess(choice.max_rows)) / data.histogram.num_rows
+    return float(dataset.histogram.excess(choice.max_rows)) / dataset.histogram.num_rows
 
 
 def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:

@@ -137,27 +137,27 @@ ENTRIES = FieldOrigin.DATA.each(*(f"{PREFIX}{name}" for name in ("file_", "round
 """Names of the session entries of the upload, under its question."""
 
 
-def list_task_names(data: Dataset, noun: str = "item") -> tuple[str, ...]:
+def list_task_names(dataset: Dataset, noun: str = "item") -> tuple[str, ...]:
     """Return the label of each task in the order of codes; empty if the data have no task names.
 
     A name that stands only in private rows is not shown: the task gets the noun and a number instead.
     """
-    return choose_names(data.task_names, st.session_state.get(keys.ITEM_NAMES), data.is_private, noun)
+    return choose_names(dataset.task_names, st.session_state.get(keys.ITEM_NAMES), dataset.is_private, noun)
 
 
-def show_upload(question: Question, data: Dataset, items: str = "items") -> None:
+def show_upload(question: Question, dataset: Dataset, items: str = "items") -> None:
     """Show the upload of the list and how many items it names; nothing if the data in use have no item names.
 
     Args:
         question: The page's question, with `ENTRIES`.
-        data: In use.
+        dataset: In use.
         items: The word for them, plural.
     """
-    if not data.task_names or demo.is_served():
+    if not dataset.task_names or demo.is_served():
         return
     entry, names = Entry(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items}", icon=":material/label:"):
-        st.markdown(_describe_names(data, names, items))
+        st.markdown(_describe_names(dataset, names, items))
         entry.show(
             f"A public list of the {items}: id, name",
             "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns. It is read on "
@@ -167,21 +167,21 @@ def show_upload(question: Question, data: Dataset, items: str = "items") -> None
         entry.show_problems()
 
 
-def _describe_names(data: Dataset, names: Mapping[str, str] | None, items: str) -> str:
+def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items: str) -> str:
     """Write how items are named now, and how many of them the list names."""
     explanation = (
         f"Your rows are private: a name that stands in them is not shown, as one user alone may have written it, and "
         f"{items} have numbers."
-        if data.is_private
+        if dataset.is_private
         else f"The {items} are called as your rows call them."
     )
     if names is None:
         return f"{explanation} A public list of all {items} gives names to those on it."
-    num_named = sum(each in names for each in data.task_names)
+    num_named = sum(each in names for each in dataset.task_names)
     return (
         f"{explanation} Your list has {wording.number(len(names))} names; it names {wording.number(num_named)} of the "
-        f"{wording.number(len(data.task_names))} {wording.plain(items)} in the data"
-        + (" (computed from private data: do not publish)." if data.is_private else ".")
+        f"{wording.number(len(dataset.task_names))} {wording.plain(items)} in the data"
+        + (" (computed from private data: do not publish)." if dataset.is_private else ".")
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.section import Cached, Found, Search, Solver
+from dpcore.answer.section import Cached, Search, SearchResult, Solver
 from dpcore.answer.stage import Stage
 from pages.shared.base import cache
 from pages.shared.base.question import Question
@@ -126,7 +126,7 @@ class Run:
         is_final = state.stage is Stage.FINAL and state.value is not None
         return is_final and not self.search.is_complete(state.value)
 
-    def get_state(self) -> Found:
+    def get_state(self) -> SearchResult:
         """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
         earlier, settings = f"{self.key}_earlier", self.search.settings
         previous = st.session_state.get(earlier)
@@ -137,26 +137,26 @@ class Run:
         if (partial := jobs.so_far_of(self.key)) is not None and partial[0] == self.request:
             if self.search.resumes:
                 st.session_state[earlier] = (*partial, settings)
-            return Found(partial[1], Stage.FIRST, settings)
+            return SearchResult(partial[1], Stage.FIRST, settings)
         for result in (previous, done):
             if (
                 result is not None
                 and result[0] == self.request
                 and (result is done or is_complete(result[1]))
             ):
-                return Found(result[1], Stage.FINAL, settings)
+                return SearchResult(result[1], Stage.FINAL, settings)
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
-            return Found(known_result, Stage.FIRST, settings)
+            return SearchResult(known_result, Stage.FIRST, settings)
         if self.search.first is not None:
             begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
             if (first := self.search.first(*begun)) is not None:
-                return Found(first, Stage.FIRST)
+                return SearchResult(first, Stage.FIRST)
         if previous is not None and previous[0][0] == self.request[0]:
-            return Found(previous[1], Stage.EARLIER, previous[2])
-        return Found(None, Stage.FINAL if self.failed else Stage.FIRST)
+            return SearchResult(previous[1], Stage.EARLIER, previous[2])
+        return SearchResult(None, Stage.FINAL if self.failed else Stage.FIRST)
 
 
-def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[Found, Sequence[Run]]:
+def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[SearchResult, Sequence[Run]]:
     """Return the solution as it stands, and the searches that it has started."""
     reply, runs = None, list[Run]()
     try:

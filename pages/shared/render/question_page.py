@@ -14,7 +14,7 @@ import streamlit as st
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.answer.plot import Plot
-from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, Found, Solver
+from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
 from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.dataset import Dataset
@@ -292,7 +292,7 @@ class Page:
         text = self.glossary
         return inputs.read_inputs(self.question, slots, draw_more=lambda: st.caption(text) if text else None)
 
-    def refuse(self, slots: layout.PageSlots, data: Dataset, parameters: Any) -> bool:
+    def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> bool:
         """Return True, with the reason on the page, if there is no answer to the question on these data."""
         return False
 
@@ -344,10 +344,10 @@ class Page:
         """Return the variant of the answer that has tabs and files of its own; empty for the only one."""
         return ""
 
-    def draw_refused(self, slots: layout.PageSlots, data: Dataset, parameters: Any) -> None:
+    def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> None:
         """Draw what is left to do if the data refuse the question."""
 
-    def draw_progress(self, state: Found, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
         """Draw how far the searches are, in one line with one Stop button."""
 
         def describe_work() -> str:
@@ -456,12 +456,12 @@ class Page:
                 fields.button(button_label, f"{self.question.name}_again", "refresh", runner.forget, runs)
         self.draw_last(slots, answer)
 
-    def _solve(self, data: Any, parameters: Any, for_all: bool) -> tuple[Found, Sequence[runner.Run]]:
+    def _solve(self, data: Any, parameters: Any, for_all: bool) -> tuple[SearchResult, Sequence[runner.Run]]:
         """Return the solution as it stands, and the searches for it."""
         if inspect.isgeneratorfunction(self.solve):
             solver: Solver = self.solve(data, parameters)
             return runner.solve(solver, self.question, data, for_all)
-        return Found(runner.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
+        return SearchResult(runner.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""

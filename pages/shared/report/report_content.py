@@ -146,14 +146,14 @@ def source(needs_rows: bool = False, disclosure: Provenance | None = None) -> So
     return Source(session_data.dataset, sample, generator, needs_rows=needs_rows, disclosure=disclosure)
 
 
-def source_of(data: Dataset) -> Source:
+def source_of(dataset: Dataset) -> Source:
     """Return the source of a script on the data that a page shows, with rows.
 
     If the data in use lack what the page needs, it shows invented data, and the script reads these.
     """
-    if data.digest == session.dataset().digest:
+    if dataset.digest == session.dataset().digest:
         return source(needs_rows=True)
-    return Source(data, session.SAMPLE_WITH_EVERYTHING, needs_rows=True)
+    return Source(dataset, session.SAMPLE_WITH_EVERYTHING, needs_rows=True)
 
 
 AnswerFile = tuple[str, str, Callable[[], str | bytes]]

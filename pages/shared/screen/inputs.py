@@ -21,49 +21,49 @@ from pages.shared.screen import layout
 from pages.shared.session import session
 
 
-def ask(data: Dataset, ends: Mapping[str, str], noun: str = "value") -> bool:
+def ask(dataset: Dataset, ends: Mapping[str, str], noun: str = "value") -> bool:
     """Ask for the range of private values if nobody has entered one; return True if it asks.
 
     A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
     programs. A release may have emptied the fields: `session.explain_cleared` then says why.
 
     Args:
-        data: The data in use.
+        dataset: The data in use.
         ends: What each end is called in a sentence, by session key.
         noun: The name of a value.
     """
     empty_names = [name for key, name in ends.items() if st.session_state.get(key) is None]
-    is_cleared_release = data.release is not None and not any(session.is_cleared(key) for key in ends)
-    if not empty_names or not (data.is_private or is_cleared_release):
+    is_cleared_release = dataset.release is not None and not any(session.is_cleared(key) for key in ends)
+    if not empty_names or not (dataset.is_private or is_cleared_release):
         return False
     st.info(
         f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
         f"{'it' if len(empty_names) == 1 else 'them'} off the data, which are private. The answer follows.",
         icon=":material/straighten:",
     )
-    offer_draw(data)
+    offer_draw(dataset)
     return True
 
 
-def offer_draw(data: Dataset) -> None:
+def offer_draw(dataset: Dataset) -> None:
     """Draw the button that leads to a private draw of the range, if the data are private and have values."""
     if (drawing := catalogue.DRAWING) is not None:
-        importlib.import_module(f"pages.{drawing.name}.on_card").offer_range(data)
+        importlib.import_module(f"pages.{drawing.name}.on_card").offer_range(dataset)
 
 
-def warn(data: Dataset, outside: OutsideCounts | None, consequence: str) -> None:
+def warn(dataset: Dataset, outside: OutsideCounts | None, consequence: str) -> None:
     """Warn if many values lie outside the range, with a label if the data are private.
 
     Args:
-        data: The data in use.
+        dataset: The data in use.
         outside: Counts of values outside; None if there are no values or no range.
         consequence: What follows and what to do; goes on from the share of values.
     """
     if outside is None or not outside.exceeds_warning:
         return
     st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
-    if data.is_private:
-        cards.label(data.provenance)
+    if dataset.is_private:
+        cards.label(dataset.provenance)
 
 
 @cached(max_entries=8)

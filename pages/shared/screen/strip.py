@@ -105,9 +105,9 @@ class Step:
     is_pressed: bool = False
 
 
-def draw(question: Question, run: page_run.PageRun, data: Dataset) -> None:
+def draw(question: Question, run: page_run.PageRun, dataset: Dataset) -> None:
     """Draw the strip; call it once the page has drawn its answer."""
-    shown_steps = list_steps(question, run, data)
+    shown_steps = list_steps(question, run, dataset)
     payload = {"steps": tuple(dataclasses.asdict(step) for step in shown_steps)}
     # Streamlit hands on what was pressed only if there is a callback.
     pressed = _mount(key="strip", data=payload, height=HEIGHT, on_step_change=lambda: None).step
@@ -115,10 +115,10 @@ def draw(question: Question, run: page_run.PageRun, data: Dataset) -> None:
         st.switch_page(catalogue.page(page).path)
 
 
-def list_steps(question: Question, run: page_run.PageRun, data: Dataset) -> tuple[Step, ...]:
+def list_steps(question: Question, run: page_run.PageRun, dataset: Dataset) -> tuple[Step, ...]:
     """Return the steps as the page stands now."""
     card = run.shown_card
-    name = "invented" if run.invented else _shorten(data.name, LONGEST_NAME)
+    name = "invented" if run.invented else _shorten(dataset.name, LONGEST_NAME)
     bound = ""
     if card is not None and card.numbers:
         is_drawn = not question.draws or isinstance(card.disclosure, ReleaseFacts)
@@ -130,7 +130,7 @@ def list_steps(question: Question, run: page_run.PageRun, data: Dataset) -> tupl
         Step("Bound", bound, selector=".sweetspot-number button"),
         Step("Private?", "invented", page="Your data")
         if run.invented
-        else _build_privacy_step(data.is_private, card, run),
+        else _build_privacy_step(dataset.is_private, card, run),
         Step(
             "Code",
             "" if card is None or card.code is None else "of invented data" if run.invented else "ready",

@@ -214,10 +214,10 @@ def _read_table(node: JsonValue, question: Question, upload: TableUpload) -> Own
 
 
 def _rebuild_table(
-    upload: TableUpload, data: Dataset, account: str, design: Design | None, entries: Mapping[str, float]
+    upload: TableUpload, dataset: Dataset, account: str, design: Design | None, entries: Mapping[str, float]
 ) -> OwnTable:
-    upload.check(data)
-    return OwnTable(upload.build_entry(data, account, design), entries)
+    upload.check(dataset)
+    return OwnTable(upload.build_entry(dataset, account, design), entries)
 
 
 def _read_design(node: JsonValue) -> Design | None:

@@ -233,21 +233,21 @@ def record(facts: ReleaseFacts) -> None:
     st.session_state[keys.LEDGERS] = ledgers | {digest: get_ledger().add(facts)}
 
 
-def use_release(data: Dataset) -> None:
+def use_release(dataset: Dataset) -> None:
     """Make a DP release of the original data the session's data; set aside what the original may have revealed.
 
     It fails closed: only what a question or the shell declares public stays in the session.
 
     Args:
-        data: The release.
+        dataset: The release.
     """
     behind, set_aside = get_original(), get_loaded().set_aside
-    forgotten = _forget_private(with_values=_had_values(LoadedData(data, Origin(DP_RELEASE), behind)))
+    forgotten = _forget_private(with_values=_had_values(LoadedData(dataset, Origin(DP_RELEASE), behind)))
     # After a second release what stood beside the original still returns, not what was entered beside the first.
     aside = {**forgotten, **set_aside, keys.PINS: _list_pins(set_aside, forgotten)}
     stayed = _read_public_fields()
     # Last: the run may be cut short anywhere before.
-    put_in_use(LoadedData(data, Origin(DP_RELEASE), behind, aside), same_rows=True)
+    put_in_use(LoadedData(dataset, Origin(DP_RELEASE), behind, aside), same_rows=True)
     changed = {key: value for key, value in stayed.items() if st.session_state.get(key) != value}
     if changed:  # Fields for which a release proposes something else, such as private counts, return too.
         st.session_state[keys.LOADED_DATA] = replace(get_loaded(), set_aside={**changed, **aside})
@@ -349,9 +349,9 @@ def load_demonstration() -> Dataset:
     return samples.load(SAMPLE_WITH_EVERYTHING)
 
 
-def explain_missing(data: Dataset, needed: str, subject: str = "This") -> str:
+def explain_missing(dataset: Dataset, needed: str, subject: str = "This") -> str:
     """Write why ``needed`` (a plural noun phrase), which ``subject`` needs, is not there."""
-    holder = "The data in use hold" if data.release is None else "A DP release holds"
+    holder = "The data in use hold" if dataset.release is None else "A DP release holds"
     return f"{subject} needs {needed}. {holder} only how many rows each user has."
 
 
