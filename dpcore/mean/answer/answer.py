@@ -166,8 +166,8 @@ def build_answer(
     """Build the answer: the best bound on rows per user for a mean, and the best smooth weights.
 
     Args:
-        dataset: The number of rows of each user; values, if there are any, give the variance where the parameters ask for
-            it.
+        dataset: The number of rows of each user; values, if there are any, give the variance where the parameters ask
+            for it.
         parameters: The question.
         solution: The solution of `solve` for both; computed here by default.
 
