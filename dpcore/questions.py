@@ -10,17 +10,13 @@ page, with the page's checks. The first call of a question loads the modules tha
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import difflib
 import enum
 import importlib
 import inspect
 import re
-import sys
-import types
 import typing
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import list_field_types
+from dpcore.settings import find_option, find_options_type, list_options, name_option, rename_former
 
 if TYPE_CHECKING:
     from dpcore.reply import Reply
@@ -47,8 +44,6 @@ COLUMNS = (
 """What says how the data are read; everything else is the question's."""
 OF_LABELS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
-MOST_LETTERS = 20
-"""Longest name of an option that is written in full."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +174,7 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
 
     question = QUESTIONS[name]
     build_answer, parameters_type, data_type = _answer_types(question)
-    settings = rename_former_settings(name, settings)
+    settings = rename_former(name, parameters_type, settings)
     columns = {key: settings[key] for key in question.columns if key in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
@@ -223,52 +218,6 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     return Reply(answer, (name, call[1]), f"dpcore.{question.package}.answer", purpose, data_set, subject)
 
 
-def former_names_of(name: str) -> dict[str, str]:
-    """Return today's name of each setting of a call by its former name, for the settings that were renamed."""
-    from dpcore.common.parameters import list_former_names
-
-    _, parameters_type, _ = _answer_types(QUESTIONS[name])
-    return list_former_names(parameters_type)
-
-
-def rename_former_settings(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a call under today's names and values, with a `DeprecationWarning` for each former one.
-
-    Raises:
-        InvalidInput: A setting stands under both names.
-    """
-    former_names, renamed = former_names_of(name), dict(settings)
-    for former in sorted(set(former_names) & set(settings)):
-        current = former_names[former]
-        if settings.get(current) is not None:
-            raise refuse(
-                f"{former} is the former name of {current}; both were given", remedy=f"Leave out {former}"
-            )
-        _warn_of_former(
-            f"{former} of {name} is now called {current}; the former name will go with the next version"
-        )
-        renamed[current] = renamed.pop(former)
-    types = types_of(name)
-    for setting, value in renamed.items():
-        options = _options(types.get(setting))
-        # An option that only `_missing_` knows has a former value.
-        if options is not None and isinstance(value, str) and not _find_option(options, value):
-            with contextlib.suppress(ValueError):
-                option = options(value)
-                text = f"{value!r} of {setting} is now called {option.value!r}"
-                _warn_of_former(f"{text}; the former value will go with the next version")
-                renamed[setting] = option
-    return renamed
-
-
-def _warn_of_former(message: str) -> None:
-    """Warn in the line that calls `dpcore`: Python shows no warnings of this kind from within a package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore":
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, DeprecationWarning, stacklevel=level)
-
-
 def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any:
     """Convert the data to the type that the question takes.
 
@@ -286,6 +235,12 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
         return read_labelled(build_labelled, data, **columns)
     column_settings = {key: columns[key] for key in columns if key not in OF_LABELS}
     return to_dataset(data, **column_settings, needs=question.needs)
+
+
+def parameters_of(name: str) -> type[Any]:
+    """Return the parameters class of a call."""
+    _, parameters_type, _ = _answer_types(QUESTIONS[name])
+    return parameters_type  # type: ignore[no-any-return]
 
 
 def types_of(name: str) -> dict[str, Any]:
@@ -331,7 +286,7 @@ def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | Non
 
 
 def _to_text(value: Any) -> Any:
-    return _option_name(value) if isinstance(value, enum.Enum) else value
+    return name_option(value) if isinstance(value, enum.Enum) else value
 
 
 def _settings(question: Question, parameters_type: Any) -> dict[str, dataclasses.Field[Any]]:
@@ -387,16 +342,9 @@ def _build_parameters(
     return parameters_type(**values)
 
 
-def _options(hint: Any) -> type[enum.Enum] | None:
-    """Return the enumeration of which a setting is a member; None where it is of another type."""
-    if isinstance(hint, types.UnionType):
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
-
-
 def _parse_setting(hint: Any, name: str, value: Any) -> Any:
     """Convert a setting to the type of the parameters; an option is given by its value in links, or by its name."""
-    options = _options(hint)
+    options = find_options_type(hint)
     if options is None or isinstance(value, options) or value is None:
         if hasattr(value, "tolist"):  # numbers of NumPy
             value = value.tolist()
@@ -407,28 +355,9 @@ def _parse_setting(hint: Any, name: str, value: Any) -> Any:
                 return str(value)
         return value
 
-    if option := _find_option(options, value):
+    if option := find_option(options, value):
         return option
-    raise refuse(f"{name} must be one of {_list_options(options)}; got {str(value)[:40]!r}")
-
-
-def _find_option(options: type[enum.Enum], value: Any) -> enum.Enum | None:
-    """Return the option of this value or name, in any case; None if there is none."""
-
-    def normalise(text: object) -> str:
-        return str(text).lower().replace("-", "_")
-
-    names = {normalise(text): option for option in options for text in (option.value, option.name)}
-    return names.get(normalise(value))
-
-
-def _option_name(option: enum.Enum) -> str:
-    """Return the text by which a person names an option: its value in links where that is short, else its name."""
-    return str(option.value) if len(str(option.value)) <= MOST_LETTERS else option.name.lower()
-
-
-def _list_options(options: type[enum.Enum]) -> str:
-    return ", ".join(repr(_option_name(option)) for option in options)
+    raise refuse(f"{name} must be one of {list_options(options)}; got {str(value)[:40]!r}")
 
 
 def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
@@ -491,8 +420,8 @@ def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> s
         *(f"    {name}: {_OF_COLUMNS[name]}" for name in question.columns),
     ]
     for name, f in _settings(question, parameters_type).items():
-        options = _options(types_of[f.name])
-        which = f" One of {_list_options(options)}." if options else ""
+        options = find_options_type(types_of[f.name])
+        which = f" One of {list_options(options)}." if options else ""
         if name == "source" and question.source:
             which += f" Where data are given it is {question.source!r} by default."
         if name in question.by_data:

@@ -16,10 +16,12 @@ import dpcore
 from dpcore import questions
 from dpcore.cli import WIDTH
 from dpcore.common.checks import Problems, refuse
+from dpcore.common.parameters import list_former_names
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import script
+from dpcore.settings import rename_former
 
 DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
@@ -203,13 +205,15 @@ def _join_negative_numbers(arguments: list[str]) -> list[str]:
 
 def _rename_former_options(name: str, arguments: list[str]) -> list[str]:
     """Return the arguments with today's names of options; a line on standard error says which were renamed."""
-    former_names = {_flag(former): _flag(key) for former, key in questions.former_names_of(name).items()}
+    flags = {
+        _flag(former): _flag(key) for former, key in list_former_names(questions.parameters_of(name)).items()
+    }
     words = []
     for word in arguments:
         option, equals, value = word.partition("=")
-        if option in former_names:
-            print(f"{option} is now called {former_names[option]}.", file=sys.stderr)
-        words.append(former_names.get(option, option) + equals + value)
+        if option in flags:
+            print(f"{option} is now called {flags[option]}.", file=sys.stderr)
+        words.append(flags.get(option, option) + equals + value)
     return words
 
 
@@ -217,7 +221,7 @@ def _rename_former(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings under today's names and values; a line on standard error says which were renamed."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        renamed = questions.rename_former_settings(name, settings)
+        renamed = rename_former(name, questions.parameters_of(name), settings)
     for warning in caught:
         print(f"{warning.message}.", file=sys.stderr)
     return renamed

@@ -8,10 +8,15 @@ import pytest
 
 import dpcore as ss
 from dpcore.common.checks import InvalidInput
-from dpcore.questions import QUESTIONS, former_names_of
+from dpcore.common.parameters import list_former_names
+from dpcore.questions import QUESTIONS, parameters_of
 from dpcore.report.script import read_settings
 
-RENAMED = [(call, former, name) for call in QUESTIONS for former, name in former_names_of(call).items()]
+RENAMED = [
+    (call, former, name)
+    for call in QUESTIONS
+    for former, name in list_former_names(parameters_of(call)).items()
+]
 
 
 def test_a_former_name_means_the_same_and_warns() -> None:
@@ -25,7 +30,7 @@ def test_a_former_name_means_the_same_and_warns() -> None:
 
 
 def test_both_names_at_once_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="Own_cap is the former name of own_bound; both were given"):
+    with pytest.raises(InvalidInput, match="Own_bound stands here under its former name own_cap, too"):
         ss.learning_bound([1, 2], epsilon=1, own_cap=1, own_bound=2)
 
 
