@@ -304,7 +304,7 @@ class Search(Element):
         is_complete: Returns False for a result that was cut short.
         settings: What the result is shown with, and what it stays with while it stands in for a later one: settings
             that do not change it.
-        resumes: True if the work goes on from what it had found when it was stopped, here or in another session that
+        resumes: True if the work goes on from its result when it was stopped, here or in another session that
             shares its results: its first argument, None at first.
         kept: How many complete results are kept for when they are asked for again; of work that resumes, all results.
         seconds: How long a page waits for the first result of all, even if the work goes on after it.
@@ -368,7 +368,7 @@ BEHIND, DOWNLOADS = "Behind the answer", "Downloads"
 Sections = Mapping[str, Section | Mapping[str, Section]]
 """Sections by name; a mapping of sections is a tab that holds tabs."""
 Solver = Generator[Cached | Search, Any, SearchResult]
-"""A solution that a page searches for: `Cached` is answered by its result, `Search` by what is `Found`.
+"""A solution that a page searches for: `Cached` is answered by its result, `Search` by a `SearchResult`.
 
 A search with a button starts in the section that yields it, too.
 """

@@ -65,27 +65,27 @@ def write_range(
 
 def compare_own_bound(
     error_name: str,
-    error: float,
-    best: float,
+    own_error: float,
+    best_error: float,
     format_error: Callable[[float], str],
-    chosen: str = "the bound",
+    choice_name: str = "the bound",
 ) -> str:
     """Compare a bound that the user entered with the answer: ``error 3.2, 12 % more compared with the bound above.``.
 
     Args:
         error_name: The name of the error.
-        error: At the user's bound.
-        best: At the bound of the answer.
+        own_error: At the user's bound.
+        best_error: At the bound of the answer.
         format_error: Writes an error.
-        chosen: What the answer chose.
+        choice_name: The name of what the answer chose.
     """
-    change = wording.change(error, best)
-    return f"{error_name} {format_error(error)}, {change} compared with {chosen} above."
+    change = wording.change(own_error, best_error)
+    return f"{error_name} {format_error(own_error)}, {change} compared with {choice_name} above."
 
 
 def compare_half_and_double(
     bound: float,
-    error: Callable[[float], float],
+    compute_error: Callable[[float], float],
     format_bound: Callable[[float], str],
     error_name: str = "error",
     is_integer: bool = True,
@@ -94,14 +94,14 @@ def compare_half_and_double(
 
     Args:
         bound: The bound of the answer, above 0.
-        error: Computes the error at a bound.
+        compute_error: Computes the error at a bound.
         format_bound: Writes a bound.
         error_name: The name of the error.
         is_integer: True if only whole bounds are allowed.
     """
     half = max(bound // 2, 1) if is_integer else bound / 2.0
     texts = [
-        f"{name} ({format_bound(other)}) costs {wording.change(error(other), error(bound))}"
+        f"{name} ({format_bound(other)}) costs {wording.change(compute_error(other), compute_error(bound))}"
         for name, other in (("half", half), ("double", 2 * bound))
         if other != bound
     ]
@@ -109,19 +109,19 @@ def compare_half_and_double(
 
 
 def describe_affected(
-    users: int, num_users: int, lost_share: float, lost: str = "all rows are left out"
+    num_affected: int, num_users: int, lost_share: float, loss_text: str = "all rows are left out"
 ) -> str:
     """Say whom a bound affects: ``3 users (2 %) lie over the bound; 5 % of all rows are left out.``.
 
     Args:
-        users: The number of users with more than the bound.
+        num_affected: The number of users with more than the bound.
         num_users: The number of all users.
         lost_share: The share of the rows, or of the sum, that is lost.
-        lost: What is lost, with its verb.
+        loss_text: What is lost, with its verb.
     """
     return (
-        f"{wording.counted(users, 'user')} ({wording.percent(users / num_users)}) "
-        f"{wording.agreeing(users, 'lies', 'lie')} over the bound; {wording.percent(lost_share)} of {lost}."
+        f"{wording.counted(num_affected, 'user')} ({wording.percent(num_affected / num_users)}) "
+        f"{wording.agreeing(num_affected, 'lies', 'lie')} over the bound; {wording.percent(lost_share)} of {loss_text}."
     )
 
 

@@ -259,7 +259,11 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     """Describe the numbers of groups with a near-optimal error under the best bound within a group, if computed."""
     if solution.near_optimal is None or solution.pair is None:
         return ""
-    return standard.write_range(*solution.near_optimal, "group")
+    parameters = solution.parameters
+    objective = "the best"
+    if parameters.statistic is not Statistic.USERS:
+        objective = f"the best at {format_amount(parameters, solution.pair.max_amount)} in each"
+    return standard.write_range(*solution.near_optimal, "group", objective=objective)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
