@@ -42,6 +42,7 @@ def write_range(
     name: str = "",
     objective: str = "the least error",
     others: str = "",
+    other_bound: str = "",
 ) -> str:
     """Write the near-optimal range of a choice.
 
@@ -50,17 +51,20 @@ def write_range(
         high: The upper end.
         noun: The unit in the singular; empty for a choice without a unit, which is written with all its digits.
         name: The symbol of the choice; empty for a bound.
-        objective: The quantity that stays within 5 % of its minimum.
+        objective: The quantity that stays within 5 % of its minimum; empty if the sentence beside it says so.
         others: The choices that are worse if only one is near-optimal: ``the next bounds tried``.
+        other_bound: The bound that stays fixed, if there are two: ``3 rows``.
     """
     limit, symbol = f"5{wording.PERCENT}", name and f"{name} = "
+    limit_text = f"within {limit} of {objective}" if objective else f"within {limit}"
     low_text = wording.number(low) if noun else wording.entered(low)
     high_text = wording.counted(high, noun) if noun else wording.entered(high)
+    high_text += other_bound and f" × {other_bound}"
     if low != high:
-        return f"{symbol}{low_text} to {high_text}, within {limit} of {objective}."
+        return f"{symbol}{low_text} to {high_text}, {limit_text}."
     if others:
         return f"only {symbol}{high_text}; {others} are more than {limit} worse."
-    return f"only {symbol}{high_text}, within {limit} of {objective}."
+    return f"only {symbol}{high_text}, {limit_text}."
 
 
 def compare_own_bound(

@@ -249,10 +249,10 @@ def _describe_scaling(solution: PerGroupSolution) -> str:
     scaled, groups = solution.scaled, ""
     assert scaled is not None
     if isinstance(scaled, SelectedVector):
-        groups = f", of at most {wording.counted(scaled.max_groups, 'group')},"
+        groups = f", of at most {wording.counted(scaled.max_groups, 'group')}"
     action = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
     error_text = format_error(solution.parameters, scaled.error)
-    return f"{action} instead{groups} errs {wording.percent(solution.saved_share)} less: {error_text}."
+    return f"{action} instead{groups}: {error_text}, {wording.percent(solution.saved_share)} less."
 
 
 def describe_near_optimal(solution: PerGroupSolution) -> str:
@@ -260,10 +260,9 @@ def describe_near_optimal(solution: PerGroupSolution) -> str:
     if solution.near_optimal is None or solution.pair is None:
         return ""
     parameters = solution.parameters
-    objective = "the best"
-    if parameters.statistic is not Statistic.USERS:
-        objective = f"the best at {format_amount(parameters, solution.pair.max_amount)} in each"
-    return standard.write_range(*solution.near_optimal, "group", objective=objective)
+    counts_users = parameters.statistic is Statistic.USERS
+    amount_text = "" if counts_users else format_amount(parameters, solution.pair.max_amount)
+    return standard.write_range(*solution.near_optimal, "group", objective="", other_bound=amount_text)
 
 
 def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:

@@ -213,11 +213,11 @@ def write_detail(solution: PrivateSolution) -> str:
     # Two lines beside the figure, whatever the numbers.
     sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
     direct = is_direct(solution)
-    name = "a private copy" if direct else "a direct choice"
+    name = "Private copy" if direct else "Direct choice"
     other = solution.copies.at_budget if direct else solution.direct
     if other is None:
         return sentence
-    return f"{sentence} 1 in 20 of {name}: {format_briefly(other.percentile_95)} or more."
+    return f"{sentence} {name}, 1 in 20: {format_briefly(other.percentile_95)} or more."
 
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:

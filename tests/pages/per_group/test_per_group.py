@@ -107,7 +107,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
             assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
             told = card(view, SHOP).detail
-            assert ("instead errs" in told) == (view.saved_share >= MIN_SAVING)
+            assert ("Scaling users instead" in told) == (view.saved_share >= MIN_SAVING)
         else:
             assert (view.scaled, view.errors_scaled, view.saved_share) == (None, None, 0.0)
             assert "instead errs" not in card(view, SHOP).detail
@@ -122,7 +122,7 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
                 statistic.is_non_negative
             ]
         )
-    assert "instead errs" in card(solve(SHOP, asked()), SHOP).detail
+    assert "Scaling users instead" in card(solve(SHOP, asked()), SHOP).detail
 
 
 def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroupSolution) -> None:

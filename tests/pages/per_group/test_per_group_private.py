@@ -185,7 +185,7 @@ def test_stop_gives_what_was_found_until_then() -> None:
 
 def test_the_page_selects_groups_privately_in_a_job() -> None:
     at = open_app("Per group", link="1", data="shop-events", epsilon="3")
-    assert "Scaling users instead errs" in shown_texts(at)
+    assert "Scaling users instead: " in shown_texts(at)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.TRUNCATED_GEOMETRIC).run())
     finished(at, "per_group.job")
     assert "Scaling users instead, of at most " in shown_texts(at)
@@ -197,5 +197,5 @@ def test_the_page_selects_groups_privately_in_a_job() -> None:
     fine(at.number_input(key="per_group.selection_share").set_value(2.0).run())
     assert "share of ε for selecting groups must lie between" in errors(at)
     fine(at.selectbox(key="per_group.selection").set_value(SelectionRule.PUBLIC_LIST).run())
-    assert "Scaling users instead errs" in shown_texts(at)
+    assert "Scaling users instead: " in shown_texts(at)
     assert not errors(at)
