@@ -30,7 +30,8 @@ PERMUTE_AND_FLIP = (
 def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     body = _program(choice) if choice.in_libraries else ""
-    in_context = choice.max_norm is None and choice.quantity is not Quantity.GROUP_MEANS
+    of_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
+    in_context = choice.max_norm is None and not of_vector
     relation = RELATION if in_context else common.ADD_OR_REMOVE
     return common.assemble(
         choice, LIBRARY, relation, _differences(choice), body, common.with_readers(NEEDS, choice)
@@ -48,11 +49,6 @@ def _differences(choice: Choice) -> list[str]:
         common.gaussian_difference(choice),
         common.ratio_of_noisy(choice),
     ]
-    if quantity is Quantity.MEAN and not choice.public_counts:
-        differences.append(
-            "OpenDP splits epsilon between the sum and the number of rows; the page's pair of sums shares "
-            "one epsilon and has less noise. Plain Python has that pair."
-        )
     if quantity is Quantity.QUANTILE and smooth:
         return [
             "OpenDP's quantile counts all rows alike, so smooth weights cannot be expressed. What comes nearest is a "
@@ -78,9 +74,9 @@ def _differences(choice: Choice) -> list[str]:
             "the vectors to it, and OpenDP's mechanism adds the noise for that norm: that no vector exceeds it rests "
             "on this program."
         )
-    if quantity is Quantity.GROUP_MEANS:
+    if quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice):
         differences.append(
-            "OpenDP's context would split the budget between sums and rows. Polars keeps the bounds, and OpenDP's "
+            "OpenDP's context would split the budget between sum and rows. Polars keeps the bound, and OpenDP's "
             "mechanism adds the noise to one vector of both: that no user adds more to it rests on this program."
         )
     return differences

@@ -161,7 +161,7 @@ METRICS = {"rows per group": "COUNT", "sums per group": "SUM", "means per group"
 AGGREGATES = {
     "rows per group": 'count(name="rows")',
     "sums per group": 'sum("value", low=0.0, high=133.5, name="total")',
-    "means per group": 'average("value", low=LOWER, high=UPPER, name="mean")',
+    "means per group": 'average("value", low=LOWER, high=UPPER, name="noisy_mean")',
 }
 PIPELINEDP_RANGE = {"min_value": "LOWER", "max_value": "UPPER"}
 PIPELINEDP_SUMS = {
