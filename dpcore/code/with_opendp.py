@@ -10,11 +10,15 @@ at 1 and are compared with ``< k``), and with ``keep="sample"`` it fails on a gr
 
 from __future__ import annotations
 
+import re
+
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.data.tables import FileKind
 
 LIBRARY = "OpenDP 0.16"
-NEEDS = "pip install 'opendp[polars]>=0.16,<0.17' pandas"
+POLARS = "pip install 'opendp[polars]>=0.16,<0.17'"
+NEEDS = f"{POLARS} pandas"
 RELATION = (
     f"{common.ADD_OR_REMOVE} That is what unit_of(contributions=1, identifier=...) says; with changes=1 in its place "
     "one user would be replaced."
@@ -33,9 +37,21 @@ def write(choice: Choice) -> Code:
     of_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
     in_context = choice.max_norm is None and not of_vector
     relation = RELATION if in_context else common.ADD_OR_REMOVE
-    return common.assemble(
-        choice, LIBRARY, relation, _differences(choice), body, common.with_readers(NEEDS, choice)
-    )
+    tidy = is_tidy(choice)
+    needs = POLARS if tidy else common.with_readers(NEEDS, choice)
+    return common.assemble(choice, LIBRARY, relation, _differences(choice), body, needs, is_tidy=tidy)
+
+
+def is_tidy(choice: Choice) -> bool:
+    """Return True if Polars alone reads the file as Sweet Spot does: one plain text file, one column of users."""
+    layout, (file, *others) = choice.read_as, choice.read_as.files
+    is_plain = file.kind is FileKind.TEXT and file.encoding in ("utf-8", "ascii") and len(file.separator) == 1
+    is_bare = not (file.skip or file.packing or file.names or layout.missing_is_a_user or others)
+    has_points = not any(layout.decimal(name) for name in choice.number_columns)
+    # Polars takes some names for patterns of names.
+    names = (*choice.privacy_unit, choice.value_column, choice.group_column)
+    has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
+    return is_plain and is_bare and has_points and has_words
 
 
 def _differences(choice: Choice) -> list[str]:
@@ -92,5 +108,9 @@ _SEPARATE = {
 
 def _program(choice: Choice) -> str:
     return common.render_program(
-        "with_opendp.py", choice, candidates=CANDIDATES, public_rows=common.PUBLIC_ROWS
+        "with_opendp.py",
+        choice,
+        tidy=is_tidy(choice),
+        candidates=CANDIDATES,
+        public_rows=common.PUBLIC_ROWS,
     )

@@ -109,9 +109,11 @@ def test_an_unreadable_amount_counts_as_the_lower_bound_or_as_nothing(
     cells = ["seven", "", "nan", "inf", "1.2.3"]
     rows = [f"u{user},p1,{cell}" for user in range(500) for cell in (cells[user % 5], '"1,025"')]
     (empty_folder / "shop_events.csv").write_text(HEADER + "\n".join(rows))
-    mean = replace(PRIVATE["mean, cap, private counts"], lower=25.0, upper=2_000.0, epsilon=1000.0)
+    with_marks = TableLayout((FileLayout("shop_events.csv"),), numbers=(("amount", "."),))
+    ranged = {"lower": 25.0, "upper": 2_000.0, "epsilon": 1000.0, "layout": with_marks}
+    mean = replace(PRIVATE["mean, cap, private counts"], **ranged)
     assert results(mean, library)["mean"] == pytest.approx((25.0 + 1_025.0) / 2.0, abs=5.0)
-    total = replace(PRIVATE["sum"], max_total=2_000.0, epsilon=1000.0)
+    total = replace(PRIVATE["sum"], max_total=2_000.0, epsilon=1000.0, layout=with_marks)
     assert results(total, library)["total"] == pytest.approx(500 * 1_025.0, abs=100.0)
 
 
