@@ -216,19 +216,17 @@ def assemble(
     language: str = "python",
     subject: str = "",
     file_stem: str = "",
-    is_tidy: bool = False,
 ) -> Code:
     """Assemble the program with its head and notes; without text if ``body`` is empty.
 
-    ``subject`` is as in `write_head`; ``file_stem`` begins the name of the file; ``is_tidy`` is True if Polars alone
-    reads it.
+    ``subject`` is as in `write_head`; ``file_stem`` begins the name of the file.
     """
     stem = library.split()[0].lower().strip(",")
     name = f"{file_stem or choice.quantity.name.lower()}_{stem}.{'sql' if language == 'sql' else 'py'}"
     sentences = tuple(sentence for sentence in differences if sentence)
     if not body:
         return Code("", language, name, sentences)
-    sentences += tuple(reading_differences(choice, is_tidy)) if language == "python" else ()
+    sentences += tuple(reading_differences(choice)) if language == "python" else ()
     mark = "--" if language == "sql" else "#"
     lines = write_head(choice, library, relation, needs, sentences, mark, subject)
     blocks = ["\n".join(lines), body, "\n".join(write_notes(sentences, mark))]
@@ -246,21 +244,15 @@ def with_readers(needs: str, choice: Choice) -> str:
     return " ".join([needs, *(name for name, needed in further.items() if needed)])
 
 
-_MARKS = (
-    " Sweet Spot settles the mark before decimals for a whole column. This program reads each cell by itself, and "
-    "DECIMAL says how it reads 1,234."
-)
-
-
-def reading_differences(choice: Choice, is_tidy: bool) -> list[str]:
+def reading_differences(choice: Choice) -> list[str]:
     """Describe the differences in reading the data between the program and Sweet Spot."""
     differences = []
     if choice.number_columns and not choice.of_public_data:
-        marks = "" if is_tidy else _MARKS
         differences.append(
             "Sweet Spot refuses a cell that must hold a number and holds none. This program replaces the cell, or "
             "leaves its row out, so that no user's cells stop it. Correct such cells before you run it, or they "
-            f"distort the release.{marks}"
+            "distort the release. Sweet Spot settles the mark before decimals for a whole column. This program reads "
+            "each cell by itself, and DECIMAL says how it reads 1,234."
         )
     elif choice.number_columns:
         differences.append(

@@ -14,6 +14,8 @@ import re
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
+from dpcore.common.programs import Program
 from dpcore.data.tables import FileKind
 
 LIBRARY = "OpenDP 0.16"
@@ -37,9 +39,8 @@ def write(choice: Choice) -> Code:
     of_vector = choice.quantity is Quantity.GROUP_MEANS or common.has_noisy_rows(choice)
     in_context = choice.max_norm is None and not of_vector
     relation = RELATION if in_context else common.ADD_OR_REMOVE
-    tidy = is_tidy(choice)
-    needs = POLARS if tidy else common.with_readers(NEEDS, choice)
-    return common.assemble(choice, LIBRARY, relation, _differences(choice), body, needs, is_tidy=tidy)
+    needs = POLARS if is_tidy(choice) else common.with_readers(NEEDS, choice)
+    return common.assemble(choice, LIBRARY, relation, _differences(choice), body, needs)
 
 
 def is_tidy(choice: Choice) -> bool:
@@ -47,7 +48,10 @@ def is_tidy(choice: Choice) -> bool:
     layout, (file, *others) = choice.read_as, choice.read_as.files
     is_plain = file.kind is FileKind.TEXT and file.encoding in ("utf-8", "ascii") and len(file.separator) == 1
     is_bare = not (file.skip or file.packing or file.names or layout.missing_is_a_user or others)
-    has_points = not any(layout.decimal(name) for name in choice.number_columns)
+    # Whether private amounts need more than a cast is private, too: one user's cell can decide it.
+    has_points = not choice.number_columns or (
+        choice.of_public_data and not any(layout.decimal(name) for name in choice.number_columns)
+    )
     # Polars takes some names for patterns of names.
     names = (*choice.privacy_unit, choice.value_column, choice.group_column)
     has_words = len(choice.privacy_unit) == 1 and all(re.fullmatch(r"\w[\w ]*", name) for name in names)
@@ -111,6 +115,7 @@ def _program(choice: Choice) -> str:
         "with_opendp.py",
         choice,
         tidy=is_tidy(choice),
+        noise=find_release_noise(choice, Program.OPENDP),
         candidates=CANDIDATES,
         public_rows=common.PUBLIC_ROWS,
     )

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 
 LIBRARY = "PipelineDP 0.3"
 NEEDS = "Python 3.11 to 3.13, and pip install 'pipeline-dp>=0.3,<0.4' pandas"
@@ -86,6 +88,6 @@ def _differences(choice: Choice) -> list[str]:
 def _program(choice: Choice) -> str:
     # To 13 digits, since 0.07 * 100 is 7.000000000000001.
     percents = [float(f"{100 * q:.13g}") for q in choice.quantiles]
-    return common.render_program(
-        "with_pipelinedp.py", choice, percents=percents, public_rows=common.PUBLIC_ROWS
-    )
+    noise = find_release_noise(choice, Program.PIPELINEDP)
+    values = {"percents": percents, "noise": noise, "public_rows": common.PUBLIC_ROWS}
+    return common.render_program("with_pipelinedp.py", choice, **values)

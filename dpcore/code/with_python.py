@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.programs import find_exact_sigma
+from dpcore.common.programs import Program, find_exact_sigma
 
 LIBRARY = "plain Python (pandas, NumPy; noise by OpenDP 0.16)"
 NEEDS = "pip install 'opendp>=0.16,<0.17' pandas"
@@ -56,6 +57,7 @@ def write(choice: Choice) -> Code:
     sigma = None
     if choice.noise is NoiseKind.GAUSSIAN and choice.delta is not None:
         sigma = find_exact_sigma(choice.epsilon, choice.delta)
-    body = common.render_program("with_python.py", choice, candidates=CANDIDATES, sigma=sigma)
+    values = {"sigma": sigma, "noise": find_release_noise(choice, Program.PYTHON)}
+    body = common.render_program("with_python.py", choice, candidates=CANDIDATES, **values)
     needs = common.with_readers(NEEDS, choice)
     return common.assemble(choice, LIBRARY, relation, differences, body, needs)

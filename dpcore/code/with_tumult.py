@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dpcore.code import common
 from dpcore.code.choice import PER_GROUP, Choice, Code, Quantity
+from dpcore.code.release_noise import find_release_noise
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.programs import convert_to_rho
+from dpcore.common.programs import Program, convert_to_rho
 
 LIBRARY = "Tumult Analytics 0.21"
 NEEDS = "Java 17, Python 3.10 to 3.12, and pip install 'tmlt.analytics>=0.21,<0.22'"
@@ -22,7 +23,8 @@ def write(choice: Choice) -> Code:
     """Write the program, or the sentences why there is none."""
     without = choice.max_norm is not None or not choice.in_libraries
     rho = convert_to_rho(choice.epsilon, choice.delta) if choice.noise is NoiseKind.GAUSSIAN else None
-    values = {"rho": rho, "public_rows": common.PUBLIC_ROWS}
+    noise = find_release_noise(choice, Program.TUMULT)
+    values = {"rho": rho, "noise": noise, "public_rows": common.PUBLIC_ROWS}
     body = "" if without else common.render_program("with_tumult.py", choice, **values)
     return common.assemble(
         choice, LIBRARY, RELATION, _differences(choice), body, common.with_readers(NEEDS, choice)

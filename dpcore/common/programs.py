@@ -105,10 +105,8 @@ class DrawnNoise:
             return noise_error.magnitude_within(self.kind, coverage) * scale
         if self.kind is NoiseKind.LAPLACE:
             # P(|z| > m) = 2 p^(m + 1) / (1 + p).
-            p = math.exp(-1.0 / scale)
-            return float(
-                max(math.ceil(math.log((1.0 - coverage) * (1.0 + p) / 2.0) / math.log(p) - 1.0 - 1e-12), 0)
-            )
+            log_tail = math.log((1.0 - coverage) * (1.0 + math.exp(-1.0 / scale)) / 2.0)
+            return float(max(math.ceil(-scale * log_tail - 1.0 - 1e-12), 0))
         values, probabilities = _list_gaussian(scale)
         return float(values[values >= 0][np.argmax(_cumulate_magnitudes(values, probabilities) >= coverage)])
 

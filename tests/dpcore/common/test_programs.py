@@ -11,7 +11,7 @@ from dpcore.common import mechanisms, programs
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.programs import DrawnNoise, Program, find_noise
 
-SCALES = (0.05, 0.2, 1.0, 7.5, 49.0, 51.0, 400.0)
+SCALES = (1e-3, 0.05, 0.2, 1.0, 7.5, 49.0, 51.0, 400.0)
 
 
 def law(noise: DrawnNoise, sensitivity: float) -> tuple[np.ndarray, np.ndarray]:
