@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.report import document
 from dpcore.report.content import Line
 from dpcore.report.script import Source
-from pages.shared.base import demo, keys, page_run, tables
+from pages.shared.base import keys, page_run, tables
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
@@ -202,9 +202,6 @@ class Renderer:
     def _draw_search(self, item: section.Search) -> Any:
         run = runner.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
-        if not item.in_demo and demo.is_served():
-            st.caption(OWN_COMPUTER)
-            return None
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
@@ -232,7 +229,6 @@ class Renderer:
         return state.value
 
 
-OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
 """In pixels: kept free for a line of progress below the figure or the answer, so that nothing moves when it comes."""
 
