@@ -10,5 +10,4 @@ from dpcore.plan.allocation import AllocatedLine, allocate_lines, compute_total_
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
 from dpcore.plan.lines import NUM_PARTS, Budget, Line, LineStatistic, Program, round_to_parts
-from dpcore.plan.one_truncation import OneTruncation, find_common_bound
 from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults

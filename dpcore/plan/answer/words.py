@@ -12,11 +12,10 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.plan.allocation import AllocatedLine, sum_weighted_squares
+from dpcore.plan.allocation import AllocatedLine
 from dpcore.plan.answer.solution import PlanSolution, compute_exact_epsilon
 from dpcore.plan.curves import TotalCurve
 from dpcore.plan.lines import LineStatistic
-from dpcore.plan.one_truncation import OneTruncation
 from dpcore.plan.parameters import Objective
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
@@ -26,8 +25,6 @@ LEAKS = standard.warn_of_leak(
 MAX_LINES_IN_TEXT = 3
 """The most lines whose shares stand beside the figure; more lines stand only in a table."""
 TINY_SHARE = 1e-4
-MIN_GAIN = 0.01
-"""The smallest relative gain that is worth a sentence."""
 
 
 def write_headline(solution: PlanSolution) -> str:
@@ -258,51 +255,6 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
             "The list of groups is public; an error per group is the root mean square over the groups"
         )
     return tuple(sentences)
-
-
-def describe_common_bound(truncation: OneTruncation, solution: PlanSolution) -> str:
-    """Describe the cost of one bound on rows for all lines."""
-    plan_value = solution.objective_value
-    if truncation.objective is Objective.SUM:
-        plan_value = sum_weighted_squares(solution.lines)
-    cost_text, sharing_text, rows_text = map(wording.number, truncation.compute_costs(plan_value))
-    factor = f"**{cost_text} times**"
-    costs = {
-        Objective.SUM: f"Errors over wanted errors are then {factor} as large (root of the sum of squares)",
-        Objective.LARGEST: f"The largest error over wanted error is then {factor} as large",
-        Objective.REACH: f"All wanted errors then need ε = {format_rounded_up(truncation.value, 4)}, {factor} as much",
-    }
-    bound_text = wording.counted(truncation.max_rows, "row")
-    search_text = "" if truncation.has_all_bounds else " of those looked at"
-    return (
-        f"Libraries can bound the rows of each user once, for all queries. The best such bound{search_text} is "
-        f"**{bound_text} of each user**. {costs[truncation.objective]} as with a bound for each number. Sharing one "
-        f"bound costs {sharing_text} times, bounding rows instead of totals and groups {rows_text} times."
-    )
-
-
-def describe_bound_over_groups(line: AllocatedLine, bound: int, error: float) -> str:
-    """Describe the gain by one bound on all rows of a user for rows per group; empty if there is little."""
-    relative_gain = 1.0 - error / line.error
-    if relative_gain < MIN_GAIN:
-        return ""
-    return (
-        f"**{wording.capital(line.label)}**: one bound of {wording.counted(bound, 'row')} of each user over all groups "
-        f"has {wording.percent(relative_gain)} less error at the same share: {format_error(line, error)} instead of "
-        f"{format_error(line, line.error)} with {_describe_bound(line)}. No program here writes it: use "
-        "`truncate_per_group` before the query in OpenDP, `MaxRowsPerID` in Tumult."
-    )
-
-
-def tabulate_common_bound(truncation: OneTruncation, solution: PlanSolution) -> dict[str, list[str]]:
-    """Tabulate shares and errors under one bound, a row per line."""
-    errors = zip(solution.lines, truncation.errors.tolist(), strict=True)
-    return {
-        "release": [line.label for line in solution.lines],
-        "share": [wording.percent(share) for share in truncation.shares.tolist()],
-        "error": [format_error(line, error) for line, error in errors],
-        "with its own bound": [format_error(line, line.error) for line in solution.lines],
-    }
 
 
 RULES = {
