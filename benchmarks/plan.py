@@ -55,7 +55,7 @@ from dpcore.plan import (
     find_needed_budgets,
     table,
 )
-from dpcore.plan.allocation import make_program
+from dpcore.plan.solution import make_program
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDE = 2.576

@@ -6,8 +6,17 @@
 `dpcore.code`, and `one_truncation` has one bound on rows for all lines.
 """
 
-from dpcore.plan.allocation import AllocatedLine, allocate_lines, compute_total_amount, sum_weighted_squares
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
-from dpcore.plan.lines import NUM_PARTS, Budget, Line, LineStatistic, Program, round_to_parts
-from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults
+from dpcore.plan.parameters import (
+    NUM_PARTS,
+    Budget,
+    Line,
+    LineStatistic,
+    Objective,
+    PlanParameters,
+    Program,
+    choose_defaults,
+    round_to_parts,
+)
+from dpcore.plan.solution import AllocatedLine, allocate_lines, compute_total_amount, sum_weighted_squares

@@ -33,7 +33,7 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.plan.curves import Curve
-from dpcore.plan.lines import NUM_PARTS, Budget
+from dpcore.plan.parameters import NUM_PARTS, Budget
 
 GAP = 1e-4
 """Relative gap at which the search ends."""

@@ -25,8 +25,7 @@ from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Sta
 from dpcore.per_group.passes import errors_by_groups
 from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
-from dpcore.plan.lines import DEFAULT_TARGET_SHARE, Line, LineStatistic, Program
-from dpcore.plan.parameters import PlanParameters
+from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters, Program
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import errors_over_epsilon

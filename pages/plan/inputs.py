@@ -11,9 +11,8 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
-from dpcore.plan import lines
-from dpcore.plan.lines import LineStatistic
-from dpcore.plan.parameters import MEAN_FIELDS, PlanParameters
+from dpcore.plan import parameters as plan_parameters
+from dpcore.plan.parameters import MEAN_FIELDS, LineStatistic, PlanParameters
 from dpcore.report import script
 from pages.plan.question import QUESTION, RANGE_FIELDS
 from pages.shared.screen import inputs, layout
@@ -28,7 +27,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
     state, key = st.session_state, QUESTION.key
 
     def is_hidden(name: str) -> bool:
-        parsed_lines = lines.parse_lines(state[key("lines")], Problems())
+        parsed_lines = plan_parameters.parse_lines(state[key("lines")], Problems())
         if name in RANGE_FIELDS:
             return not any(line.statistic.needs_range for line in parsed_lines)
         if name not in MEAN_FIELDS:
@@ -85,7 +84,7 @@ def _draw_editor() -> None:
         },
         alt="The numbers that are released, with the wanted error and the weight of each",
     )
-    st.caption(f"At most {lines.MAX_LINES} lines. The last, empty row adds one.")
+    st.caption(f"At most {plan_parameters.MAX_LINES} lines. The last, empty row adds one.")
     state[text] = state[QUESTION.key("written")] = write_lines(edited)
 
 
@@ -93,7 +92,7 @@ def build_frame(text: str) -> pd.DataFrame:
     """Return the table of lines; a line that cannot be read stays as it was entered."""
     rows = [
         (statistic, quantile, wanted_error or None, None if weight == 1.0 else weight)
-        for statistic, quantile, wanted_error, weight in lines.tabulate_lines(text)
+        for statistic, quantile, wanted_error, weight in plan_parameters.tabulate_lines(text)
     ]
     types = dict(zip(COLUMN_NAMES, (object, float, object, float), strict=True))
     return pd.DataFrame(rows, columns=COLUMN_NAMES).astype(types)

@@ -12,8 +12,8 @@ from dpcore.answer import Answer
 from dpcore.code import Quantity
 from dpcore.common.checks import Problems
 from dpcore.common.text_fields import parse_numbers
-from dpcore.plan import lines
-from dpcore.plan.lines import Line, LineStatistic
+from dpcore.plan import parameters
+from dpcore.plan.parameters import Line, LineStatistic
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 
@@ -40,7 +40,7 @@ def list_lines(card: Answer) -> tuple[str, ...]:
 
 def list_missing(text: str, new_lines: tuple[str, ...]) -> tuple[str, ...]:
     """Return the new lines that are not in the text."""
-    present_labels = {line.label for line in lines.parse_lines(text, Problems())}
+    present_labels = {line.label for line in parameters.parse_lines(text, Problems())}
     return tuple(line for line in new_lines if line not in present_labels)
 
 

@@ -12,11 +12,9 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.plan.allocation import AllocatedLine
-from dpcore.plan.answer.solution import PlanSolution, compute_exact_epsilon
 from dpcore.plan.curves import TotalCurve
-from dpcore.plan.lines import LineStatistic
-from dpcore.plan.parameters import Objective
+from dpcore.plan.parameters import LineStatistic, Objective
+from dpcore.plan.solution import AllocatedLine, PlanSolution, compute_exact_epsilon
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(

@@ -25,7 +25,7 @@ from dpcore.plan import (
 )
 from dpcore.plan.answer.words import describe_coverage
 from dpcore.plan.least_sum import evaluate_split
-from dpcore.plan.lines import LineStatistic
+from dpcore.plan.parameters import LineStatistic
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
 SHOP = samples.load("shop-events")
