@@ -1,6 +1,4 @@
-"""The settings of a plan, with its lines as a person writes them and the noise for a share of the budget.
-
-The lines of a plan: as a person writes them, and their noise for a share of the budget.
+"""The settings of a plan: its lines as a person writes them, and the noise for a share of the budget.
 
 The noise for a share of (epsilon, delta) follows from composition. With Laplace noise epsilons add up: a share s of
 epsilon has scale 1 / (s epsilon) at sensitivity 1. With Gaussian noise squares of sensitivity over sigma add up: a
@@ -42,7 +40,7 @@ from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSou
 from dpcore.mean.public_counts import Target
 
 MAX_AMOUNT = 2e3
-"""mu^2 beyond which no epsilon is stated: it would be above 1,000."""
+"""mu^2 beyond which epsilon is above 1,000 and not stated."""
 
 
 class Program(enum.Enum):
@@ -113,9 +111,8 @@ class Budget:
 
 
 MAX_LINES = 50
-"""Lines of one plan."""
 DEFAULT_TARGET_SHARE = 0.05
-"""Wanted error of a line that names none: 5 % of its value; of a quantile, 5 % of the rows."""
+"""Wanted error of a line that names none, as a share of its value, or of the rows for a quantile."""
 
 
 class LineStatistic(enum.Enum):
@@ -172,7 +169,7 @@ class Line:
         with Problems() as problems:
             problems.of_kind(LineStatistic, released=self.statistic)
             if (self.statistic is LineStatistic.QUANTILE) != (self.quantile is not None):
-                problems.add("a quantile, and no other line, says which one: quantile 0.5 is the median")
+                problems.add("only a quantile names a share: quantile 0.5 is the median")
             elif self.quantile is not None:
                 problems.inside(0.0, 1.0, quantile=self.quantile)
             label_text = f" of {self.label}" if isinstance(self.statistic, LineStatistic) else ""
@@ -202,7 +199,6 @@ STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} 
     "median": LineStatistic.QUANTILE,
     "sum per group": LineStatistic.GROUP_SUMS,
 }
-"""By what may be written."""
 _LINE = re.compile(
     rf"(?P<statistic>{'|'.join(STATISTIC_BY_NAME)})(?: (?P<quantile>[0-9.e+-]+))?"
     r"(?: within (?P<target>[0-9.e+-]+) ?(?P<percent>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
@@ -243,10 +239,7 @@ def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
     labels = [line.label for line in parsed]
     for label in dict.fromkeys(labels):
         if labels.count(label) > 1:
-            problems.add(
-                f"{label} stands there twice",
-                remedy="One release answers both; give it the smaller wanted error",
-            )
+            problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller wanted error")
     return tuple(parsed)
 
 
@@ -290,7 +283,6 @@ def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
 
 
 NUM_PARTS = 2**20
-"""The number of parts of the budget."""
 _BITS = 32
 
 
@@ -321,12 +313,10 @@ def round_amount_down(amount: float) -> float:
 
 
 FIRST_LINES = "users; rows"
-MAX_TEXT = 2000
-"""Characters of all lines together."""
+MAX_CHARACTERS = 2000
 PROPOSED_MEAN_FIELDS = ("variance_source", "likeness", "target")
 """Settings of a mean that follow from the data; see `choose_defaults`."""
 MEAN_FIELDS = (*PROPOSED_MEAN_FIELDS, "value_variance", "user_share")
-"""All settings of a mean among the lines."""
 
 
 class Objective(Option):
@@ -351,27 +341,27 @@ class PlanParameters(Parameters):
     """
 
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
-    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    """Probability that ε does not hold. Well below 1 / (number of users)."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
-    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_TEXT, place=LINE)
-    """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group`` and
-    ``sums per group``, parted by semicolons. Each may go on with a wanted error (``within 5%`` of its value, of a
-    quantile of the rows; ``within 12`` in its unit) and a ``weight 2``."""
+    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_CHARACTERS, place=LINE)
+    """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group``,
+    ``sums per group``; separated by semicolons. A wanted error may follow (``within 5%``; ``within 12`` in its unit),
+    and a ``weight 2``."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
     )
-    """Values below count as L. Public: from what the quantity is, not from data."""
+    """Values below count as L. Public: not from data."""
     upper: float | None = range_end(
         None, "Highest, U", "highest value U", width=102, shared="upper", is_required=True, place=LINE
     )
-    """Values above count as U. Public: from what the quantity is, not from data."""
+    """Values above count as U. Public: not from data."""
     objective: Objective = public.choice(Objective.SUM, "Best plan")
-    """Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. Least
-    largest: error over wanted error; every number needs a wanted error of its own."""
+    """Least sum: of squared errors over wanted errors. Least ε: for all wanted errors. Least largest: error over wanted
+    error."""
     mechanism: NoiseKind = noise_kind("Mechanism", former_name="noise")
-    """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both."""
+    """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers."""
     program: Program = public.choice(Program.PYTHON, "Noise as drawn by", as_list=True, width=180)
-    """Errors are those of the noise that its program draws: libraries split the budget of a mean in halves."""
+    """Libraries draw different noise: some split the budget of a mean in halves."""
     # A mean stands among other numbers here, so that the labels have to name it.
     target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
     variance_source: VarianceSource = declared_in(
@@ -384,7 +374,13 @@ class PlanParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
-        lines = self._check_lines(problems)
+        lines: tuple[Line, ...] = ()
+        if not isinstance(self.lines, str):
+            problems.add("lines must be a text")
+        elif len(self.lines) > MAX_CHARACTERS:
+            problems.add(f"the lines have more than {MAX_CHARACTERS:,} characters")
+        else:
+            lines = parse_lines(self.lines, problems)
         labels_with_range = [line.label for line in lines if line.statistic.needs_range]
         is_range_valid = False
         if (self.lower is None) != (self.upper is None):
@@ -407,30 +403,20 @@ class PlanParameters(Parameters):
             problems.add(
                 "the largest error over wanted error needs a wanted error in every line; "
                 f"{labels_without_target[0]} has none",
-                remedy="With one relative error for all, the hardest line would get nearly everything",
+                remedy="Add one: within 5%",
             )
-
-    def _check_lines(self, problems: Problems) -> tuple[Line, ...]:
-        """Add the problems of the text of the lines, and return the lines."""
-        if not isinstance(self.lines, str):
-            problems.add("lines must be a text")
-        elif len(self.lines) > MAX_TEXT:
-            problems.add(f"the lines have more than {MAX_TEXT:,} characters")
-        else:
-            return parse_lines(self.lines, problems)
-        return ()
 
     def _check_program(self, problems: Problems, lines: tuple[Line, ...]) -> None:
         """Add the problems of lines that no program of the library releases, so that their error is unknown."""
         quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
         if self.program in (Program.PIPELINEDP, Program.TUMULT) and quantile_labels:
             problems.add(
-                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known here",
-                remedy="Take OpenDP or plain Python, or leave the quantile out",
+                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known",
+                remedy="Take OpenDP or plain Python",
             )
         if self.program is Program.PIPELINEDP and self.mechanism is NoiseKind.GAUSSIAN:
             problems.add(
-                "PipelineDP divides epsilon and delta among Gaussian releases, which takes about twice the noise",
+                "PipelineDP divides epsilon and delta among Gaussian releases: about twice the noise",
                 remedy="Take Laplace noise, or another program",
             )
 

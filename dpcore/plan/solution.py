@@ -1,6 +1,4 @@
-"""A plan on given data: shares as integer parts, and the bound and the exact error of every line as a program releases it.
-
-A plan as a program releases it: shares as integer parts, the bound and the exact error of every line.
+"""A plan on given data, as a program releases it: shares as integer parts, bounds and exact errors.
 
 Shares are first found as real numbers. A program gets integer parts of 2^20, whose sum no rounding lifts above
 the whole budget. The error of a line is then computed again from them: the page and the program have the same noise.
@@ -159,7 +157,8 @@ def allocate_lines(
             bound, squared_error = line.curve.find_short_bound(bound, v)
             error = math.sqrt(squared_error)
         elif isinstance(line.curve, RankCurve):
-            release_amount = _convert_to_amount(line.curve.find_release_v(v), budget)
+            release_v = line.curve.find_release_v(v)
+            release_amount = release_v**-0.5 if budget.power == 2 else 0.5 / release_v
             line_parts = max(1, min(line_parts, math.floor(release_amount / amount_per_part)))
             v = _convert_to_v(line_parts * amount_per_part, budget)
             bound = float(line.curve.find_best(np.array([v])).bounds[0])
@@ -175,11 +174,6 @@ def _convert_to_v(amount: float, budget: Budget) -> float:
     if amount == 0.0:
         return math.inf
     return amount**-2.0 if budget.power == 2 else 0.5 / amount
-
-
-def _convert_to_amount(v: float, budget: Budget) -> float:
-    """Convert the square of the noise scale at sensitivity 1 to an epsilon, or to a rho."""
-    return v**-0.5 if budget.power == 2 else 0.5 / v
 
 
 def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
@@ -248,7 +242,7 @@ def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLi
 
 
 SPARE_PARTS = 2
-"""Parts of 2^20 of the budget that each line gets beyond its need: shares are rounded to whole parts."""
+"""Parts of 2^20 beyond its need that each line gets: shares are rounded to whole parts."""
 _MAX_TRIES = 40
 _NEED_FACTORS = {
     # A curve is read between points; what a quantile needs for its exact error is approached in such steps.
@@ -319,13 +313,6 @@ class PlanSolution:
             return max(line.error_ratio for line in lines)
         return math.sqrt(sum_weighted_squares(lines) / math.fsum(line.line.weight for line in self.planned))
 
-    @property
-    def objective_value(self) -> float:
-        """Return the quantity that the objective minimises: the size of the errors, the largest, or the epsilon."""
-        if self.parameters.objective is Objective.REACH:
-            return self.budget.epsilon
-        return self.summarise_errors(self.lines)
-
     def compute_error_ratios(self, line: AllocatedLine, full_budget_v: FloatArray) -> FloatArray:
         """Compute error over target error of a line at its share, for other values of v at the full budget.
 
@@ -386,8 +373,7 @@ def _find_least_budget(
     unreachable_labels = [labels[index] for index in np.flatnonzero(np.isinf(needed_amounts))]
     if unreachable_labels:
         raise refuse(
-            f"no ε is enough for {' and '.join(unreachable_labels)}: more than the wanted error stays without any "
-            "noise",
+            f"no ε is enough for {' and '.join(unreachable_labels)}: the error without noise is too large",
             remedy="Want less of it",
         )
     smallest_epsilon, largest_epsilon = EPSILON_RANGE
@@ -397,8 +383,8 @@ def _find_least_budget(
         epsilon = parameters.budget.convert_to_epsilon(total_amount)
         if epsilon > largest_epsilon:
             raise refuse(
-                f"all wanted errors need ε = {epsilon:.3g}, which promises nothing; most of it is for "
-                f"{labels[int(np.argmax(needed_amounts))]}",
+                f"all wanted errors need ε = {epsilon:.3g}, mostly for {labels[int(np.argmax(needed_amounts))]}; that "
+                "promises nothing",
                 remedy="Want less of it, or leave it out",
             )
         if total_amount == 0.0 or epsilon < smallest_epsilon:
@@ -428,4 +414,4 @@ def compute_exact_epsilon(solution: PlanSolution) -> float | None:
 
 def against_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
     """Say why *Compare* has no curve over epsilon for a plan."""
-    return "A plan has a bound and an error for each of its numbers: its own figure shows all of them over ε."
+    return "The plan's own figure shows its errors over ε."

@@ -19,7 +19,7 @@ from pages.shared.screen import inputs, layout
 
 RELEASE, QUANTILE, WANTED_ERROR, WEIGHT = COLUMN_NAMES = ["Release", "q", "Wanted error", "Weight"]
 EDITOR_WIDTH = 480
-"""Pixels, for all four columns: what lies in the popover makes it wide, and a table alone does not."""
+"""Pixels: a table alone does not make the popover wide."""
 
 
 def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
@@ -72,19 +72,19 @@ def _draw_editor() -> None:
                 options=[statistic.value for statistic in LineStatistic], required=True
             ),
             QUANTILE: st.column_config.NumberColumn(
-                help="Which quantile; 0.5, the median, where empty", format="%g", width=70
+                help="0.5, the median, where empty", format="%g", width=70
             ),
             WANTED_ERROR: st.column_config.TextColumn(
-                help="5% of the value (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
+                help="5% (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
                 width=120,
             ),
             WEIGHT: st.column_config.NumberColumn(
-                help="How much its squared error counts; 1 where empty", format="%g", width=90
+                help="Of its squared error; 1 where empty", format="%g", width=90
             ),
         },
-        alt="The numbers that are released, with the wanted error and the weight of each",
+        alt="Released numbers, wanted errors and weights",
     )
-    st.caption(f"At most {plan_parameters.MAX_LINES} lines. The last, empty row adds one.")
+    st.caption("The last, empty row adds a line.")
     state[text] = state[QUESTION.key("written")] = write_lines(edited)
 
 

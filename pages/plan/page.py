@@ -50,7 +50,7 @@ class PlanPage(Page):
             return
         st.markdown(
             "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "
-            "data.csv` gives this answer in a shell, and `docs/plan.md` says how Python does. Label: *public input*."
+            "data.csv` gives this answer. Label: *public input*."
         )
         cards.file_button(
             "Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: inputs.write_settings(dataset, answer)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
-"""Styles of the lines with the largest shares, which the figure shows. All lines stand in its file."""
+"""Of the lines with the largest shares; all lines stand in the figure's file."""
 EPSILONS = (0.02, 50.0)
 """The least that the axis of epsilon covers."""
 
@@ -98,9 +98,8 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     return Plot(
         "plan-errors",
         "Error of each number over ε",
-        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} lines lie at or below their "
-        "wanted error. Every error falls as ε of the whole plan grows and shares are kept"
-        f"{'; dotted lines have equal shares' if len(lines) > 1 else ''}.",
+        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} are as exact as wanted. Every "
+        "error falls as ε grows and shares are kept.",
         Axis("ε of the whole plan", "", limits),
         Axis("error", "wanted error = 1", (low_ratio, high_ratio), number_format=".3~g"),
         items,
@@ -129,8 +128,7 @@ def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
     return Plot(
         "plan-shares",
         "Shares of the budget",
-        f"{wording.capital(labels[largest_line])} gets {largest_share} of the budget. An equal split gives "
-        f"{wording.percent(1.0 / len(labels))} to each.",
+        f"{wording.capital(labels[largest_line])} gets {largest_share} of the budget.",
         names_axis("number", " "),
         share_axis("share of the budget", limits, number_format=".1%"),
         bars,
