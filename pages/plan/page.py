@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import add_noise_comparison, build_answer, words
+from dpcore.plan.answer import build_answer, words
 from dpcore.plan.answer.answer import solve_beside_page
 from dpcore.plan.parameters import PlanParameters
 from dpcore.report import script
@@ -44,13 +44,13 @@ class PlanPage(Page):
         return f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*."
 
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
-        """Offer the answer, which compares both noises, and what was entered as a file for the command."""
-        super().show_files(add_noise_comparison(answer, dataset), dataset, label)
+        """Offer the answer, and what was entered as a file for the command."""
+        super().show_files(answer, dataset, label)
         if not script.can_read_again(dataset):
             return
         st.markdown(
             "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "
-            "data.csv` gives this answer in a shell, and `docs/plan.md` says how Python does. Label: *public input*."
+            "data.csv` gives this answer. Label: *public input*."
         )
         cards.file_button(
             "Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: inputs.write_settings(dataset, answer)
