@@ -17,18 +17,18 @@ from dpcore.training.experiment import MAX_RUNS
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
-from pages.shared.base import demo
-from pages.shared.fields import fields, jobs, runner
+from pages.shared.fields import fields, jobs
 from pages.shared.figures.figures import draw as draw_plot
 from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
+from pages.shared.server import access
 from pages.training import release, upload
 from pages.training.question import MAX_DEMO_RUNS, QUESTION
 
 
 def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
     """Train beside the page; a public demo makes fewer runs."""
-    max_runs = MAX_DEMO_RUNS if demo.is_served() else MAX_RUNS
+    max_runs = MAX_DEMO_RUNS if access.is_served() else MAX_RUNS
     result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
     return result
 
@@ -74,7 +74,7 @@ class TrainingPage(Page):
         if parameters is not None:
             with slots.notes:
                 upload.show_label_rule(data, parameters.positive_above)
-                if demo.is_served() and parameters.runs > MAX_DEMO_RUNS:
+                if access.is_served() and parameters.runs > MAX_DEMO_RUNS:
                     st.caption(f":material/cloud_off: A public demo makes {MAX_DEMO_RUNS} runs of each.")
         return parameters
 
@@ -85,7 +85,7 @@ class TrainingPage(Page):
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the runs are, or how many there are."""
         super().draw_progress(state, runs)
         if state.value is not None and not jobs.working(runs[0].key):
