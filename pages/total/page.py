@@ -12,7 +12,7 @@ from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, r
 from dpcore.total.answer.answer import solve_beside_page
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from pages.shared.card import cards
-from pages.shared.fields import runner
+from pages.shared.fields import jobs
 from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
 from pages.shared.session import session
@@ -23,7 +23,7 @@ REPORTED = ("mechanism", "delta", "summed", "objective", "own_bound", "lower", "
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
-    totals: UserTotals = runner.compute(
+    totals: UserTotals = jobs.compute(
         Cached(user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
     )
     return totals
