@@ -29,9 +29,10 @@ from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData
 from pages.shared.base import cache as cache_of_pages
-from pages.shared.base import demo, keys
+from pages.shared.base import keys
 from pages.shared.fields import jobs
 from pages.shared.report import report_content
+from pages.shared.server import access
 from pages.training import question as limits
 from pages.training import release as releases
 from pages.training.upload import UPLOAD
@@ -649,7 +650,7 @@ def test_the_script_reads_the_table_and_prints_what_the_card_says(taken, tmp_pat
 
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
-    monkeypatch.setattr(demo, "is_served", lambda: True)
+    monkeypatch.setattr(access, "is_served", lambda: True)
     monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)
     at = opened(runs="60")
     assert "A public demo makes 3 runs of each" in shown_texts(at)
