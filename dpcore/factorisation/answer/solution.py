@@ -167,7 +167,7 @@ def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> Facto
         InvalidInput: The data are missing, hold no ratings, or so few that a split leaves nothing to train on or test.
     """
     if dataset is None and parameters.source is RatingSource.DATA:
-        raise refuse("the settings name your own ratings, and no data were given")
+        raise refuse("no data were given, and the settings name your own ratings")
     if dataset is not None:
         parameters = replace(parameters, source=RatingSource.DATA)
     ratings = load_ratings(parameters, dataset)
