@@ -25,7 +25,7 @@ from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import plots
+from pages.shared.screen import sections
 
 JOB_KEY = QUESTION.key("training_job")
 
@@ -34,7 +34,7 @@ def show(parameters: OwnersParameters) -> None:
     """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
-    plots.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
+    sections.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
 
 
 def _show_training(parameters: OwnersParameters) -> None:

@@ -33,8 +33,9 @@ from pages.shared.card import cards
 from pages.shared.data import table_upload
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 
 TARGETS = {ErrorTarget.COEFFICIENTS: "Coefficients", ErrorTarget.PREDICTIONS: "Predictions"}
 
@@ -144,13 +145,15 @@ class RegressionPage(Page):
         propose_range(dataset)
         key = QUESTION.key
         st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
-        parameters: RegressionParameters | None = inputs.read_inputs(
+        parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             hidden=GENERATOR_FIELDS.__contains__,
             draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), words.FIT),
-            ask_first=lambda unused: inputs.ask(dataset, {key("lower"): "L", key("upper"): "U"}, "label"),
+            ask_first=lambda unused: question_page.ask_for_range(
+                dataset, {key("lower"): "L", key("upper"): "U"}, "label"
+            ),
         )
         if parameters is not None and (text := words.warn_of_clipping(count_clipped(dataset, parameters))):
             slots.notes.warning(text, icon=":material/warning:")

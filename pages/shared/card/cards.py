@@ -15,6 +15,7 @@ from dpcore.code.forms import CodeChoice
 from dpcore.code.several import Several
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
 from dpcore.common.wording import plain
+from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.fields import fields
@@ -303,7 +304,7 @@ def answer(card: Answer, key: str) -> None:
         run.card = card
         selection = get_private_selection(card)
         run.lacks = "" if selection is None else selection.waits_for
-        if run.private and (draws := _import_selection_module()) is not None:
+        if run.private and (draws := import_selection_module()) is not None:
             card = draws.with_range(card if selection is None or selection.card is None else selection.card)
     if run is not None and run.shown_card is None:
         run.shown_card, run.key = card, key
@@ -362,14 +363,14 @@ def _words(card: Answer, key: str, draws: bool) -> None:
 def get_private_selection(card: Answer) -> Any | None:
     """Return how the bound of a card can be selected privately in this run; None if it cannot."""
     run = page_run.CURRENT_RUN.get()
-    if run is None or not run.private or (draws := _import_selection_module()) is None:
+    if run is None or not run.private or (draws := import_selection_module()) is None:
         return None
     if run.selection is None or run.selection[0] is not card:
         run.selection = card, draws.build_selection(card)
     return run.selection[1]
 
 
-def _import_selection_module() -> Any | None:
+def import_selection_module() -> Any | None:
     """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of
@@ -377,6 +378,12 @@ def _import_selection_module() -> Any | None:
     """
     selection_page = catalogue.DRAWING
     return None if selection_page is None else importlib.import_module(f"pages.{selection_page.name}.on_card")
+
+
+def offer_range(dataset: Dataset) -> None:
+    """Draw the button that leads to a private draw of the range, if the data are private and have values."""
+    if (draws := import_selection_module()) is not None:
+        draws.offer_range(dataset)
 
 
 def _draw_button(selection: Any, key: str) -> None:

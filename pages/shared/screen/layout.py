@@ -28,9 +28,8 @@ from pages.shared import speed, streamlit_internals
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.compare import compare_tab
 from pages.shared.fields import fields, setting
-from pages.shared.screen import strip
+from pages.shared.screen import compare_tab, strip
 from pages.shared.session import links, session, session_file, tour
 
 if TYPE_CHECKING:
@@ -127,9 +126,7 @@ def show(
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
         data = session.dataset()
-        run = page_run.PageRun(question, next_tab=DOWNLOADS, private=data.is_private)
-        if question.parameters is not None:
-            run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(question)}
+        run = page_run.PageRun(question, private=data.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
             body(PageSlots(line, notes, page_run.MainPlace(figure), answer, bottom, intro))
@@ -143,7 +140,7 @@ def show(
         elif touring is not None:
             with bar:  # Last, as it goes by what was entered.
                 strip.draw_tour(question, touring)
-        if run.tabs:  # On a page that has no tabs.
+        if run.figure is not None and not run.has_tabs:
             with bottom:
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
@@ -314,11 +311,14 @@ def show_answer(
 def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """Draw tabs under the session key ``key``; only the open one is drawn, so the others cost nothing.
 
-    The page's first tabs come first; the machinery's tabs are added among them. Whoever puts the name of a tab into the
-    session, such as a tour or a link, need not know in which other tab it lies.
+    *Compare* is added before the last two. Whoever puts the name of a tab into the session, such as a tour or a link,
+    need not know in which other tab it lies.
     """
-    if (run := page_run.CURRENT_RUN.get()) is not None:
-        contents = run.with_tabs(contents)
+    if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
+        run.has_tabs = True
+        last = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
+        own = {name: content for name, content in contents.items() if name not in last}
+        contents = {**own, compare_tab.TITLE: lambda: compare_tab.show(run), **last}
     open_tab = st.session_state.get(key)
     for name, content in contents.items():
         if not callable(content) and open_tab in content:

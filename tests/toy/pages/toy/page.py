@@ -8,8 +8,9 @@ from dpcore.toy.heavy import noisy_counts
 from pages.shared.base import keys
 from pages.shared.fields import jobs
 from pages.shared.figures import figures
+from pages.shared.render import question_page
 from pages.shared.report import report_content
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 from pages.toy.question import QUESTION
 
@@ -18,7 +19,7 @@ data = session.dataset()
 
 def body(places: layout.PageSlots) -> None:
     """Read the inputs and draw the answer."""
-    parameters = inputs.read_inputs(QUESTION, places)
+    parameters = question_page.read_inputs(QUESTION, places)
     if parameters is None:
         return
     st.session_state[keys.PAGE_PARAMETERS] = parameters
