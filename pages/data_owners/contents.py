@@ -134,6 +134,7 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
 
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
+    assert answer.choice is not None
     source, training = report_content.source(), find_training()
     report_content.draw(
         "owners",
@@ -141,7 +142,8 @@ def show_files(answer: Answer) -> None:
         lambda: build_report(answer, source, training),
         answer.methods,
         f"**Choice** holds the question, every bound and every crossing. Label: *{answer.disclosure.label}*.",
-        files_disclosure=answer.disclosure,
+        [("Choice (JSON)", "owners_choice.json", answer.choice)],
+        answer.disclosure,
     )
     if training is None:
         st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")

@@ -72,7 +72,7 @@ class FactorisationPage(Page):
 
         def draw_training() -> None:
             fields.draw(QUESTION, "train_epsilons")
-            fields.columns(QUESTION, (1, 1), "repeats", "train_seed")
+            fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
         def ask_range(unused: Collection[str]) -> bool:
             if dataset.pairs is not None and not has_ratings(dataset):
@@ -93,7 +93,9 @@ class FactorisationPage(Page):
             )
             return True
 
-        in_pairs = {pair[0]: functools.partial(fields.columns, QUESTION, (1, 1), *pair) for pair in PAIRS}
+        in_pairs = {
+            pair[0]: functools.partial(fields.draw_row, QUESTION, *pair, shares=(1, 1)) for pair in PAIRS
+        }
         parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,

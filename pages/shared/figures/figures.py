@@ -29,6 +29,7 @@ from dpcore.report import charts, document, plotly_figures
 from dpcore.report.charts import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
+from pages.shared.fields import fields
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -227,19 +228,16 @@ def draw(
         figure.draw(fig, key, alt, file_name, csv=f"{key}_csv", ghost=True, handle=handle)
     if question and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
-    (button_place or st).download_button(
+    fields.download_button(
         "CSV",
+        f"{file_name}.csv",
         lambda: document.write_columns(
             plot.columns, disclosure, [*_list_inputs(parameters), *axis_notes(fig)]
         ),
-        file_name=f"{file_name}.csv",
-        mime="text/csv",
-        key=f"{key}_csv",
-        on_click="ignore",
+        f"{key}_csv",
         type="tertiary",
-        icon=":material/download:",
-        help=f"The numbers behind the figure, as a table: {disclosure.label}. The buttons above the figure save it as "
-        "PNG or SVG.",
+        help=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
+        place=button_place,
     )
     if question:
         with button_place or contextlib.nullcontext():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +18,11 @@ from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solve
 from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import FieldOrigin, Place, list_unused
+from dpcore.common.privacy import ReleaseFacts
 from dpcore.dataset import Dataset, Values
 from dpcore.report.content import Line
 from dpcore.report.script import Source
-from pages.shared.base import keys, page_run
+from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -307,20 +309,20 @@ class Page:
 
     def show(self) -> None:
         """Draw the page."""
-        if self.question.own_data:
-            layout.show(self.question, self._show_own_data)
-            return
         in_use = session.dataset()
-        is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
-        data = session.load_demonstration() if is_demonstration else in_use
-        layout.show(self.question, lambda slots: self._body(slots, in_use, data))
 
-    def _show_own_data(self, slots: layout.PageSlots) -> None:
-        fields.start(self.question)
-        with slots.notes:
-            data = self.read_own_data()
-        if data is not None:
-            self._body(slots, data, data)
+        def draw(slots: layout.PageSlots) -> None:
+            if not self.question.own_data:
+                is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
+                self._body(slots, in_use, session.load_demonstration() if is_demonstration else in_use)
+                return
+            fields.start(self.question)
+            with slots.notes:
+                data = self.read_own_data()
+            if data is not None:
+                self._body(slots, data, data)
+
+        layout.show(self.question, draw)
 
     def _body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
         run, is_demonstration = page_run.CURRENT_RUN.get(), data is not in_use
@@ -367,27 +369,44 @@ class Page:
         if state.value is None:
             return
         renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL, for_all)
+        key = f"{self.stem or self.question.name}_card"
         sections = dict(answer.sections)
         behind: Any = sections.pop(BEHIND, None)
         downloads: Any = sections.pop(DOWNLOADS, None)
+
+        def show_behind() -> None:
+            card, plan = run.shown_card or answer, catalogue.PLANNING
+            if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
+                st.markdown("**This tab is about the bound read off the private data**: do not publish it.")
+            self.draw_behind(answer)
+            if plan is not None and self.question is not plan and self.question.group == plan.group:
+                importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
+            if behind is not None:
+                renderer.show(behind)
 
         def show_files() -> None:
             self.show_files(answer, data, label)
             if downloads is not None:
                 renderer.show(downloads)
 
-        layout.show_answer(
-            slots,
-            self.question,
-            answer,
-            contents(renderer, sections, self.tabs(answer)),
-            show_files,
-            draw_basis=lambda: None if behind is None else renderer.show(behind),
-            draw_behind=self.draw_behind,
-            key=f"{self.stem or self.question.name}_card",
-            tabs_name="_".join(filter(None, (self.variant(answer), "tabs"))),
-            formula=self.formula(answer),
-        )
+        tabs = {
+            BEHIND: show_behind,
+            **contents(renderer, sections, self.tabs(answer)),
+            DOWNLOADS: show_files,
+            layout.COMPUTED: lambda: st.markdown(self.question.formula(self.formula(answer))),
+        }
+        with slots.answer:
+            cards.answer(answer, key)
+            if (
+                own_fields := self.question.own_fields
+            ):  # Right below the card: what a bound of the person's own costs.
+                fields.draw_row(self.question, *own_fields)
+                for name, sentence in answer.facts.items():
+                    if name.startswith("Your "):
+                        st.caption(f"{name}: {sentence}")
+        with slots.bottom:
+            tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
+            layout.draw_tabs(tabs, self.question.key(tabs_name))
         with slots.answer:
             if self.needs is not None and is_demonstration:
                 session.draw_data_link(self.needs.remedy)
@@ -405,15 +424,16 @@ class Page:
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""
-        question, source, releases = (
-            self.question,
-            self.build_source(answer, data),
-            self.list_releases(answer, data),
-        )
-        summary = self.summarise(answer, data)
-        formula, labels = (self.formula(answer), question.get_labels(*self.fields_in_report(answer)))
+        question, variant = self.question, self.variant(answer)
+        stem = "_".join(filter(None, (self.stem or question.name, variant)))
+        source, releases = self.build_source(answer, data), self.list_releases(answer, data)
+        summary, formula = self.summarise(answer, data), self.formula(answer)
+        labels = question.get_labels(*self.fields_in_report(answer))
+        files = [(self.file_label(name), name, make) for name, make in answer.files.items()]
+        if answer.choice is not None:
+            files.append(("Choice (JSON)", f"{stem}_choice.json", answer.choice))
         report_content.draw(
-            "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
+            stem,
             answer.disclosure,
             lambda: replace(
                 report_content.of_answer(question, answer, source, formula, labels, label, summary),
@@ -421,7 +441,5 @@ class Page:
             ),
             answer.methods,
             self.describe_files(answer),
-            [(self.file_label(name), name, make) for name, make in answer.files.items()],
-            None,
-            answer.choice,
+            files,
         )

@@ -38,8 +38,7 @@ def import_answer_module(name: str) -> Any:
 
 
 NONE_YET = (
-    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer, to be compared with those of other "
-    "data and settings."
+    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer to compare it with others."
 )
 HALF_OR_DOUBLE = "Half or double"
 """The fact of a card that says what half and double of the bound cost."""
@@ -117,19 +116,14 @@ def show_pins(question: Question) -> None:
     figures.show_table(frame, "The pinned answers, a line each", height="content")
     disclosure = find_strictest(pin.disclosure for pin in listed_pins)
     if len(figures.all_pins()) >= figures.MAX_PINS:
-        st.caption(f"All {figures.MAX_PINS} places are taken: one more, and the oldest goes.")
+        st.caption(f"All {figures.MAX_PINS} places are taken: the next pin replaces the oldest.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _edit_pins(question, listed_pins)
         with st.popover("Copy", icon=":material/content_copy:", key=f"{question.name}_pins_copy"):
-            st.markdown("The table for a spreadsheet. Use the copy button in the corner of the box.")
+            st.markdown("The table for a spreadsheet.")
             st.code(frame.to_csv(index=False, sep="\t"), language=None)
-        cards.file_button(
-            "Pins (CSV)",
-            f"{question.name}_pins.csv",
-            disclosure,
-            lambda: as_csv(listed_pins),
-            key=f"{question.name}_pins_file",
-        )
+        name = f"{question.name}_pins"
+        cards.file_button("Pins (CSV)", f"{name}.csv", disclosure, lambda: as_csv(listed_pins))
     cards.label(disclosure)
 
 
@@ -150,20 +144,16 @@ def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
     name_key = f"{question.name}_pin_name"
     # What was typed into it before, `_rename` has taken: callbacks come before the run.
     st.session_state[name_key] = selected_name
-    st.text_input(
-        "New name",
-        key=name_key,
-        max_chars=60,
-        on_change=_rename,
-        args=(question.name, selected_name, name_key),
-        width=260,
-    )
+    arguments = question.name, selected_name, name_key
+    st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=arguments, width=260)
     fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
-    st.button(
+    fields.button(
         "Remove all",
-        key=f"{question.name}_pins_remove",
-        on_click=_remove,
-        args=(question.name, ""),
+        f"{question.name}_pins_remove",
+        "delete_sweep",
+        _remove,
+        question.name,
+        "",
         type="tertiary",
     )
 

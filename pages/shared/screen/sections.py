@@ -280,10 +280,7 @@ class Renderer:
             case section.File():
                 self._draw_file(item)
             case section.Fields(names, shares):
-                if shares:
-                    fields.columns(self.question, shares, *names)
-                else:
-                    fields.draw_row(self.question, *names)
+                fields.draw_row(self.question, *names, shares=shares)
             case section.Choice():
                 key = self.question.key(item.key)
                 if st.session_state.get(key) not in item.options:
@@ -370,11 +367,12 @@ class Renderer:
 
     def _draw_file(self, item: section.File) -> None:
         disclosure, content = item.disclosure or self.answer.disclosure, item.content
-        key, help, is_table = (item.name.replace(".", "_"), item.help or None, isinstance(content, Mapping))
+        is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
             notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
             content = functools.partial(document.write_columns, content, disclosure, notes)
-        cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=help)
+        key = item.name.replace(".", "_")
+        cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=item.help)
 
     def _draw_search(self, item: section.Search) -> Any:
         run = jobs.Run(self.question, item, self.data, self.for_all)
