@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import words
-from dpcore.multitask.bounds import Bucket
+from dpcore.multitask.weights import Bucket
 from dpcore.regression.answer import RegressionSolution
 from dpcore.total.parameters import Summed
 from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use
