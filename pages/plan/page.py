@@ -15,8 +15,8 @@ from dpcore.plan.parameters import PlanParameters
 from dpcore.report import script
 from pages.plan import inputs
 from pages.plan.question import QUESTION
-from pages.shared.base import tables
 from pages.shared.card import cards
+from pages.shared.figures import figures
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 
@@ -31,7 +31,7 @@ class PlanPage(Page):
     def draw_behind(self, answer: Answer) -> None:
         """Draw every line with its share, bound and error, and what stands behind the plan."""
         plan = words.tabulate_plan(answer.solution)
-        tables.show(plan, "Share, bound and error of every number", height="content")
+        figures.show_table(plan, "Share, bound and error of every number", height="content")
         st.caption(words.TABLE_NOTE)
         cards.behind(replace(answer, numbers=answer.numbers[:2]))
 

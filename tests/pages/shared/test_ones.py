@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.common.privacy import Disclosure
 from dpcore.multitask.answer import words
-from dpcore.multitask.bounds import Bucket
+from dpcore.multitask.weights import Bucket
 from dpcore.regression.answer import RegressionSolution
 from dpcore.regression.answer import words as regression_words
 from dpcore.total.parameters import Summed
