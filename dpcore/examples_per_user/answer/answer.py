@@ -21,16 +21,15 @@ from dpcore.examples_per_user.answer import solution as words
 from dpcore.examples_per_user.answer.solution import ExamplesSolution, round_up, solve, solve_quickly
 from dpcore.examples_per_user.candidates import collect_values, write_owners_program
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
-from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COVERED, ExamplesParameters
+from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, ExamplesParameters
 from dpcore.report.document import list_public_inputs, write_columns
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "
-    "record is public. Only the contents of one user's records are protected, zeroed or replaced by others."
+    "record is public. Only the contents of one user's records are protected, zeroed or replaced."
 )
 FAIRNESS = (
-    "The most records are not the best training: those of few owners are kept more often, and the model learns them "
-    "more than others."
+    "The most records are not the best training: the model learns those of few owners more than others."
 )
 
 
@@ -55,15 +54,14 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
         Number(
             "Records kept",
             wording.number(selection.count),
-            f"of {wording.number(selection.ownership.num_records)}; at most {wording.number(selection.bound)} of a "
-            "user",
+            f"of {wording.number(selection.ownership.num_records)}",
             value=selection.count,
         ),
         Number(
             "No choice keeps more than",
             wording.number(selection.at_most),
-            "proved" if selection.gap else "proved: this is the most",
-            "By the prices of a linear program, added up in whole numbers.",
+            "proved",
+            "By the prices of a linear program, in whole numbers.",
             selection.at_most,
             key="at_most",
         ),
@@ -80,14 +78,14 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
             Number(
                 "Noise multiplier, contents zeroed",
                 f"at most {zeroed_multiplier:.4g}",
-                f"records drawn at rate {wording.number(rate)}",
+                f"drawn at rate {wording.number(rate)}",
                 value=zeroed_multiplier,
             ),
             Number(
                 "Noise multiplier, contents replaced",
                 f"at most {replaced_multiplier:.4g}",
                 wording.change(replaced_multiplier, zeroed_multiplier),
-                "A replaced content turns a gradient around: k clip norms one way against k the other.",
+                "A replaced content can turn a gradient around.",
                 replaced_multiplier,
             ),
         ]
@@ -131,9 +129,8 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the noise on the mean gradient."""
     yield (
-        "Noise on a step's mean gradient, in norms of one example's gradient, is exact for the noise multiplier. If "
-        "users are drawn, it depends on r, as a mean of diverse gradients is short and may be clipped to that. The "
-        "shaded band reaches from diverse (below) to alike (above)."
+        "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse "
+        "(below) to alike (above) examples."
     )
     yield section.Figures((answer.plots["examples-noise"](),), "xy")
 
@@ -143,23 +140,20 @@ def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures(
         (answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()), titled=True
     )
-    yield section.Note(
-        "The noise multipliers are those of Rényi accounting, 6 to 12 % more than is needed; for the chosen bound the "
-        "card has the exact one."
-    )
+    yield section.Note("Noise multipliers by Rényi accounting: 6 to 12 % more than is needed.")
 
 
 def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show which records to keep if a record has several owners, of the groups of the data or of invented ones."""
+    """Show which records to keep if a record has several owners, of the groups of the data or of simulated ones."""
     yield (
-        "A message has a sender and receivers, a photograph several people: a record may have **several owners**, and "
-        "counts for each of them. How many records can be kept with at most k of each user?"
+        "A record may have **several owners**, as a message has a sender and receivers. How many records can be kept "
+        "with at most k of each user?"
     )
     yield section.Note(
-        "The data in use name no groups, so this is an invented table of 20,000 records. Load a table with a column "
-        "that names the record (as group) and one that names its owners (as user) to see yours."
+        "The data in use name no groups: this table of 20,000 records is simulated. In your own table, the group is "
+        "the record, and each of its users an owner."
         if dataset.pairs is None
-        else f"Each {dataset.pairs.label} of the data in use is taken as a record, its users as the owners."
+        else f"Each {dataset.pairs.label} of the data in use is a record, its users are the owners."
     )
     ownership = yield section.Cached(read_ownership, (dataset,), kept=1)
     k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
@@ -179,9 +173,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         return
     yield section.Numbers(build_numbers(selection, answer.parameters))
     if answer.parameters.batch_size > selection.count:
-        yield section.Note(
-            "B is more than the records kept: no step can draw so many, and there is no noise to compute."
-        )
+        yield section.Note("B is more than the records kept: no step can draw so many.")
     yield PROTECTS
     alt = "Records and records kept, by number of owners"
     yield section.Table(
@@ -189,9 +181,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     )
     yield section.Note(f"{FAIRNESS} Found by {selection.order_name}.")
     yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
-    yield section.Note(
-        "The program keeps the records of a table of your own, with columns record and user, and proves it too."
-    )
+    yield section.Note("The program does the same for a table with columns record and user.")
     program = write_owners_program(selection.bound).text
     yield section.File("Program for your table", "keep_records.py", lambda: program, Disclosure.PUBLIC)
 
@@ -233,7 +223,7 @@ def build_answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=words.build_numbers(solution),
-        assumptions=(*ASSUMPTIONS, f"Not covered: {NOT_COVERED.removesuffix('.')}"),
+        assumptions=ASSUMPTIONS,
         disclosure=disclosure,
         facts=words.build_facts(solution),
         code=words.write_programs(solution, disclosure),
@@ -259,7 +249,7 @@ def build_answer(
         number_keys=("bound", "sampling_rate", "divisor", "kept_share", "noise"),
         question={
             "neighbours": NEIGHBOURS.value,
-            "source": "Charles et al. 2024, arXiv 2407.07737; Choquette-Choo et al. 2023, arXiv 2310.15526",
+            "source": "arXiv 2407.07737; arXiv 2310.15526",
         },
         left_out=words.NOT_COMPARED,
     )

@@ -28,10 +28,9 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
         items.append(Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square"))
     return Plot(
         "examples-error",
-        "Estimated error of the training over examples per user",
-        f"By this estimate the error is least at {wording.counted(best.bound, 'example')} per user "
-        f"({SAMPLING_NAMES[best.sampling].lower()}): {wording.number(best.error)} gradient norms. Shaded: from a "
-        "user's examples being diverse to being alike.",
+        "Estimated error over examples per user",
+        f"The estimated error is least at {wording.counted(best.bound, 'example')} per user "
+        f"({SAMPLING_NAMES[best.sampling].lower()}). Shaded: from diverse to alike examples of a user.",
         _make_bound_axis(solution),
         Axis("estimated error", "gradient norms"),
         items,
@@ -42,10 +41,7 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the noise on a step's mean gradient over G, in both ways."""
-    description = (
-        "Noise per parameter and step over examples per user. If users are drawn, it depends on how alike a user's "
-        "examples are."
-    )
+    description = "Noise per parameter and step over examples per user."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise per parameter", "gradient norms")
     curves, title = _make_curves(solution, "noise"), "Noise on the mean gradient"
     return Plot("examples-noise", title, description, x_axis, y_axis, curves, provenance)
@@ -58,7 +54,7 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     return Plot(
         "examples-kept",
         "Examples kept, and sampling rate",
-        "The more examples of a user are kept, the more stay in all, and the smaller is the rate that draws B.",
+        "The more examples are kept, the smaller is the rate that draws B.",
         _make_bound_axis(solution),
         share_axis("share", (0.0, 1.0)),
         (
@@ -72,7 +68,7 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the noise multiplier over G, in both ways."""
-    description = "If examples are drawn, the noise multiplier grows with G; if users are drawn, it falls."
+    description = "The noise multiplier grows with G if examples are drawn, and falls if users are drawn."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
     curves, title = _make_curves(solution, "multiplier", is_shaded=False), "Noise multiplier, at most"
     return Plot("examples-multiplier", title, description, x_axis, y_axis, curves, provenance, height=360)
