@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
-from dpcore.private_choice import choice, release_bounds
+from dpcore.private_choice import choice
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
@@ -54,7 +54,6 @@ Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
 find_range = actions.find_range
 _forecast = cached(max_entries=16)(choice.forecast)
-_compare_range_costs = cached(max_entries=16)(release_bounds.compare_range_costs)
 
 
 @dataclass(frozen=True)
@@ -299,9 +298,6 @@ def _draw_range_form(dataset: Dataset) -> bool:
         return False
     request = SelectionRequest(NumberPair.RANGE, problem, problem.epsilon_release)
     st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
-    if problem.users is not None:
-        costs = _compare_range_costs(problem, min(max(problem.users, 10.0), 1e6))
-        st.markdown(words.tabulate_range_costs(costs))
     ends = "L and U" if problem.lower is None else "U"
     label = f"Draw {ends} (ε = {format_rounded_up(problem.epsilon)})"
     return fields.button(label, "private_range_draw", "casino", actions.select, request, is_main=True)

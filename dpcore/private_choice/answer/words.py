@@ -16,7 +16,6 @@ from dpcore.private_choice.choice import Forecast, PrivateChoice
 from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
-from dpcore.private_choice.release_bounds import RangeCosts
 from dpcore.private_choice.table_scores import REACH
 
 Selection = PrivateChoice | PrivatePair | PrivateRange
@@ -103,23 +102,6 @@ def describe_range_cost(problem: RangeProblem) -> str:
             "ε of the range, closer smallest and largest distances, or a range from what you know, which is free."
         )
     return f"{ends_text}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
-
-
-def tabulate_range_costs(costs: RangeCosts) -> str:
-    """Say what ways to a range cost on public samples of so many users, a table in Markdown."""
-
-    def format_ratio(ratio: float) -> str:
-        return f"{wording.number(ratio, 2)} times" if ratio < 1e4 else "over 10,000 times"
-
-    names = (
-        "**This draw**",
-        f"Two DP quantiles, around 99{wording.PERCENT} of the rows",
-        "Noisy counts in bins of doubling width",
-        "From what you know, without any ε: twice as wide as the best",
-        "Ten times as wide",
-    )
-    table = "\n".join(f"| {name} | {format_ratio(ratio)} |" for name, ratio in zip(names, costs, strict=True))
-    return f"| Way, on public samples with so many users | Mean error, as that of the best range |\n|---|---|\n{table}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
