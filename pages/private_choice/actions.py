@@ -39,12 +39,12 @@ from pages.shared.session import session
 DEMONSTRATION = "These data are public: nothing needs protecting."
 
 FROM_FILE = (
-    "The data in use are a DP release from a file, and the data behind it are not here to draw from. What you choose "
-    "on the release spends nothing more and may be published under its label."
+    "The data in use are a DP release from a file, without the data behind it to draw from. What you choose on the "
+    "release spends nothing more and may be published under its label."
 )
 COPY_IS = (
-    "Release how many users have how many rows, once, with noise. It becomes the data in use: explore it on every "
-    "page, at any ε, and show all of it. Values, totals and tasks are not in it."
+    "Release how many users have how many rows, once, with noise. It becomes the data in use: explore and show it on "
+    "every page, at any ε. Values, totals and tasks are not in it."
 )
 CHOICE_IS = "Draw one number, the {}, for these settings. The data in use stay as they are."
 
@@ -193,7 +193,7 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif dataset.release is not None:
-        st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
+        st.caption("Both draw on the private data behind the release in use.")
     label = f"Release {'a' if dataset.release is None else 'another'} private copy"
     fields.button(
         label, "private_release", "content_copy", draw_copy, parameters.copy, is_main=True, help=COPY_IS
@@ -250,7 +250,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     if number in OF_MEAN and None in ends:
         # An invented one would clamp the values without a word.
         st.info(
-            f"**What range can a value have?** Enter L and U on the page *Mean*, {RANGE_SOURCE} The program follows.",
+            f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}",
             icon=":material/straighten:",
         )
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
@@ -277,8 +277,7 @@ def _show_copy(dataset: Dataset) -> None:
     with st.container(key="private_released"):
         st.markdown(f"**In use: {wording.plain(dataset.name)}**")
         st.markdown(
-            f"{wording.plain(dataset.source, 500)} All pages are computed from the release now: what they show may be "
-            "published under this label."
+            f"{wording.plain(dataset.source, 500)} What pages show now may be published under this label."
         )
         cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):

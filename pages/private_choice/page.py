@@ -40,10 +40,9 @@ from pages.shared.session import session
 from pages.total.question import QUESTION as TOTAL
 
 SUM_OF_A_COLUMN = (
-    "The bound is on rows, so it is for a **count of rows**. The bound of a **sum of a column** is drawn on *Sum and "
-    "count*."
+    "This bound is for a **count of rows**; that of a **sum of a column** is drawn on *Sum and count*."
 )
-SUM_OF_THE_TOTAL = "A row is one unit of {} here, so the bound is for its **sum**."
+SUM_OF_THE_TOTAL = "A row is one unit of {} here: the bound is for its **sum**."
 AIMS = {
     Measure.ABSOLUTE: "it minimises the expected error",
     Measure.RMSE: "it minimises the root mean squared error",

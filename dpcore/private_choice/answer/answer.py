@@ -38,8 +38,8 @@ def build_methods(
     if solution.data.release is None:
         return None
     return Methods(
-        guarantee=f"The {name} was taken from a differentially private release of how many users have how many "
-        f"rows. It is meant for a release at ε = {wording.entered(p.epsilon)}.",
+        guarantee=f"The {name} for a release at ε = {wording.entered(p.epsilon)} was taken from a differentially "
+        "private release of how many users have how many rows.",
         sentences=f"The {name} is {wording.number(solution.best, 6)}.",
         public_sentences="",
         disclosure=solution.data.provenance,
@@ -72,8 +72,8 @@ def _describe_rule(p: PrivateParameters) -> str:
     if p.user_share and p.purpose in OF_MEAN:
         weights = "plain smooth weights" if p.purpose is BoundPurpose.SMOOTH else "a bound on rows"
         return (
-            f"minimises the expected squared error of a release under {weights} about the mean of the rows at hand, "
-            f"where a share of {wording.entered(p.user_share)} of the variance lies between users."
+            f"minimises the expected squared error under {weights} about the mean of the rows at hand, where a share "
+            f"of {wording.entered(p.user_share)} of the variance lies between users."
         )
     of_mean = "minimises the expected squared error of a released mean"
     return {

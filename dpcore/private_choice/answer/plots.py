@@ -11,7 +11,6 @@ from dpcore.answer import Axis, Column, Curve, Item, Level, Plot, Style, linear_
 from dpcore.answer.axes import fit_limits
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.private_choice import comparison
 from dpcore.private_choice.answer.words import error_name
 from dpcore.private_choice.choice import ChoiceRegret
 from dpcore.private_choice.comparison import EPSILONS, SCALES, Copies, CostCurve, Leak, PrivateSolution
@@ -97,8 +96,7 @@ def _plot_costs(
     return Plot(
         key,
         title,
-        f"Choosing privately costs less {cheaper_with}: median and 95th percentile of the cost, exact for the direct "
-        f"choice and simulated for a private copy, {comparison.RUNS} copies at each point.",
+        f"Choosing privately costs less {cheaper_with}: median and 95th percentile of the cost.",
         axis,
         Axis(cost_name, "", limits, number_format=".2%", named_ticks=DECADES),
         items,
@@ -119,11 +117,8 @@ def plot_leak(effect: Leak, dataset: Dataset) -> Plot:
     numbers, number = np.append(effect.with_user, effect.without), NUMBER_NAMES[effect.number]
     margin = 0.15 * float(np.ptp(numbers)) or 0.5
     limits = float(numbers.min()) - margin, float(numbers.max()) + margin
-    by_rows = "and by how much depends on how many rows that user has"
     added = Column("rows_of_added_user", effect.added)
-    alt = f"The {number} chosen in the clear moves when one user is added, {by_rows}: it tells of them."
-    if dataset.release is not None:
-        alt = f"Were the release the data themselves, one user more would move the {number}, {by_rows}."
+    alt = f"The {number} chosen in the clear moves with the rows of one user more."
     name = "quantile" if effect.number is BoundPurpose.QUANTILE else "bound"
     rows = (1.0, max(float(effect.added[-1]), 2.0))
     return Plot(

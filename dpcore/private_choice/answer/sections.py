@@ -64,17 +64,14 @@ def show_leak(answer: Answer, dataset: Dataset) -> Parts:
     effect = yield Cached(
         comparison.compute_leak, (dataset.histogram, comparison.with_usual_budget(solution.parameters))
     )
-    yield (
-        f"{words.describe_leak(solution, effect)} The ε of the release does not cover that. Both remedies cost an ε of "
-        "their own."
-    )
+    yield (f"{words.describe_leak(solution, effect)} The ε of the release does not cover that.")
     yield plots.plot_leak(effect, dataset)
     yield Label()
 
 
 def show_numbers_of_users(answer: Answer, dataset: Dataset) -> Parts:
     """Show what either way would cost with fewer users or more."""
-    yield "Every user is taken so many times: shares stay, noise matters less."
+    yield "Every user is taken so many times."
     parameters, histogram = answer.solution.parameters, dataset.histogram
     direct = yield Cached(comparison.regret_over_users, (parameters, histogram))
 
