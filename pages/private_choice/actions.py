@@ -32,7 +32,7 @@ from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys, page_run
 from pages.shared.base.cache import cached
-from pages.shared.card import cards, code_panel
+from pages.shared.card import cards
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
@@ -267,7 +267,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         lower, upper = (wording.entered(end or 0.0) for end in ends)
         st.caption(f"Value bounds [{lower}, {upper}] as on the page *Mean*.")
     st.caption("ε of the release as at the top of the page.")
-    code_panel.show(program, f"private_chosen_{index}")
+    cards.show_code(program, f"private_chosen_{index}")
 
 
 def _show_copy(dataset: Dataset) -> None:

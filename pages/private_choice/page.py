@@ -31,7 +31,7 @@ from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
-from pages.shared.fields import fields, jobs, runner, setting
+from pages.shared.fields import fields, jobs, setting
 from pages.shared.figures import figures
 from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
@@ -102,7 +102,7 @@ def explain_total(dataset: Dataset, parameters: PrivateParameters, number: float
         total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, objective=measure)
     except InvalidInput:
         return ""
-    bound = runner.compute(Cached(solve, (dataset, total))).bound
+    bound = jobs.compute(Cached(solve, (dataset, total))).bound
     differing = [AIMS[measure]] if measure is not Measure.BOUND else []
     if (mechanism, delta) != (parameters.release_noise, parameters.release_delta):
         delta_text = f" with δ = {wording.entered(delta)}" if delta else ""
@@ -170,7 +170,7 @@ class PrivatePage(Page):
         figures.draw(main)
         return main
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the simulation is, or that it was stopped."""
         super().draw_progress(state, runs)
         if state.value.copies.cancelled and not any(jobs.working(run.key) for run in runs):

@@ -29,10 +29,10 @@ from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
-from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.data import table_upload
-from pages.shared.fields import fields, runner
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
 from pages.shared.render.question_page import Page
 from pages.shared.screen import inputs, layout
 
@@ -72,7 +72,7 @@ def show_release(answer: Answer) -> None:
     is_earlier = latest is not None and latest.question != problem.digest
     store.show_account(None if latest is None else latest.facts, is_earlier)
     columns = words.tabulate_release(solution, latest)
-    tables.show(
+    figures.show_table(
         columns,
         "Coefficients with noise scale, standard error and, once drawn, released value and interval",
         "regression_coefficients",
@@ -102,7 +102,7 @@ def generate() -> RegressionData | None:
     if generator is None:
         fields.show_problems(problems)
         return None
-    data, _ = runner.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
+    data, _ = jobs.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
     return RegressionData(data, data.digest)
 
 
@@ -159,7 +159,7 @@ class RegressionPage(Page):
                     cards.label(dataset.provenance)
         return parameters
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(state, runs)
         if state.value is not None and state.stage is Stage.FINAL and not any(run.failed for run in runs):

@@ -31,8 +31,9 @@ from dpcore.factorisation.rating_study import PRIVATE_KINDS, RATING_KINDS
 from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult, run
 from dpcore.report.plotly_figures import draw
 from pages.factorisation.question import QUESTION, propose
-from pages.shared.base import demo, keys
+from pages.shared.base import keys
 from pages.shared.screen import layout
+from pages.shared.server import access
 from tests.pages.driving import (
     answer_of,
     chart,
@@ -389,7 +390,7 @@ def test_train_again_and_stop_keeps_the_earlier_result(
 
 
 def test_a_public_demo_limits_what_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "is_served", lambda: True)
+    monkeypatch.setattr(access, "is_served", lambda: True)
     at = open_app(PAGE, link="1", num_users="3000", num_items="600", ratings_per_user="250", repeats="9")
     assert "this public demo generates at most 600,000 ratings" in errors(at).replace("This", "this")
     assert "trains at most 3 seeds" in errors(at)
