@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.answer.distribution import RANGE_SOURCE
+from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import ReleaseFacts
@@ -27,7 +27,7 @@ from dpcore.private_choice.parameters import (
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.report import document
+from dpcore.report import content as report_content
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys, page_run
@@ -283,7 +283,7 @@ def _show_copy(dataset: Dataset) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             # Not on request: the page reruns when simulated copies are done, and a file that is being made
             # at that moment is lost. A release has one line per bin at most.
-            content = document.write_histogram(dataset)
+            content = report_content.write_histogram(dataset)
             cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, content)
             for title, icon in (("Mean", "functions"), ("Sum and count", "add_circle")):
                 label = f"{title} on the release"

@@ -16,8 +16,7 @@ from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.answer.answer import build_methods
-from dpcore.private_choice.answer.sections import solve_beside_page
+from dpcore.private_choice.answer.answer import build_methods, solve_beside_page
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution

@@ -10,9 +10,9 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, SearchResult
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import format_rounded_up
+from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset
 from dpcore.regression import draw as regression_draw
 from dpcore.regression.answer import RegressionSolution, build_answer, words

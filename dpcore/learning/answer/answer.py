@@ -49,7 +49,7 @@ from dpcore.learning.paper import FIGURES
 from dpcore.learning.parameters import ASSUMPTIONS, NOT_ABOUT_DATA, LearningParameters
 from dpcore.learning.participation import Draws, PowerLaw, simulate
 from dpcore.learning.population import ROWS_FOR_COST, CostOfPrivacy, find_cost_of_privacy
-from dpcore.report.document import list_public_inputs, write_columns
+from dpcore.report.content import list_public_inputs, write_columns
 
 PUBLIC = Label(Disclosure.PUBLIC)
 DRAWN_POINTS = 40

@@ -11,10 +11,10 @@ import numpy as np
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, add_choice
 from dpcore.answer.section import BEHIND, Parts, Sections
-from dpcore.answer.stage import Stage
 from dpcore.answer.standard import show_other_solver
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import draw, study, working_set

@@ -9,13 +9,13 @@ import numpy as np
 
 from dpcore.answer import standard
 from dpcore.answer.answer import Number
-from dpcore.answer.distribution import OutsideCounts
+from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
-from dpcore.answer.stage import Stage
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Neighbours, format_rounded_up
+from dpcore.common.progress import Stage
 from dpcore.data.column_names import escape_formula
 from dpcore.regression.answer.solution import PROVED, Method, RegressionSolution, count_clipped
 from dpcore.regression.draw import Draw
