@@ -1,7 +1,5 @@
 """JSON: files that a person takes away, a strict reader of files from unknown authors, and a codec of dataclasses.
 
-JSON: files that a person takes away, and a reader of files from unknown authors.
-
 The reader reads every value by its type and collects every problem. A sentence that names the location refuses a name
 that stands twice, a number beyond float64, NaN, an integer with thousands of digits, half a character, and every
 value that nobody reads.

@@ -27,6 +27,8 @@ MAX_TEXT = 200
 """Longest text that is looked at of a field without a limit of its own; a longer one cannot be one of ours."""
 LONGEST = "longest"
 """Under this name the metadata of a field hold a limit of its own."""
+DECLARATION = "declaration"
+"""Under this name they hold its `dpcore.common.parameters.Field`."""
 
 
 def to_fields(parameters: Any) -> dict[str, str]:
@@ -256,6 +258,12 @@ def list_options(options: type[enum.Enum]) -> str:
     return ", ".join(repr(name_option(option)) for option in options)
 
 
+def list_former_names(parameters_type: Any) -> dict[str, str]:
+    """Return today's name of each field by its former name, for the fields that were renamed."""
+    declared = {f.name: f.metadata[DECLARATION] for f in fields(parameters_type) if DECLARATION in f.metadata}
+    return {field.former_name: name for name, field in declared.items() if field.former_name}
+
+
 def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings under today's names and values, with a `DeprecationWarning` for each former one.
 
@@ -267,9 +275,6 @@ def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, 
     Raises:
         InvalidInput: A setting stands under both names.
     """
-    # Here, as NumPy comes with it, and the list of commands needs none.
-    from dpcore.common.parameters import list_former_names
-
     former_names, renamed = list_former_names(parameters_type), dict(settings)
     for former_name in sorted(set(former_names) & set(settings)):
         name = former_names[former_name]
