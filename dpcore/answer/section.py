@@ -313,7 +313,6 @@ class Search(Element):
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
-        in_demo: False if a public demo must not start it.
     """
 
     key: str
@@ -341,7 +340,6 @@ class Search(Element):
     doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
-    in_demo: bool = True
 
 
 @dataclass(frozen=True)

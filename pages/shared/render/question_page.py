@@ -29,7 +29,6 @@ from pages.shared.fields import fields, jobs, setting
 from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import inputs, layout, plots
-from pages.shared.server import access
 from pages.shared.session import session
 
 
@@ -203,9 +202,6 @@ class Renderer:
     def _draw_search(self, item: section.Search) -> Any:
         run = jobs.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
-        if not item.in_demo and access.is_served():
-            st.caption(OWN_COMPUTER)
-            return None
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
@@ -233,7 +229,6 @@ class Renderer:
         return state.value
 
 
-OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
 """In pixels: kept free for a line of progress below the figure or the answer, so that nothing moves when it comes."""
 
