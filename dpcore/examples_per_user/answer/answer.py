@@ -10,10 +10,10 @@ import numpy as np
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.plot import Axis, Band, Column, Curve, Item, Mark, Plot, Style, share_axis
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.progress import Stage
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
@@ -28,7 +28,7 @@ from dpcore.examples_per_user.candidates import (
 )
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, ExamplesParameters, Sampling
-from dpcore.report.document import list_public_inputs, write_columns
+from dpcore.report.content import list_public_inputs, write_columns
 
 SAMPLING_NAMES = {Sampling.EXAMPLES: "Draw examples", Sampling.USERS: "Draw users"}
 SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
