@@ -11,9 +11,9 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, SearchResult
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import format_rounded_up
+from dpcore.common.progress import Stage
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.regression import draw as regression_draw

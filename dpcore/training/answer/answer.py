@@ -23,11 +23,11 @@ from dpcore.answer.section import (
     Solver,
     Table,
 )
-from dpcore.answer.stage import Stage
 from dpcore.code.choice import Quantity, Rule, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, adaptive_bound

@@ -7,8 +7,8 @@ import math
 from dpcore.answer import standard
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
+from dpcore.common.progress import Stage
 from dpcore.training import decision
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer.solution import TrainingSolution

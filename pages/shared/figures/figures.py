@@ -25,7 +25,7 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
-from dpcore.report import charts, document, plotly_figures
+from dpcore.report import charts, content, plotly_figures
 from dpcore.report.charts import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
@@ -229,7 +229,7 @@ def draw(
         button_place = st.container(horizontal=True, vertical_alignment="center")
     (button_place or st).download_button(
         "CSV",
-        lambda: document.write_columns(
+        lambda: content.write_columns(
             plot.columns, disclosure, [*_list_inputs(parameters), *axis_notes(fig)]
         ),
         file_name=f"{file_name}.csv",
@@ -277,7 +277,7 @@ def _find_parameters() -> Any:
 
 def _list_inputs(parameters: Any) -> list[str]:
     """Return the public inputs in these parameters, a line each."""
-    return document.list_public_inputs({} if parameters is None else to_fields(parameters))
+    return content.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:

@@ -15,10 +15,10 @@ from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
+from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset
-from dpcore.report import document
+from dpcore.report import content as dpcore_report_content
 from dpcore.report.content import Line
 from dpcore.report.script import Source
 from pages.shared.base import keys, page_run
@@ -196,7 +196,7 @@ class Renderer:
         key, help, is_table = (item.name.replace(".", "_"), item.help or None, isinstance(content, Mapping))
         if isinstance(content, Mapping):
             notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
-            content = functools.partial(document.write_columns, content, disclosure, notes)
+            content = functools.partial(dpcore_report_content.write_columns, content, disclosure, notes)
         cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, item: section.Search) -> Any:
