@@ -197,7 +197,7 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
         "There are no rows. Add a row for each contribution."
     ]
     (said,) = sentences("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
-    assert said == "The names of the columns look like data. Name the columns, such as user and value."
+    assert said == "The names of the columns look like data. Name them, such as user and value."
     (said,) = sentences("count_bound", "a\0b.csv", **users)
     assert said.startswith("A path holds a NUL character")
 
