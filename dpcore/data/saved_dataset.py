@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dpcore.common.codec import Codec, cut
 from dpcore.common.parameters import fields_by_name
 from dpcore.common.privacy import Neighbours, ReleaseFacts, is_mechanism
-from dpcore.common.strict_json import JsonValue, Reader, read_text, read_texts
+from dpcore.common.strict_json import Codec, JsonValue, Reader, cut, read_text, read_texts
 from dpcore.contributions import MAX_SIZE, ContributionHistogram, FloatArray, IntArray
 from dpcore.data.design_matrix import MAX_LEVELS, Design, Feature, FeatureKind
 from dpcore.dataset import MAX_VALUES, Dataset, LabelledRows, Pairs, PairSizes, TaskSizes, Totals, Values

@@ -8,7 +8,6 @@ property of a line. A quantile has no such form; `RankCurve` says so.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -221,12 +220,6 @@ class RankCurve:
     def floor(self) -> float:
         """Return the square at the smallest v."""
         return float(self._least_errors[0] ** 2)
-
-    def stretch(self, v_factor: float) -> RankCurve:
-        """Return the same errors, each at so many times its v."""
-        stretched = copy.copy(self)
-        stretched._v, stretched._release_v = self._v * v_factor, self._release_v * v_factor
-        return stretched
 
     def _find_position(self, v: FloatArray) -> FloatArray:
         """Find the position of v on the logarithmic grid."""

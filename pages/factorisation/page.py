@@ -13,16 +13,16 @@ from dpcore.answer import Answer
 from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.factorisation.answer import build_answer, words
-from dpcore.factorisation.answer.sections import show_training, solve_beside_page
+from dpcore.factorisation.answer.answer import show_training, solve_beside_page
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source
 from pages.factorisation.question import QUESTION, RANGE
-from pages.shared.base import demo
 from pages.shared.fields import fields
 from pages.shared.render.question_page import Page, Renderer
 from pages.shared.report import report_content
 from pages.shared.screen import inputs, layout
+from pages.shared.server import access
 from pages.shared.session import session
 
 SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
@@ -105,7 +105,7 @@ class FactorisationPage(Page):
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: FactorisationParameters) -> bool:
         """Refuse in a public demo what trains for too long."""
-        if not demo.is_served():
+        if not access.is_served():
             return False
         problems, generator = Problems(), parameters.generator
         if generator is not None and generator.num_users * generator.ratings_per_user > SERVED_RATINGS:

@@ -16,7 +16,7 @@ from dpcore.mean import answer as core
 from dpcore.mean.answer.answer import solve_beside_page
 from dpcore.mean.parameters import Likeness
 from pages.mean.question import QUESTION
-from pages.shared.fields import fields, runner, setting
+from pages.shared.fields import fields, jobs, setting
 
 
 def parameters(epsilon: float = 1.0) -> MeanParameters | None:
@@ -40,7 +40,7 @@ def build_answer(dataset: Dataset, epsilon: float = 1.0) -> Answer | None:
     mean_parameters = parameters(epsilon)
     if mean_parameters is None:
         return None
-    state, _ = runner.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, for_all=False)
+    state, _ = jobs.solve(solve_beside_page(dataset, mean_parameters), QUESTION, dataset, for_all=False)
     return core.build_answer(dataset, mean_parameters, state.value)
 
 

@@ -14,7 +14,7 @@ from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.screen import layout, plots
-from pages.shared.session import session, shelf
+from pages.shared.session import session
 from pages.start import contents
 from pages.start.question import QUESTION
 
@@ -50,7 +50,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         replace(parameters, bound=None) if dataset.is_private else parameters
     )
     # During the tour its question says whose rows these are, and the sentence would answer it.
-    if parameters.users in presets.SENTENCES and shelf.get_tour() is None:
+    if parameters.users in presets.SENTENCES and session.get_tour() is None:
         slots.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)

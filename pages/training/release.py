@@ -25,10 +25,10 @@ from dpcore.training.mechanism import Mechanism
 from dpcore.training.release import Model, StoppedError, state_guarantee, train_once
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
-from pages.shared.base import tables
 from pages.shared.card import releases
 from pages.shared.card.releases import Releases
-from pages.shared.fields import fields, jobs, runner
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
 from pages.training.question import QUESTION
 
 JOB = QUESTION.key("release_job")
@@ -121,7 +121,7 @@ def _start(solution: TrainingSolution) -> None:
     table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
-    rows: ClassifierRows = runner.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
+    rows: ClassifierRows = jobs.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
     mechanism, cell, store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
     question, meaning = _get_question(solution), describe_positive(data, parameters.positive_above)
     collect()
@@ -164,7 +164,7 @@ def _say_stopped(account: str) -> None:
 
 def _show_model(record: ReleaseRecord) -> None:
     numbers = {"Lowest": record.ends[0], "Highest": record.ends[1], "θ": record.model.theta}
-    tables.show(
+    figures.show_table(
         {"Feature": record.feature_names, **numbers},
         "The released model: range and coefficient of each feature",
         "training_model",

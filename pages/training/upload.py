@@ -22,11 +22,11 @@ from dpcore.training.training_data import (
     find_unlisted_levels,
     load_sample,
 )
-from pages.shared.base import demo
 from pages.shared.base.question import rounded_out
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
-from pages.shared.fields import fields, runner
+from pages.shared.fields import fields, jobs
+from pages.shared.server import access
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
 
@@ -66,7 +66,7 @@ def read_data() -> TrainingData | None:
     data: TrainingData | None = table_upload.choose_data(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: runner.compute(Cached(load_sample, (), kept=1)),
+            DataSource.SAMPLE: lambda: jobs.compute(Cached(load_sample, (), kept=1)),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
@@ -86,7 +86,7 @@ def _generate() -> TrainingData | None:
     values = {name: st.session_state[QUESTION.key(field)] for name, field in names.items()}
     labels = {name: QUESTION.field(field).name for name, field in names.items()}
     generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
-    if generator is not None and demo.is_served() and generator.num_users > MAX_DEMO_USERS:
+    if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
             f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
             icon=":material/cloud_off:",
@@ -97,7 +97,7 @@ def _generate() -> TrainingData | None:
         data = (
             None
             if generator is None
-            else runner.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
+            else jobs.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
         )
     except InvalidInput as refused:
         problems = list(refused.problems)

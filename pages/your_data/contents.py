@@ -14,10 +14,11 @@ from dpcore.counting.engines import Recipe
 from dpcore.data import generators, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Dataset
-from pages.shared.base import cache, catalogue, demo
+from pages.shared.base import cache, catalogue
 from pages.shared.base.question import Facet, Question
 from pages.shared.data import uploads
 from pages.shared.fields import fields
+from pages.shared.server import access
 from pages.shared.session import session, session_file
 from pages.your_data.question import QUESTION
 
@@ -127,7 +128,7 @@ ENTRY = uploads.Entry(QUESTION, "session_")
 
 def show_session_upload() -> None:
     """Show the uploader for a session file, and the outcome of the last file."""
-    if demo.is_served():
+    if access.is_served():
         uploads.show_demo_notice()
         return
     ENTRY.show(

@@ -18,9 +18,9 @@ from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution, Dataset
-from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
+from pages.shared.server import access
 from pages.shared.session import own_tables, session
 from pages.your_data import contents
 from pages.your_data.question import QUESTION
@@ -48,7 +48,7 @@ _LOOK_JOB = QUESTION.key("look_job")
 
 def is_local() -> bool:
     """Return True if the app runs on the person's own computer (``make app``), so that it may read paths."""
-    return os.environ.get(LOCAL) == "1" and not demo.is_served()
+    return os.environ.get(LOCAL) == "1" and not access.is_served()
 
 
 def is_waiting() -> bool:
@@ -59,7 +59,7 @@ def is_waiting() -> bool:
 
 def show_panel() -> None:
     """Show all steps from files to a data set."""
-    if demo.is_served():
+    if access.is_served():
         uploads.show_demo_notice()
         return
     st.session_state.setdefault(_key("stopped"), "")

@@ -8,10 +8,10 @@ import numpy as np
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, Number, add_choice
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
+from dpcore.common.progress import Stage
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
@@ -22,7 +22,7 @@ from dpcore.examples_per_user.answer.solution import ExamplesSolution, round_up,
 from dpcore.examples_per_user.candidates import collect_values, write_owners_program
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COVERED, ExamplesParameters
-from dpcore.report.document import list_public_inputs, write_columns
+from dpcore.report.content import list_public_inputs, write_columns
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "

@@ -8,10 +8,10 @@ from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import Methods, write_guarantee
-from dpcore.answer.stage import Stage
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance, format_rounded_up, write_file_name
+from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user.candidates import (

@@ -9,10 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from dpcore.answer.against import BoundComparison, cache_by_epsilon
-from dpcore.answer.stage import Stage
 from dpcore.common import weights
 from dpcore.common.checks import refuse
-from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.text_fields import build_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray

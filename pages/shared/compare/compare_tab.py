@@ -23,13 +23,13 @@ from dpcore.common.privacy import Provenance, find_strictest
 from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
-from dpcore.report import document
-from pages.shared.base import keys, page_run, tables
+from dpcore.report import content
+from pages.shared.base import keys, page_run
 from pages.shared.base.question import Facet, Question
 from pages.shared.card import cards
-from pages.shared.fields import fields, jobs, runner
-from pages.shared.figures import figures, pins
-from pages.shared.figures.pins import Pin
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
+from pages.shared.figures.figures import Pin
 from pages.shared.session import session
 
 KEY_EPSILON = 1.0
@@ -140,18 +140,18 @@ def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]
 
 def show_pins(question: Question) -> None:
     """Show the pins of a question as a table, with buttons to rename, remove, copy and download them."""
-    listed_pins = pins.list_pins(question.name)
+    listed_pins = figures.list_pins(question.name)
     if not listed_pins:
         st.markdown(NONE_YET)
         return
     import pandas as pd
 
-    frame = pd.DataFrame([pins.tabulate_pin(pin) for pin in listed_pins]).map(escape_formula)
+    frame = pd.DataFrame([figures.tabulate_pin(pin) for pin in listed_pins]).map(escape_formula)
     frame = frame.loc[:, (frame != "").any()]
-    tables.show(frame, "The pinned answers, a line each", height="content")
+    figures.show_table(frame, "The pinned answers, a line each", height="content")
     disclosure = find_strictest(pin.disclosure for pin in listed_pins)
-    if len(pins.all_pins()) >= pins.MAX_PINS:
-        st.caption(f"All {pins.MAX_PINS} places are taken: one more, and the oldest goes.")
+    if len(figures.all_pins()) >= figures.MAX_PINS:
+        st.caption(f"All {figures.MAX_PINS} places are taken: one more, and the oldest goes.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _edit_pins(question, listed_pins)
         with st.popover("Copy", icon=":material/content_copy:", key=f"{question.name}_pins_copy"):
@@ -169,9 +169,9 @@ def show_pins(question: Question) -> None:
 
 def as_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
-    rows = [pins.tabulate_pin(pin) for pin in listed_pins]
+    rows = [figures.tabulate_pin(pin) for pin in listed_pins]
     columns = {name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]}
-    return document.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
+    return content.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
 
 
 def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
@@ -206,18 +206,18 @@ def _rename(question: str, selected_name: str, key: str) -> None:
     """Give the selected pin the name in the field, made unique."""
     new_name = str(st.session_state.get(key) or "").strip()
     if new_name and new_name != selected_name:
-        name = pins.find_free_name(question, new_name)
-        pins.store_pins(
+        name = figures.find_free_name(question, new_name)
+        figures.store_pins(
             replace(pin, name=name) if (pin.question, pin.name) == (question, selected_name) else pin
-            for pin in pins.all_pins()
+            for pin in figures.all_pins()
         )
         st.session_state[f"{question}_pin_chosen"] = name
 
 
 def _remove(question: str, pin_name: str) -> None:
     """Remove one pin of a question, or all of them if the name is empty."""
-    pins.store_pins(
-        pin for pin in pins.all_pins() if pin.question != question or (pin_name and pin.name != pin_name)
+    figures.store_pins(
+        pin for pin in figures.all_pins() if pin.question != question or (pin_name and pin.name != pin_name)
     )
 
 
@@ -228,7 +228,7 @@ def show_below(run: page_run.PageRun) -> None:
     """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
     if run.figure is None:
         return
-    if find_comparison_function(run.question) is None and not pins.list_pins(run.question.name):
+    if find_comparison_function(run.question) is None and not figures.list_pins(run.question.name):
         return
     folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
     if folded.open:  # What stands in it costs nothing while it is closed.
@@ -259,7 +259,7 @@ def show_over_epsilon(question: Question, data: Any, parameters: Any) -> None:
     """Show what the question compares over ε and common bounds, or why it compares nothing."""
     compare, epsilon = find_comparison_function(question), parameters.epsilon
     assert compare is not None
-    comparison: Comparison = runner.compute(
+    comparison: Comparison = jobs.compute(
         Cached(compare, (data, build_cache_key(question, parameters)), kept=8)
     )
     if isinstance(comparison, str):
@@ -282,13 +282,13 @@ def show_methods(
     st.markdown(f"**Against ε:** {comparison.sentence}")
     plot_column, table_column = st.columns([3, 2], gap="medium", vertical_alignment="center")
     with plot_column:
-        curves: MethodCurves = runner.compute(Cached(against.compute_method_curves, (comparison,)))
+        curves: MethodCurves = jobs.compute(Cached(against.compute_method_curves, (comparison,)))
         figures.draw(against.plot_methods(question.name, comparison, curves, epsilon, provenance))
     with table_column:
         st.markdown(
             f"At ε = {wording.entered(epsilon)}, and the change against *{comparison.names[0].lower()}*:"
         )
-        tables.show(
+        figures.show_table(
             against.tabulate_methods(comparison, epsilon), "What each way costs at this ε", height="content"
         )
         cards.label(provenance)
@@ -303,7 +303,7 @@ def show_curves(
     if comparison.is_slow:
         curves, current_best = _find_job_curves(question, comparison), None
     else:
-        curves = runner.compute(Cached(against.compute_bound_curves, (comparison,)))
+        curves = jobs.compute(Cached(against.compute_bound_curves, (comparison,)))
         current_best = comparison.compute_best(epsilon)
     if curves is None or curves.epsilons.size == 0:
         return
@@ -337,7 +337,7 @@ def show_candidates(comparison: BoundComparison, epsilon: float, provenance: Pro
     """Show the errors of round bounds and quantiles beside that of the best bound."""
     st.markdown("**Bounds that people take**, beside the best one at this ε")
     rows = against.tabulate_candidates(against.list_candidates(comparison, epsilon), comparison)
-    tables.show(rows, "Candidate bounds with their errors", height="content")
+    figures.show_table(rows, "Candidate bounds with their errors", height="content")
     error = comparison.candidate_error_note or comparison.error_axis
     axes = f"{comparison.bound_axis}; {error[0].lower()}{error[1:]}."
     st.caption(f"{axes} {comparison.caption}".strip())

@@ -15,17 +15,17 @@ from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
+from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset
-from dpcore.report import document
+from dpcore.report import content as dpcore_report_content
 from dpcore.report.content import Line
 from dpcore.report.script import Source
-from pages.shared.base import demo, keys, page_run, tables
+from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
-from pages.shared.fields import fields, jobs, runner, setting
+from pages.shared.fields import fields, jobs, setting
 from pages.shared.figures import figures
 from pages.shared.report import report_content
 from pages.shared.screen import inputs, layout, plots
@@ -144,7 +144,7 @@ class Renderer:
                 state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
                 plots.show_paper_figure(paper_figures, state_key)
             case section.Cached():
-                return runner.compute(item)
+                return jobs.compute(item)
             case section.Search():
                 return self._draw_search(item)
         return None
@@ -189,22 +189,19 @@ class Renderer:
             st.table(pd.DataFrame(item.columns), hide_index=True)
             return
         columns, height = pd.DataFrame(item.columns), "content" if item.full else "auto"
-        tables.show(columns, item.alt, item.key or None, item.formats, item.titles, height=height)
+        figures.show_table(columns, item.alt, item.key or None, item.formats, item.titles, height=height)
 
     def _draw_file(self, item: section.File) -> None:
         disclosure, content = item.disclosure or self.answer.disclosure, item.content
         key, help, is_table = (item.name.replace(".", "_"), item.help or None, isinstance(content, Mapping))
         if isinstance(content, Mapping):
             notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
-            content = functools.partial(document.write_columns, content, disclosure, notes)
+            content = functools.partial(dpcore_report_content.write_columns, content, disclosure, notes)
         cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=help)
 
     def _draw_search(self, item: section.Search) -> Any:
-        run = runner.Run(self.question, item, self.data, self.for_all)
+        run = jobs.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
-        if not item.in_demo and demo.is_served():
-            st.caption(OWN_COMPUTER)
-            return None
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)
@@ -232,7 +229,6 @@ class Renderer:
         return state.value
 
 
-OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
 """In pixels: kept free for a line of progress below the figure or the answer, so that nothing moves when it comes."""
 
@@ -347,7 +343,7 @@ class Page:
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> None:
         """Draw what is left to do if the data refuse the question."""
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the searches are, in one line with one Stop button."""
 
         def describe_work() -> str:
@@ -453,15 +449,15 @@ class Page:
                 session.draw_data_link(self.needs.remedy)
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
-                fields.button(button_label, f"{self.question.name}_again", "refresh", runner.forget, runs)
+                fields.button(button_label, f"{self.question.name}_again", "refresh", jobs.forget, runs)
         self.draw_last(slots, answer)
 
-    def _solve(self, data: Any, parameters: Any, for_all: bool) -> tuple[SearchResult, Sequence[runner.Run]]:
+    def _solve(self, data: Any, parameters: Any, for_all: bool) -> tuple[SearchResult, Sequence[jobs.Run]]:
         """Return the solution as it stands, and the searches for it."""
         if inspect.isgeneratorfunction(self.solve):
             solver: Solver = self.solve(data, parameters)
-            return runner.solve(solver, self.question, data, for_all)
-        return SearchResult(runner.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
+            return jobs.solve(solver, self.question, data, for_all)
+        return SearchResult(jobs.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""

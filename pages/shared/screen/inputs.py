@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common.parameters import FieldOrigin, Place, list_unused
 from dpcore.dataset import Dataset, Values
 from pages.shared.base import catalogue

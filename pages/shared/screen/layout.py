@@ -24,15 +24,14 @@ from dpcore.answer.answer import Answer
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import ReleaseFacts
-from pages.shared import streamlit_internals
+from pages.shared import speed, streamlit_internals
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.compare import compare_tab
 from pages.shared.fields import fields, setting
 from pages.shared.screen import strip
-from pages.shared.session import links, session, session_file, shelf, tour
-from pages.shared.speed import figure_socket
+from pages.shared.session import links, session, session_file, tour
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 _ADDRESS = Path(__file__).with_name("address.js").read_text(encoding="utf-8")
 _mount_address = st.components.v2.component(
-    "sweetspot_address", js=_ADDRESS.replace("HEADER]", f'"{figure_socket.HEADER}"]'), isolate_styles=False
+    "sweetspot_address", js=_ADDRESS.replace("HEADER]", f'"{speed.HEADER}"]'), isolate_styles=False
 )
 
 FIGURE_SHARE = (5, 3)
@@ -111,7 +110,7 @@ def show(
             question.heading or question.title, width="content", help=question.lead if question.step else None
         )
         link = top.container(width="content", key="shell_link", horizontal=True)
-        touring: shelf.Tour | None = state.get(keys.TOUR)
+        touring: session.Tour | None = state.get(keys.TOUR)
         intro = None
         if touring is None and question.step:
             strip_place = st.container(height=strip.HEIGHT, border=False, key="strip_place")
@@ -220,8 +219,8 @@ def _set_address(query: str, size: str) -> None:
     payload = {
         "query": query,
         "size": size,
-        "token": figure_socket.get_channel().token,
-        "address": f"/{root}{figure_socket.SESSION}" if root else figure_socket.SESSION,
+        "token": speed.get_channel().token,
+        "address": f"/{root}{speed.SESSION}" if root else speed.SESSION,
     }
     _mount_address(key="address", data=payload, height=1)
 

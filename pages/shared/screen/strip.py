@@ -20,8 +20,8 @@ from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
-from pages.shared.session import session, shelf, tour
-from pages.shared.session.shelf import Tour
+from pages.shared.session import session, tour
+from pages.shared.session.session import Tour
 
 HEIGHT = 36
 """Pixels of one line; on a narrow screen there are three."""
@@ -226,7 +226,7 @@ HINT = "The answer appears here."
 
 def draw_begin_button() -> None:
     """Draw the button that begins the tour, unless it is on."""
-    if shelf.get_tour() is None:
+    if session.get_tour() is None:
         steps = wording.counted(len(tour.list_questions()), "step")
         st.button(
             "Take the tour",

@@ -42,7 +42,7 @@ from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.data.table_upload import TableUpload
-from pages.shared.figures.pins import MAX_PINS, Pin
+from pages.shared.figures.figures import MAX_PINS, Pin
 
 PUBLIC_OR_PRIVATE = {label.value: label for label in (Disclosure.PUBLIC, Disclosure.PRIVATE)}
 

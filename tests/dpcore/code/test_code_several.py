@@ -30,7 +30,7 @@ from dpcore.plan import (
     compute_total_amount,
     table,
 )
-from dpcore.plan.allocation import make_program
+from dpcore.plan.solution import make_program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import MODULES, VALUES, make_choice, run_program
 from tests.dpcore.code.files import FURTHER, NASTY

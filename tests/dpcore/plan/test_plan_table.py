@@ -26,11 +26,11 @@ from dpcore.plan import (
     LineStatistic,
     Objective,
     PlanParameters,
-    lines,
+    parameters,
     round_to_parts,
     table,
 )
-from dpcore.plan.lines import Budget, Program, round_amount_down
+from dpcore.plan.parameters import Budget, Program, round_amount_down
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
@@ -52,7 +52,7 @@ def test_a_line_is_read_as_it_is_written(what, wanted, relative, weight):
     kind, q = (what, None) if isinstance(what, LineStatistic) else (LineStatistic.QUANTILE, what)
     line = Line(kind, q, wanted, relative or wanted is None, weight)
     problems = Problems()
-    (read,) = lines.parse_lines(line.text.upper(), problems)
+    (read,) = parameters.parse_lines(line.text.upper(), problems)
     assert not problems.entries
     assert (read.statistic, read.weight) == (kind, pytest.approx(weight, rel=1e-14))
     assert read.quantile is None if q is None else read.quantile == pytest.approx(q, rel=1e-14)

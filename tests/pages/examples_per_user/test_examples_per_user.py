@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 from dpcore.answer import Answer
-from dpcore.answer.stage import Stage
 from dpcore.code import Code
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset

@@ -27,8 +27,9 @@ from dpcore.regression.parameters import (
     round_outwards,
 )
 from pages.regression.upload import UPLOAD
-from pages.shared.base import demo, keys
+from pages.shared.base import keys
 from pages.shared.fields import jobs
+from pages.shared.server import access
 from pages.shared.session import links
 from pages.your_data import file_upload
 from tests.dpcore.regression.bank import estimate_caps
@@ -409,7 +410,7 @@ def test_formulas_in_names_are_shown_as_text():
 
 @pytest.mark.parametrize("link", [{}, LINK | {"source": "upload"}])
 def test_a_public_demo_takes_no_table_and_says_so(monkeypatch, link):
-    monkeypatch.setenv(demo.SERVED, "1")
+    monkeypatch.setenv(access.SERVED, "1")
     monkeypatch.setenv(file_upload.LOCAL, "1")
     at = open_app(TITLE, **link)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())

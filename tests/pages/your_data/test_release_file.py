@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
 from dpcore.private_choice.private_histogram import CopyNoise
-from dpcore.report import document
+from dpcore.report import content as report_content
 from pages.private_choice import actions
 from pages.shared.base import keys
 from pages.shared.session import session
@@ -58,7 +58,7 @@ def released(epsilon: float = PLENTY, **settings) -> AppTest:
 )
 def test_label_and_epsilon_come_back_with_the_file(settings):
     copy = data(released(**settings))
-    text = document.write_histogram(copy)
+    text = report_content.write_histogram(copy)
     # Plain: no line that pandas would stumble over, and what it writes again is the same table.
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.columns) == ["size", "users", "label"]

@@ -24,8 +24,8 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
 from pages.shared import streamlit_internals
-from pages.shared.base import demo
 from pages.shared.data import uploads
+from pages.shared.server import access
 from pages.your_data import file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -347,7 +347,7 @@ def test_without_local_there_is_no_path(monkeypatch):
 
 
 def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
-    monkeypatch.setenv(demo.SERVED, "1")
+    monkeypatch.setenv(access.SERVED, "1")
     at = panel()
     assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
