@@ -154,13 +154,9 @@ def test_data_without_what_a_question_needs_get_a_sentence_that_helps():
     counts = [3, 1, 2]
     for data in (counts, ContributionHistogram.from_counts(counts), to_dataset(FEW, "user")):
         (said,) = sentences("quantile_bound", data, epsilon=1)
-        assert said == (
-            f"This question needs the value of each row, which these data do not hold. {table}: value=…"
-        )
+        assert said == (f"This question needs the value of each row. {table}: value=…")
         (said,) = sentences("group_bounds", data, epsilon=1)
-        assert said == (
-            f"This question needs the group of each row, which these data do not hold. {table}: group=…"
-        )
+        assert said == (f"This question needs the group of each row. {table}: group=…")
     (said,) = sentences("quantile_bound", FEW, user="user", epsilon=1)
     assert said == "This question needs the column of the values: value=…"
     for empty in ([], (), np.array([]), pd.Series([], dtype=int)):
