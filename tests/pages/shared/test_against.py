@@ -140,7 +140,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
         assert len(full) == (personal > 0)
-        other = full[0] if "on full privacy" in words else joint
+        other = full[0] if words.startswith("Full privacy") else joint
         assert other[1] == pytest.approx(alone[1], rel=1e-9)
         assert other[0] > alone[0]
         assert other[2] < alone[2]
@@ -314,7 +314,7 @@ def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
     at.session_state["data_owners.tabs"] = "Compare"
     fine(at.run())
     assert "data_owners_ways_over_epsilon" in figure_keys(at)
-    assert "training together beats working alone" in shown_texts(at)
+    assert "by the bounds, joining pays" in shown_texts(at)
     (table,) = [frame.value for frame in at.dataframe if "Way" in frame.value]
     assert table["Way"].tolist() == ["Alone", "Together, no privacy", "Joint or full privacy"]
     at = go(at, "Start")
