@@ -25,11 +25,7 @@ SOURCES = {
 """The drawing that stands beside what the data can answer."""
 
 
-CONTRIBUTION_NAMES = {
-    Contribution.ROWS: "Rows",
-    Contribution.DISTINCT_TASKS: "Distinct tasks",
-    Contribution.TOTAL: "Total",
-}
+CONTRIBUTION_NAMES = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"), strict=True))
 
 
 def body(slots: layout.PageSlots) -> None:
@@ -94,11 +90,8 @@ def show_heaviest(dataset: Dataset) -> None:
     sizes = dataset.histogram.heaviest_sizes(10)
     shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
-        together = (
-            f"The {wording.number(sizes.size)} heaviest users hold" if sizes.size > 1 else "One user holds"
-        )
-        share = wording.percent(float(shares.sum()))
-        st.markdown(f"{together} {share} of all contributions. Who they are is not kept.")
+        together = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
+        st.markdown(f"{together} {wording.percent(float(shares.sum()))} of all contributions.")
         st.table(
             pd.DataFrame(
                 {
