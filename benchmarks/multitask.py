@@ -21,10 +21,17 @@ from typing import Any
 import numpy as np
 
 from dpcore.dataset import Pairs
-from dpcore.multitask import bounds, exact, sampling, weights
+from dpcore.multitask import exact, sampling, weights
 from dpcore.multitask.experiment import Experiment, HeavyTailed, run_experiment
-from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.problem import Allocation, Loss, PrivacyTarget, TaskProblem, compare_budgets
+from dpcore.multitask.problem import (
+    Allocation,
+    Loss,
+    PrivacyTarget,
+    TaskGraph,
+    TaskProblem,
+    compare_budgets,
+    drop_empty_tasks,
+)
 
 BUDGET = 0.05
 SMALLEST_ASKED = 1e-9
@@ -234,7 +241,7 @@ def allocations() -> None:
 
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
-    slices = bounds.slice_by_size(answer, uniform)
+    slices = weights.slice_by_size(answer, uniform)
     moved = weights.compute_skew(answer)
     clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
     return (

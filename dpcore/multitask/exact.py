@@ -50,8 +50,7 @@ from dpcore.common import wording
 from dpcore.common.certificate import Certificate, Solved, solve_timed
 from dpcore.common.progress import Progress, ShouldStop, measure_progress, never, silent
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
+from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRule
 from dpcore.multitask.weights import ROUNDING_MARGIN, BudgetFit, WeightRule, scale_to_budget
 
 MAX_STEPS = 20_000

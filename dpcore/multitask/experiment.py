@@ -25,7 +25,6 @@ from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Pairs
-from dpcore.multitask.graph import TaskGraph
 from dpcore.multitask.learners import (
     DescentSettings,
     EvaluationExamples,
@@ -39,7 +38,7 @@ from dpcore.multitask.learners import (
     perturb,
     solve_sums,
 )
-from dpcore.multitask.problem import PrivacyTarget, TaskProblem, compute_exact_budget
+from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, compute_exact_budget
 from dpcore.multitask.weights import allocate_normalised, expect_totals
 
 CHUNK = 10_000_000

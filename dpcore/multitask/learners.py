@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.graph import TaskGraph
+from dpcore.multitask.problem import TaskGraph
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from dpcore.answer import Answer
 from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.factorisation.answer import build_answer, words
-from dpcore.factorisation.answer.sections import show_training, solve_beside_page
+from dpcore.factorisation.answer.answer import show_training, solve_beside_page
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source

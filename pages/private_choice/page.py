@@ -16,8 +16,7 @@ from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.answer.answer import build_methods
-from dpcore.private_choice.answer.sections import solve_beside_page
+from dpcore.private_choice.answer.answer import build_methods, solve_beside_page
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
@@ -41,10 +40,9 @@ from pages.shared.session import session
 from pages.total.question import QUESTION as TOTAL
 
 SUM_OF_A_COLUMN = (
-    "The bound is on rows, so it is for a **count of rows**. The bound of a **sum of a column** is drawn on *Sum and "
-    "count*."
+    "This bound is for a **count of rows**; that of a **sum of a column** is drawn on *Sum and count*."
 )
-SUM_OF_THE_TOTAL = "A row is one unit of {} here, so the bound is for its **sum**."
+SUM_OF_THE_TOTAL = "A row is one unit of {} here: the bound is for its **sum**."
 AIMS = {
     Measure.ABSOLUTE: "it minimises the expected error",
     Measure.RMSE: "it minimises the root mean squared error",

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from dpcore.answer.distribution import RANGE_SOURCE
+from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting

@@ -28,10 +28,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.answer.solution import MultitaskSolution, Optima, Tasks, WeightComparison
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
-from dpcore.multitask.bounds import Bucket, slice_by_size
 from dpcore.multitask.problem import PrivacyTarget, compare_budgets
 from dpcore.multitask.sampling import PrivateCounts
-from dpcore.multitask.weights import WeightSkew
+from dpcore.multitask.weights import Bucket, WeightSkew, slice_by_size
 
 WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE = Style.CAP, Style.ENTERED, Style.PRIVACY
 TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = Style.SAMPLING, Style.SMOOTH

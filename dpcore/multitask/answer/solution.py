@@ -11,28 +11,28 @@ import numpy as np
 
 from dpcore.answer.against import MethodComparison, cache_by_epsilon
 from dpcore.answer.section import Cached, Search, SearchResult, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.progress import Stage
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.multitask import bounds
-from dpcore.multitask.bounds import Bucket
+from dpcore.multitask import weights as multitask_weights
 from dpcore.multitask.exact import find_best_task_weights, find_best_user_task_weights
 from dpcore.multitask.experiment import HeavyTailed, SkewedTasks
-from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import (
     Allocation,
     BudgetComparison,
     Loss,
+    TaskGraph,
     TaskProblem,
     compare_budgets,
     compute_exact_budget,
+    drop_empty_tasks,
 )
 from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
-from dpcore.multitask.weights import BudgetFit, WeightRule, WeightSkew, compute_skew
+from dpcore.multitask.weights import Bucket, BudgetFit, WeightRule, WeightSkew, compute_skew
 
 FINE_STEPS, COARSE_STEPS = 40, 8
 """Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
@@ -181,12 +181,12 @@ class WeightComparison:
     @cached_property
     def buckets(self) -> tuple[Bucket, ...]:
         """Slice the tasks from tail to head, the weights against uniform ones."""
-        return bounds.slice_by_size(self.allocation, self.uniform_allocation)
+        return multitask_weights.slice_by_size(self.allocation, self.uniform_allocation)
 
     @cached_property
     def sampling_buckets(self) -> tuple[Bucket, ...]:
         """Slice the tasks from tail to head, the best sampling against uniform weights."""
-        return bounds.slice_by_size(self.sampling, self.uniform_allocation)
+        return multitask_weights.slice_by_size(self.sampling, self.uniform_allocation)
 
     @cached_property
     def weight_skew(self) -> WeightSkew:

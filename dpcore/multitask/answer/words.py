@@ -11,10 +11,9 @@ from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
 from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compute_total_ratio
-from dpcore.multitask.bounds import Bucket, certify_on_average, compute_gain
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
-from dpcore.multitask.weights import BudgetFit, WeightSkew
+from dpcore.multitask.weights import Bucket, BudgetFit, WeightSkew, certify_on_average, compute_gain
 from dpcore.report.content import Line, summarise_dataset
 
 UNCHANGED = 0.005

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpcore.common.checks import VALUE_BOUND_RANGE
-from dpcore.common.parameters import EPSILON, Field, Parameters, Place, declared_fields, list_former_names
+from dpcore.common.parameters import EPSILON, Field, Parameters, Place, declared_fields
 from dpcore.common.parameters import FieldOrigin as FieldOrigin
+from dpcore.common.text_fields import list_former_names
 from dpcore.dataset import Dataset
 
 DEFAULT_VALUE_BOUNDS = (0.0, 1.0)

@@ -23,9 +23,8 @@ from typing import Any, Protocol
 import streamlit as st
 
 from dpcore.answer.section import Cached, Search, SearchResult, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, Stage
 from pages.shared import streamlit_internals
 from pages.shared.base import cache, page_run
 from pages.shared.base.question import Question

@@ -25,7 +25,8 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
-from dpcore.report import charts, document, plotly_figures
+from dpcore.report import charts, plotly_figures
+from dpcore.report import content as report_content
 from dpcore.report.charts import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
@@ -231,7 +232,7 @@ def draw(
     fields.download_button(
         "CSV",
         f"{file_name}.csv",
-        lambda: document.write_columns(
+        lambda: report_content.write_columns(
             plot.columns, disclosure, [*_list_inputs(parameters), *axis_notes(fig)]
         ),
         f"{key}_csv",
@@ -275,7 +276,7 @@ def _find_parameters() -> Any:
 
 def _list_inputs(parameters: Any) -> list[str]:
     """Return the public inputs in these parameters, a line each."""
-    return document.list_public_inputs({} if parameters is None else to_fields(parameters))
+    return report_content.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:

@@ -12,13 +12,13 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer.answer import Answer
-from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import FieldOrigin, Place, list_unused
 from dpcore.common.privacy import ReleaseFacts
+from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset, Values
 from dpcore.report.content import Line
 from dpcore.report.script import Source

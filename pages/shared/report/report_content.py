@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpcore import questions
 from dpcore.answer.answer import Answer
-from dpcore.answer.distribution import plot_counts
+from dpcore.answer.axes import plot_counts
 from dpcore.answer.methods import Methods
 from dpcore.answer.section import list_plots
 from dpcore.common.parameters import FieldOrigin
@@ -20,8 +20,7 @@ from dpcore.common.text_fields import from_fields
 from dpcore.data import generators, samples
 from dpcore.dataset import Dataset
 from dpcore.report import content, report_html, script
-from dpcore.report.content import Line, Report, remove_private
-from dpcore.report.document import write_report_json
+from dpcore.report.content import Line, Report, remove_private, write_report_json
 from dpcore.report.script import Source
 from pages.shared.base.question import Question
 from pages.shared.card import cards

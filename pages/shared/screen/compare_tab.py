@@ -18,7 +18,7 @@ from dpcore.common.privacy import find_strictest
 from dpcore.common.text_fields import to_text
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
-from dpcore.report import document
+from dpcore.report import content as report_content
 from pages.shared.base import keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -131,7 +131,7 @@ def as_csv(listed_pins: tuple[Pin, ...]) -> str:
     """Return the pins as a CSV file; the last column is the label of the whole file."""
     rows = [figures.tabulate_pin(pin) for pin in listed_pins]
     columns = {name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]}
-    return document.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
+    return report_content.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
 
 
 def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:

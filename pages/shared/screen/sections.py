@@ -16,17 +16,16 @@ from dpcore.answer import section
 from dpcore.answer.answer import Answer
 from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
 from dpcore.answer.plot import Axis, Plot, Scale
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
-from dpcore.report import document
+from dpcore.common.progress import Stage
+from dpcore.report import content as report_content
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs, setting
 from pages.shared.figures import figures
-from pages.shared.server import access
 from pages.shared.session import session
 
 if TYPE_CHECKING:
@@ -204,9 +203,6 @@ def _build_paper_job_key(key: str) -> str:
     return f"paper_job_{key.replace('-', '_')}"
 
 
-OWN_COMPUTER = "This public demo does not compute this. Run the app on your own computer for it."
-
-
 def contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
 
@@ -370,16 +366,13 @@ class Renderer:
         is_table = isinstance(content, Mapping)
         if isinstance(content, Mapping):
             notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
-            content = functools.partial(document.write_columns, content, disclosure, notes)
+            content = functools.partial(report_content.write_columns, content, disclosure, notes)
         key = item.name.replace(".", "_")
         cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=item.help)
 
     def _draw_search(self, item: section.Search) -> Any:
         run = jobs.Run(self.question, item, self.data, self.for_all)
         key = run.key.replace(".", "_")
-        if not item.in_demo and access.is_served():
-            st.caption(OWN_COMPUTER)
-            return None
         if item.button:
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 fields.draw_all(self.question, *item.fields)

@@ -16,14 +16,22 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.multitask import bounds, exact, files
+from dpcore.multitask import exact, files
+from dpcore.multitask import weights as multitask_weights
 from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
 from dpcore.multitask.answer import solution as core
 from dpcore.multitask.answer.words import format_change
 from dpcore.multitask.experiment import Algorithm, Experiment, SkewedTasks, run_experiment
-from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
 from dpcore.multitask.parameters import MultitaskParameters, TaskSource
-from dpcore.multitask.problem import Loss, PrivacyTarget, TaskProblem, compare_budgets, compute_exact_budget
+from dpcore.multitask.problem import (
+    Loss,
+    PrivacyTarget,
+    TaskGraph,
+    TaskProblem,
+    compare_budgets,
+    compute_exact_budget,
+    drop_empty_tasks,
+)
 from dpcore.multitask.sampling import (
     allocate_uniform_sampling,
     compute_cost_factor,
@@ -132,13 +140,13 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     chosen, uniform = rule.allocate(problem), rule.with_exponent(0.0).allocate(problem)
     drawn = answer.plots["many-tasks-buckets"]()
     name = f"μ = {rule.exponent:g}"
-    buckets = bounds.slice_by_size(chosen, uniform)
+    buckets = multitask_weights.slice_by_size(chosen, uniform)
     bars = f"{name} (whiskers: from its best task to its worst)"
     assert traced(drawn, bars)[1] == pytest.approx([b.bound / b.reference_bound for b in buckets])
     sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
     assert traced(drawn, f"Uniform sampling, k = {k:,}")[1] == pytest.approx(
-        [b.bound / b.reference_bound for b in bounds.slice_by_size(sampled, uniform)]
+        [b.bound / b.reference_bound for b in multitask_weights.slice_by_size(sampled, uniform)]
     )
     weights = dict(zip(*traced(answer.plots["many-tasks-weights"](), name), strict=True))
     for size in np.unique(problem.task_sizes):
@@ -244,7 +252,7 @@ def test_the_exponent_moves_the_answer_and_not_the_axes(at):
     for mu in (0.0, 0.25, 1.0):
         fine(at.slider(key="multitask.exponent").set_value(mu).run())
         (drawn,) = [t for t in chart(at, "many_tasks_buckets")["data"] if t["type"] == "bar"]
-        buckets = bounds.slice_by_size(WeightRule(mu).allocate(problem), uniform)
+        buckets = multitask_weights.slice_by_size(WeightRule(mu).allocate(problem), uniform)
         assert numbers(drawn["y"]) + 1.0 == pytest.approx([b.ratio for b in buckets])
         assert chart(at, "many_tasks_buckets")["layout"]["yaxis"]["range"] == before
     fine(at.button(key="tasks_use_best").click().run())

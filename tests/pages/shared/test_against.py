@@ -25,7 +25,7 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
-from dpcore.training import excess
+from dpcore.training import decision
 from dpcore.training.account import plan_noise
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import TrainingParameters
@@ -135,7 +135,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
         assert len(full) == (personal > 0)
-        other = full[0] if "on full privacy" in words else joint
+        other = full[0] if words.startswith("Full privacy") else joint
         assert other[1] == pytest.approx(alone[1], rel=1e-9)
         assert other[0] > alone[0]
         assert other[2] < alone[2]
@@ -201,20 +201,22 @@ def test_training_predicts_what_its_formulas_say() -> None:
     rows = parameters.make_experiment(
         prepare_rows(loaded.dataset.table, loaded.scaling, parameters.positive_above)
     ).train  # type: ignore[arg-type]
-    eigenvalues = excess.compute_public_hessian(rows, parameters.mechanism)
+    eigenvalues = decision.compute_public_hessian(rows, parameters.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
         bound, error = comparison.compute_best(epsilon)
-        theory = excess.find_theory_bound(rows.histogram, excess.calibrate_trade_off(eigenvalues, mechanism))
+        theory = decision.find_theory_bound(
+            rows.histogram, decision.calibrate_trade_off(eigenvalues, mechanism)
+        )
         assert bound == theory.threshold.bound
         assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
         noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient / kept)
-        parts = (0.0, excess.calibrate_parts(eigenvalues, mechanism)[1])
-        assert float(excess.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
+        parts = (0.0, decision.calibrate_parts(eigenvalues, mechanism)[1])
+        assert float(decision.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
         )
     slow = compare("training", loaded, sampled=0.5)
@@ -309,7 +311,7 @@ def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
     at.session_state["data_owners.tabs"] = "Compare"
     fine(at.run())
     assert "data_owners_ways_over_epsilon" in figure_keys(at)
-    assert "training together beats working alone" in shown_texts(at)
+    assert "by the bounds, joining pays" in shown_texts(at)
     (table,) = [frame.value for frame in at.dataframe if "Way" in frame.value]
     assert table["Way"].tolist() == ["Alone", "Together, no privacy", "Joint or full privacy"]
     at = go(at, "Start")
