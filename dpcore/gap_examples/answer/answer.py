@@ -262,14 +262,14 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     limit = two_groups.whole_cap_limit(p, t)
     yield (
         f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
-        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**. The star is at p = {best.light_share:.6f}, "
-        f"t = {best.noise_per_user:.6f}: **{best.ratio:.6f}**."
+        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**. The star is at p = {best.light_share:.6f}, t = "
+        f"{best.noise_per_user:.6f}: **{best.ratio:.6f}**."
     )
     comparison: Comparison = yield section.Cached(compare, (best.problem(),))
     light, heavy = comparison.problem.histogram.users.tolist()
     yield section.Note(
-        f"An instance near it: {light} users with 1 row, {heavy} with {comparison.problem.histogram.max_size:,}, "
-        f"ρ = {comparison.noise_ratio:.4f}. {certify(comparison)}"
+        f"An instance near it: {light} users with 1 row, {heavy} with {comparison.problem.histogram.max_size:,}, ρ = "
+        f"{comparison.noise_ratio:.4f}. {certify(comparison)}"
     )
     yield offer_instance(comparison, "gap_largest")
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from dpcore.answer.against import MethodComparison, cache_by_epsilon
 from dpcore.answer.section import Cached, Search, SearchResult, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
+from dpcore.common.progress import Stage
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.multitask import weights as multitask_weights

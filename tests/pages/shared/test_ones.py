@@ -8,7 +8,6 @@ import pytest
 
 from dpcore.common.privacy import Disclosure
 from dpcore.regression.answer import RegressionSolution
-from dpcore.regression.answer import words as regression_words
 from dpcore.total.parameters import Summed
 from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use
 
@@ -102,8 +101,3 @@ def test_who_has_the_largest_weight_in_a_regression(at_limit, sentence, monkeypa
     texts = shown_texts(at)
     assert not wrong(texts)
     assert sentence in texts
-
-
-def test_the_only_user_is_not_all_1_user():
-    assert regression_words._count_share(1, 1) == "the only user"
-    assert regression_words._count_share(3, 3) == "all 3 users"
