@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
@@ -40,18 +40,10 @@ class GradientSteps:
         number: S, steps in a sweep, each a release; 1 to 1,000.
         gradient_bound: Gamma > 0, in the ratings' unit: the length to which each user's gradient for an item is
             clipped. A residual of this size is where clipping begins, since user vectors have length at most 1.
-
-    Raises:
-        InvalidInput: Out of range; both problems at once.
     """
 
     number: int = 2
     gradient_bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.whole(1, 1_000, number=self.number)
-            problems.positive(gradient_bound=self.gradient_bound)
 
 
 def sum_gradients(

@@ -219,7 +219,7 @@ def find_best_task_weights(
 
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
-    graph = problem.require_graph()
+    graph = problem.graph
     watch = Watch(tolerance, max_steps, progress, should_stop)
     costs = problem.unclipped_price
     # Equation 11 is the first guess of who is heavy.
@@ -258,13 +258,13 @@ def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
         problem: The question, with a graph.
         multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
     """
-    task_shares = problem.require_graph().sum_by_task(multipliers) / multipliers.sum()
+    task_shares = problem.graph.sum_by_task(multipliers) / multipliers.sum()
     return float(np.sqrt(problem.unclipped_price * task_shares).sum() ** 2 / problem.budget)
 
 
 def _iterate_prices(problem: TaskProblem, prices: FloatArray) -> tuple[FloatArray, float]:
     """Iterate the prices once; return the new ones, and the relative gap at the old ones."""
-    graph = problem.require_graph()
+    graph = problem.graph
     lengths = np.sqrt(graph.sum_by_user(prices**2))
     # A user without a task has length 0 and gives nothing.
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
@@ -288,7 +288,7 @@ def compute_free_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
         problem: The question, with a graph.
         prices: pi > 0, shape (num_tasks,), any scale.
     """
-    lengths = np.sqrt(problem.require_graph().sum_by_user(prices**2))
+    lengths = np.sqrt(problem.graph.sum_by_user(prices**2))
     return _bound_below(problem, prices, float(lengths.sum()))
 
 
@@ -316,7 +316,7 @@ def find_best_user_task_weights(
 
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
-    graph = problem.require_graph()
+    graph = problem.graph
     watch = Watch(tolerance, max_steps, progress, should_stop)
     prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
     next_prices, gap = _iterate_prices(problem, prices)
@@ -352,7 +352,7 @@ def solve(
     Source: Krichene et al. 2023, problem (9).
     """
     cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
-    graph = problem.require_graph()
+    graph = problem.graph
     costs = problem.unclipped_price
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
@@ -382,7 +382,7 @@ def solve(
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
     """Compare our solution with that of CVXPY with Clarabel, both timed; return ours alone if it is stopped."""
     importlib.import_module("cvxpy")  # Before its clock starts.
-    problem.require_graph().sum_by_user(np.zeros(problem.num_tasks))  # The index too.
+    problem.graph.sum_by_user(np.zeros(problem.num_tasks))  # The index too.
 
     def solve_ours() -> tuple[Certificate, str]:
         """Solve by our own method."""

@@ -30,7 +30,7 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     Source: Krichene et al. 2023, remark 3.5, scaled to the budget.
     """
     require.whole(1, 10**9, max_tasks=max_tasks)
-    graph = problem.require_graph()
+    graph = problem.graph
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
     name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
     weights = np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks))
@@ -54,7 +54,7 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
     Raises:
         InvalidInput: No graph.
     """
-    largest = max(int(problem.require_graph().tasks_per_user.max()), 1)
+    largest = max(int(problem.graph.tasks_per_user.max()), 1)
     grid = sorted({*(1 << bit for bit in range(largest.bit_length())), largest})
     allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in grid}
 

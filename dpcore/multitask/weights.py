@@ -54,9 +54,7 @@ def inflate_for_no_clipping(
     Raises:
         InvalidInput: No graph, or as `compute_task_weights`.
     """
-    budget_uses = problem.require_graph().sum_by_user(
-        compute_task_weights(problem, exponent, counts=counts) ** 2
-    )
+    budget_uses = problem.graph.sum_by_user(compute_task_weights(problem, exponent, counts=counts) ** 2)
     return float(budget_uses.max()) / problem.budget
 
 
@@ -100,13 +98,12 @@ def allocate_by_power(
     Arguments and errors as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
     released.
     """
-    weights, scales, clipped_share = compute_task_weights(problem, exponent, inflation, counts), None, None
-    if problem.graph is not None:
-        budget_uses = problem.graph.sum_by_user(weights**2)
-        with np.errstate(divide="ignore"):  # Users without a task.
-            scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
-        # A user who is at the budget was scaled by a rounding only, and lost nothing.
-        clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
+    weights = compute_task_weights(problem, exponent, inflation, counts)
+    budget_uses = problem.graph.sum_by_user(weights**2)
+    with np.errstate(divide="ignore"):  # Users without a task.
+        scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
+    # A user who is at the budget was scaled by a rounding only, and lost nothing.
+    clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
     name = f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"
     return Allocation(name, problem, weights, scales, share_clipped=clipped_share)
 
@@ -128,7 +125,7 @@ def allocate_normalised(
 
     Source: Krichene et al. 2023, appendix C ("the weights are normalized per user").
     """
-    graph = problem.require_graph()
+    graph = problem.graph
     weights = compute_task_weights(problem, exponent, counts=counts)
     name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
     scales = scale_to_budget(graph, weights, problem.budget)
@@ -229,9 +226,8 @@ def compute_skew(allocation: Allocation) -> FloatArray:
     Raises:
         InvalidInput: The problem has no graph.
     """
-    graph = allocation.problem.require_graph()
+    graph = allocation.problem.graph
     scales = allocation.user_scales
-    assert scales is not None
     totals = graph.sum_by_task(scales)
     # Within a task the task's own factor cancels: only users' factors matter.
     equal_weights = totals / graph.task_sizes

@@ -381,8 +381,7 @@ def write_pair_weights(allocation: Allocation, label: str) -> str:
         allocation: The weights, on a graph.
         label: As in `write_task_weights`.
     """
-    graph, scales = allocation.problem.require_graph(), allocation.user_scales
-    assert scales is not None
+    graph, scales = allocation.problem.graph, allocation.user_scales
     pieces = [f"# {label}\nuser,task,weight\n"]
     for first in range(0, graph.num_pairs, ROWS_PER_PIECE):
         piece = slice(first, first + ROWS_PER_PIECE)

@@ -80,7 +80,7 @@ def test_cost_factor_and_floor(random_graph) -> None:
 def test_covered_counts_never_overweigh(random_graph) -> None:
     # Theorem B.2's step: n_hat + s >= n makes every weight at most that from exact counts (mu = 1/2).
     graph = random_graph(6, 400, 8)
-    problem = TaskProblem.from_graph(graph, 1.0)
+    problem = TaskProblem(graph, 1.0)
     release = sampling.release_counts(graph, 5.0, 3, np.random.default_rng(4))
     assert np.all(graph.task_sizes <= release.estimates + release.slack)
     estimated = weights.compute_task_weights(problem, 0.5, counts=release.usable_counts)
