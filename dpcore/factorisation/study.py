@@ -300,11 +300,7 @@ def measure(
 
 
 def compute_recall(
-    user_vectors: FloatArray,
-    item_vectors: FloatArray,
-    history: Ratings,
-    test: Ratings,
-    buckets: Buckets,
+    user_vectors: FloatArray, item_vectors: FloatArray, history: Ratings, test: Ratings, buckets: Buckets
 ) -> FloatArray:
     """Average |test items in a user's top k| / min(k, test items) over users; items of their history are left out.
 

@@ -130,10 +130,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         rare_noise,
         popular_noise,
         Number(
-            "Noise on each count",
-            wording.number(count_noise),
-            help="Standard deviation.",
-            value=count_noise,
+            "Noise on each count", wording.number(count_noise), help="Standard deviation.", value=count_noise
         ),
     )
     if verdict is None:
@@ -152,10 +149,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
     }
     return (
         Number(
-            f"Test error (RMSE), {recommended.value}",
-            f"{error:.4f}",
-            help="Mean over seeds.",
-            value=error,
+            f"Test error (RMSE), {recommended.value}", f"{error:.4f}", help="Mean over seeds.", value=error
         ),
         interval,
         Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),

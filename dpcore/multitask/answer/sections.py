@@ -31,12 +31,7 @@ from dpcore.multitask.answer.solution import (
 from dpcore.multitask.experiment import FIGURES, Algorithm, ExperimentResult, run_experiment
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, compare_budgets
-from dpcore.multitask.sampling import (
-    PrivateCounts,
-    compute_cost_factor,
-    count_tasks_per_user,
-    release_counts,
-)
+from dpcore.multitask.sampling import PrivateCounts, compute_cost_factor, count_tasks_per_user, release_counts
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 
 TABLE_ROWS = 2_000
@@ -332,9 +327,7 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         for row in plot_errors(result, is_relative):
             yield section.Figures(row, titled=True)
         yield section.Table(
-            tabulate_errors(result),
-            "Best exponents, and what 1/2 gains over 0 and 1",
-            {"Its RMSE": "%.4f"},
+            tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )
         yield section.Note(
             f"{result.num_done:,} of {result.num_runs:,} runs; whiskers and ± are two standard errors. Ridge, clipping "
