@@ -29,7 +29,7 @@ from dpcore.factorisation.allocation import (
     Spending,
     WeightedRatings,
     allocate_with_counts,
-    draw_exactly,
+    keep_smallest,
 )
 from dpcore.factorisation.fit import OnSweep
 from dpcore.factorisation.model import Sums, Vectors, choose_block_size, multiply_coordinates, solve_rows
@@ -292,6 +292,6 @@ def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> Flo
     noise = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
     counts = np.bincount(
-        train.items[draw_exactly(train.graph, spending.max_items, rng)], minlength=train.num_items
+        train.items[keep_smallest(train.graph, spending.max_items, rng)], minlength=train.num_items
     )
     return np.asarray(counts + noise * rng.standard_normal(counts.size))

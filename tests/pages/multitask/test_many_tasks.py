@@ -446,7 +446,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
 
 def test_data_without_tasks_are_said_and_lead_to_your_data(at):
     enter(at, source=TaskSource.DATA)
-    assert "do not say who contributes to which task" in shown_texts(at)
+    assert "have no tasks" in shown_texts(at)
     for name in ("Budget", "Experiment", layout.COMPUTED):
         tab(at, name)
     fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
