@@ -205,7 +205,7 @@ def find_best_task_weights(
     """Find the best weights with one number per task, for this very graph. Reads the private graph.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
@@ -213,9 +213,6 @@ def find_best_task_weights(
 
     Returns:
         `Allocation` with nobody clipped and its certificate.
-
-    Raises:
-        InvalidInput: No graph.
 
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
@@ -255,7 +252,7 @@ def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
     """Compute S^2 / beta: no weights with one number per task can go below it.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
     """
     task_shares = problem.graph.sum_by_task(multipliers) / multipliers.sum()
@@ -285,7 +282,7 @@ def compute_free_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
     """Compute a number that no weights w_ij within the budgets can go below.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         prices: pi > 0, shape (num_tasks,), any scale.
     """
     lengths = np.sqrt(problem.graph.sum_by_user(prices**2))
@@ -302,7 +299,7 @@ def find_best_user_task_weights(
     """Find the best weights of all, free for every user and task. Reads the private graph.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
@@ -310,9 +307,6 @@ def find_best_user_task_weights(
 
     Returns:
         `Allocation` in which every user with a task spends the whole budget, with its certificate.
-
-    Raises:
-        InvalidInput: No graph.
 
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
@@ -341,7 +335,7 @@ def solve(
     """Minimise the total bound over weights that are one number per task, by a general solver.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         solver: Any solver of CVXPY for second-order cones.
         **solver_options: Handed to it.
 

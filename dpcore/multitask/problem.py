@@ -49,32 +49,14 @@ class TaskGraph:
     num_tasks: int
 
     @classmethod
-    def from_pairs(cls, pairs: Pairs, num_users: int | None = None) -> TaskGraph:
+    def from_pairs(cls, pairs: Pairs, num_users: int = 0) -> TaskGraph:
         """Index distinct pairs by user.
 
         Args:
-            pairs: Distinct user-task pairs.
-            num_users: n, where it is more than the largest user code + 1 (users without a task).
-
-        Raises:
-            InvalidInput: A task without users (its error is unbounded), or ``num_users`` too small.
+            pairs: Distinct user-task pairs; every task has a user (`drop_empty_tasks`), as its error is else unbounded.
+            num_users: n, if it is more than the largest user code + 1 (users without a task).
         """
-        num_coded_users = int(pairs.user_codes[-1]) + 1
-        with Problems() as problems:
-            if num_users is not None and num_users < num_coded_users:
-                problems.add(
-                    f"num_users must be at least {num_coded_users:,}, the users in the pairs; got {num_users:,}"
-                )
-            sizes = np.bincount(pairs.task_codes, minlength=pairs.num_tasks)
-            if not sizes.all():
-                empty = int(np.argmin(sizes > 0))
-                num_further = int((sizes == 0).sum()) - 1
-                further_text = f" (and {num_further:,} more)" if num_further else ""
-                problems.add(
-                    f"task {empty} has no users{further_text}",
-                    remedy="Leave such tasks out (`drop_empty_tasks`)",
-                )
-        per_user = np.bincount(pairs.user_codes, minlength=num_users or num_coded_users)
+        per_user = np.bincount(pairs.user_codes, minlength=num_users)
         starts = np.concatenate(([0], np.cumsum(per_user))).astype(np.int64)
         return cls(starts, pairs.task_codes.astype(np.int32), pairs.num_tasks)
 

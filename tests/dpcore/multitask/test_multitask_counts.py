@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcore.common.checks import InvalidInput
 from dpcore.multitask import sampling, weights
 from dpcore.multitask.problem import TaskProblem
 
@@ -85,9 +84,3 @@ def test_covered_counts_never_overweigh(random_graph) -> None:
     assert np.all(graph.task_sizes <= release.estimates + release.slack)
     estimated = weights.compute_task_weights(problem, 0.5, counts=release.usable_counts)
     assert np.all(estimated <= weights.compute_task_weights(problem, 0.5) * (1.0 + 1e-12))
-
-
-def test_arguments_are_checked_together(random_graph) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        sampling.release_counts(random_graph(1), -1.0, 0, np.random.default_rng(0), 1.0, 0.0)
-    assert len(refused.value.problems) == 4

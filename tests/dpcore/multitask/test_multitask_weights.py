@@ -139,12 +139,6 @@ def test_the_best_sampling_is_no_worse_than_any_k(random_graph) -> None:
     assert best.reads_graph
 
 
-def test_hostile_arguments_get_a_sentence(random_graph) -> None:
-    problem = TaskProblem(random_graph(2), 1.0)
-    with pytest.raises(InvalidInput) as refused:
-        weights.compute_task_weights(problem, 1.5, counts=[1.0, -2.0])
-    assert len(refused.value.problems) == 2
+def test_a_logarithm_of_one_user_is_refused() -> None:
     with pytest.raises(InvalidInput, match="um_users must be a whole"):
         weights.inflate_logarithmically(1)
-    with pytest.raises(InvalidInput, match="ax_tasks must be a whole"):
-        sampling.allocate_uniform_sampling(problem, 0)
