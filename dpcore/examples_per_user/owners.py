@@ -20,7 +20,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
 
 PRICE_UNIT = 2**20
-"""Prices are multiples of 1 / this: with floats the bound was below selections that exist."""
+"""Prices are multiples of 1 / this, as rounded floats prove nothing."""
 MAX_PAIRS = 1_000_000
 """Of record and owner: more take minutes."""
 

@@ -48,7 +48,6 @@ REGIMES = {
 }
 CURVE_POINTS = 160
 FILE_STRIDE = 4
-"""The map's file has every fourth point in each direction."""
 
 
 def _make_axis(map_axis: MapAxis) -> Axis:
@@ -340,8 +339,8 @@ def write_settings(result: StudyResult, has_paper: bool) -> str:
     ]
     return (
         f"{wording.number(result.num_records)} training and {wording.number(result.num_tests)} test records; "
-        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W alone, joint "
-        "privacy W with V, alone V without W. "
+        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W, joint privacy "
+        "W with V, alone V. "
         f"{wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} full-batch steps, "
         f"gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for a unit whose "
         "records are zeroed. For a unit that is replaced, as in the bounds, "

@@ -47,8 +47,8 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     return Plot(
         "examples-error",
         "Estimated error over examples per user",
-        f"The estimated error is least at {wording.counted(best.bound, 'example')} per user "
-        f"({SAMPLING_NAMES[best.sampling].lower()}). Shaded: from diverse to alike examples of a user.",
+        f"The error is least at {wording.counted(best.bound, 'example')} per user "
+        f"({SAMPLING_NAMES[best.sampling].lower()}). Shaded: from diverse to alike examples.",
         _make_bound_axis(solution),
         Axis("estimated error", "gradient norms"),
         items,
@@ -86,7 +86,7 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the noise multiplier over G, in both ways."""
-    description = "The noise multiplier grows with G if examples are drawn, and falls if users are drawn."
+    description = "It grows with G if examples are drawn, and falls if users are drawn."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
     curves, title = _make_curves(solution, "multiplier", is_shaded=False), "Noise multiplier, at most"
     return Plot("examples-multiplier", title, description, x_axis, y_axis, curves, provenance, height=360)
@@ -191,7 +191,7 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
                 "Noise multiplier, contents replaced",
                 f"at most {replaced_multiplier:.4g}",
                 wording.change(replaced_multiplier, zeroed_multiplier),
-                "A replaced content can turn a gradient around.",
+                "Replacing can turn a gradient around.",
                 replaced_multiplier,
             ),
         ]
@@ -235,8 +235,8 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the noise on the mean gradient."""
     yield (
-        "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse "
-        "(below) to alike (above) examples."
+        "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse to "
+        "alike examples."
     )
     yield section.Figures((answer.plots["examples-noise"](),), "xy")
 
@@ -252,14 +252,14 @@ def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show which records to keep if a record has several owners, of the groups of the data or of simulated ones."""
     yield (
-        "A record may have **several owners**, as a message has a sender and receivers. How many records can be kept "
-        "with at most k of each user?"
+        "A record may have **several owners**, as a message has sender and receivers. How many records can be kept with "
+        "at most k of each?"
     )
     yield section.Note(
-        "The data in use name no groups: this table of 20,000 records is simulated. In your own table, the group is "
-        "the record, and each of its users an owner."
+        "The data in use have no groups: these 20,000 records are simulated. In your own table, a group is a record, "
+        "its users are the owners."
         if dataset.pairs is None
-        else f"Each {dataset.pairs.label} of the data in use is a record, its users are the owners."
+        else f"Each {dataset.pairs.label} is a record, its users are the owners."
     )
     ownership = yield section.Cached(read_ownership, (dataset,), kept=1)
     k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
@@ -281,7 +281,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     if answer.parameters.batch_size > selection.count:
         yield section.Note("B is more than the records kept: no step can draw so many.")
     yield PROTECTS
-    alt = "Records and records kept, by number of owners"
+    alt = "Records by number of owners"
     yield section.Table(
         tabulate_owners(selection), alt, {"Share kept": "percent"}, key="examples_per_user_owners"
     )

@@ -21,7 +21,6 @@ LEAKS = standard.warn_of_leak(
     "shares, bounds and relative errors were", remedy="Plan on public or older data, or on a private copy."
 )
 MAX_LINES_IN_TEXT = 3
-"""More lines stand only in the table."""
 TINY_SHARE = 1e-4
 
 
@@ -79,7 +78,6 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
         Number(
             "ε for all wanted errors",
             format_rounded_up(sufficient_epsilon, 4) if is_reachable else "none is enough",
-            help="The least ε of the whole plan.",
             value=sufficient_epsilon if is_reachable else None,
             unit="ε",
             key="enough",
