@@ -162,11 +162,6 @@ class OwnersParameters(Parameters):
         )
 
     @property
-    def without_training(self) -> OwnersParameters:
-        """Return the same question with default settings of the training."""
-        return self.without(*TRAINING_FIELDS)
-
-    @property
     def protects_owner(self) -> bool:
         """Return True if an owner is one unit of protection."""
         return self.unit is Unit.OWNER

@@ -58,7 +58,7 @@ class Ownership:
                 problems.add("records and users must have the same length, and not be empty")
                 return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
             if record.size > MAX_PAIRS:
-                problems.add(f"there are {record.size:,} lines; at most {MAX_PAIRS:,} are searched")
+                problems.add(f"there are {record.size:,} pairs; at most {MAX_PAIRS:,} are searched")
             is_empty = user.isna() | (user.astype(str).str.strip() == "")
             if is_empty.any():
                 first_line = int(np.argmax(is_empty.to_numpy()))

@@ -67,7 +67,7 @@ class ExamplesParameters(Parameters):
         step=0.1,
         former_name="alike",
     )
-    """The share of a squared gradient that a user's examples have in common. Guess it: never read it off private data."""
+    """The share of a squared gradient that a user's examples share. Guess it: never read it off private data."""
     own_bound: int | None = own_bound(
         label="Compare with", limits=(1, MAX_SIZE), placeholder="your own bound"
     )

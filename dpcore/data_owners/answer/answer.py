@@ -288,7 +288,7 @@ def build_answer(
     assumptions: tuple[str, ...] = ASSUMPTIONS
     if solution.is_of_data:
         assumptions += (
-            "Every user is one owner. Bounds are for the mean loss over the records kept: a cap decides whose loss counts",
+            "Every user is one owner. Bounds are for the mean loss over the records kept: a cap weighs the owners",
         )
     cap = solution.cap
     answer = Answer(

@@ -117,14 +117,9 @@ TOO_SMALL = "is too small: it keeps fewer than B examples."
 SAMPLING_PHRASES = {Sampling.EXAMPLES: "draw examples", Sampling.USERS: "draw users"}
 
 
-def _count_examples(count: float) -> str:
-    """Count examples: ``1 example``, ``8 examples``."""
-    return wording.counted(count, "example")
-
-
 def write_headline(solution: ExamplesSolution) -> str:
     """Write the instruction."""
-    examples_text = _count_examples(solution.best.bound)
+    examples_text = wording.counted(solution.best.bound, "example")
     if solution.best.sampling is Sampling.USERS:
         return f"Draw users, not examples, and average the gradients of at most {examples_text} of each."
     return f"Draw examples, not users, and keep at most {examples_text} of each user."
@@ -165,7 +160,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
     return (
         Number(
             "Best bound G",
-            _count_examples(best.bound),
+            wording.counted(best.bound, "example"),
             "per user",
             "The least estimated error among the bounds tried.",
             best.bound,
@@ -239,7 +234,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
                 f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
                 f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, quick_error)}."
             )
-        sentences[f"Your bound, {_count_examples(parameters.own_bound)}"] = text
+        sentences[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = text
     best_candidates = [
         min(candidates, key=lambda candidate: candidate.error)
         for candidates in solution.comparison.candidates.values()
@@ -267,7 +262,10 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     sampling_text = "examples were drawn, and each gradient was clipped"
     if best.sampling is Sampling.USERS:
         sampling_text = "users were drawn, and the mean of a user's gradients was clipped"
-    opening = f"In {wording.counted(parameters.steps, 'step')} of DP-SGD the examples of each user were bounded [@charles2024]"
+    opening = (
+        f"In {wording.counted(parameters.steps, 'step')} of DP-SGD the examples of each user were bounded "
+        "[@charles2024]"
+    )
     return Methods(
         guarantee=write_guarantee(
             "A model was trained and released", parameters.epsilon, NEIGHBOURS, parameters.delta
