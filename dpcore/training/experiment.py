@@ -27,7 +27,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
-from dpcore.training.adaptive_bound import BLOCK
+from dpcore.training.descent import BLOCK
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import SHAPE, ClassifierRows, Measure, ScoreUnit, compute_scores, score_constant
 

@@ -35,8 +35,7 @@ from dpcore.training.account import (
     rank_within_users,
     weight_sensitivity,
 )
-from dpcore.training.adaptive_bound import descend_by_rule
-from dpcore.training.descent import descend_as_entered
+from dpcore.training.descent import descend_as_entered, descend_by_rule
 from dpcore.training.integer_sums import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling

@@ -30,7 +30,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data.design_matrix import FeatureKind
-from dpcore.training import account, adaptive_bound
+from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
@@ -145,11 +145,11 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
         growth=descent_rule.GROWTH,
         most_growth=descent_rule.MAX_GROWTH,
-        start=adaptive_bound.START_DIVISOR,
-        clipped=adaptive_bound.CLIPPED_USERS,
-        turn=adaptive_bound.BOUND_RATE,
-        largest=adaptive_bound.MAX_LOG_CHANGE,
-        ends=adaptive_bound.BOUND_RANGE,
+        start=descent.START_DIVISOR,
+        clipped=descent.CLIPPED_USERS,
+        turn=descent.BOUND_RATE,
+        largest=descent.MAX_LOG_CHANGE,
+        ends=descent.BOUND_RANGE,
     )
     return replace(
         training, steps=mechanism.steps, first=1, gradient_noise=rule_noise.gradient, sampled=1.0, rule=rule
