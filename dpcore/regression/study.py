@@ -25,7 +25,7 @@ ROWS = (600.0, 1200.0, 1800.0, 2400.0, 3000.0)
 EXPONENTS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0)
 """The paper's range of figure 2, 1 < alpha <= 2."""
 TOLERANCE = 1e-6
-"""Relative gap of a point of a curve: far below what can be seen."""
+"""Relative gap of a point of a curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +181,9 @@ EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
 """The paper's α, n and ε where it does not vary them."""
 PAPER_EPSILONS = (1.0, 2.0, 3.0)
 ROUNDS = 10
-"""Data sets: the paper repeats its experiments 10 times."""
+"""Data sets of a figure, as in the paper."""
 DRAWS = 10
-"""Draws of a cap's rows over which the expectation is taken; over noise it is exact."""
+"""Draws of a cap's rows that are averaged."""
 DRUGS = {"weights": (3.1, 2.5, 2.3), "best_bound": (24.8, 7.7, 4.5), "no_bound": (95.4, 25.2, 12.4)}
 NEWS = {
     "weights": (1696.3, 440.1, 166.2),
@@ -197,17 +197,15 @@ METHODS = (
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
 COLUMNS = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
-"""Beginning of the columns of a sweep, by the keys of `METHODS`."""
+"""First word of a sweep's columns, by the keys of `METHODS`."""
 DATA = (
-    "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
-    "law. σ² is the generator's, and B the range of its labels. 10 data sets; over noise the expectation is exact."
+    "Generated as in the paper: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
+    "law. σ² is the generator's, B the range of its labels. 10 data sets; over noise the expectation is exact."
 )
-STAND_IN = (
-    "These are made-up rows with the paper's numbers of rows and users, and its largest user; 10 data sets."
-)
+STAND_IN = "These are made-up rows with the paper's numbers of rows and users; 10 data sets."
 OPEN = (
-    "It says that weights always have less error, by orders of magnitude where no bound is set; so have ours. It "
-    "leaves open how many of the 10 features have a coefficient, and B."
+    "As in the paper, weights always have less error. It leaves open how many of the 10 features have a coefficient, "
+    "and B."
 )
 
 

@@ -85,16 +85,16 @@ def _cut_into_blocks(rows: ClassifierRows, runs: int) -> list[_UserBlock]:
 CLIPPED_USERS = 12.0
 """Target of the users who are clipped, in κ √d; never more than half of all."""
 START_DIVISOR = 12.0
-"""The first bound is the root of the number of users over κ √d, divided by this; at least `FIRST_BOUND`."""
+"""The first bound is the root of (number of users / κ √d), divided by this; at least `FIRST_BOUND`."""
 BOUND_RATE = 5.0
 """The logarithm of the bound falls by this in T steps if nobody is clipped."""
 MAX_LOG_CHANGE = 0.3
 BOUND_RANGE = (1e-3, 100.0)
 
 Gradient = Callable[[FloatArray, FloatArray, FloatArray | None], tuple[FloatArray, FloatArray | None]]
-"""From θ, shape (d, runs), the bound of each run, and who takes part, 1 or 0, shape (num_users, runs), or None for
-everybody, to the bounded sum of gradients, shape of θ, and how many users are within the bound, shape (runs,), or None
-where nobody asks."""
+"""From θ, shape (d, runs), the bound of each run, and who takes part (1 or 0, shape (num_users, runs), None:
+everybody) to the bounded sum of gradients, shape of θ, and the number of users within the bound, shape (runs,), or
+None."""
 
 
 def make_clipped_sums(rows: ClassifierRows, mechanism: Mechanism, runs: int) -> Gradient:
@@ -128,7 +128,7 @@ def choose_quantile(unit_noise: float, num_features: int, num_users: FloatArray)
 
 Direction = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray | None]]
 """From θ, shape (d, runs), the bound of each run, and the number of the step to the noisy sum of gradients over the
-bound, shape of θ, and the noisy share of the users within the bound, shape (runs,), or None if the bound is fixed."""
+bound, shape of θ, and the noisy share of users within the bound, shape (runs,), or None for a fixed bound."""
 
 
 def descend_by_rule(

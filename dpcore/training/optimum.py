@@ -240,11 +240,11 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
 
 
 REGULARISATION = 0.01
-"""Λ. Public, chosen on generated data and no others."""
+"""Λ, chosen on generated data."""
 
 
 PENALTY = 0.8
-"""Of the rule, in κ √d h: the noise on θ then has norm 1 / `PENALTY`, at any ε. Chosen on generated data."""
+"""Penalty of the rule, in κ √d h: the noise on θ then has norm 1 / `PENALTY`. Chosen on generated data."""
 
 
 def choose_penalty(unit_noise: float, num_features: int, bound: float) -> float:

@@ -345,7 +345,7 @@ class _Release:
 
 
 _MINIMISER_TOLERANCE = 1e-6
-"""How far from the exact minimiser the one that is found may lie, as a share of how far a user moves it."""
+"""Largest distance to the exact minimiser, as a share of how far a user moves it."""
 _OUTPUT_CELLS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 

@@ -28,18 +28,18 @@ MAX_POINTS = 400
 SIZE_CLASSES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000)
 """The lower ends of classes of users by their rows."""
 MAX_LETTERS = 28
-"""Of a feature's name that stands beside its row."""
+"""Most letters of a feature's name on the axis."""
 GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
 OURS = "Best weights"
 ERROR_KEYS = dict(zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True))
 CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
-"""Keys of the main figure, and of that against the cap, by the error that they show."""
+"""Keys of the main figure and of that against the cap, by target."""
 SWEEPS = {
     "epsilon": ("Error against ε", Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS)))),
     "rows": ("Figure 1", study.OVER_ROWS),
     "exponent": ("Figure 2", study.OVER_EXPONENTS),
 }
-"""Heading and axis of a sweep, by the name of what it varies."""
+"""Heading and axis of a sweep, by what it varies."""
 
 
 def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Axis:

@@ -157,10 +157,9 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
 
 
 FIRST_SECONDS, SOON_SECONDS = 1.5, 0.25
-"""How long a page waits for the first curve of all, and for that of new settings. On the sample it is there after
-0.1 s of a free core."""
+"""How long a page waits for the first curve of all, and for that of new settings."""
 MAX_TABLES = 12
-"""Tables of runs that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
+"""Tables of runs that are kept: 300 kB each on the sample."""
 
 
 def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS) -> Solver:
@@ -249,7 +248,7 @@ def show_sides(answer: Answer, data: TrainingData) -> Parts:
     """Show the means over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
-        "over rows toward that over users. Decide which one you want."
+        "over rows toward that over users."
     )
     yield answer.plots["training-sides"]()
 
