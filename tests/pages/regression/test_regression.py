@@ -614,7 +614,7 @@ def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.Mo
         held(patched, tells_first=False)
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
         assert chart(at, "regression_errors")["data"] == before
-        assert "This is the answer for the settings before" in at.get("progress")[0].proto.text
+        assert "Computing the answer for the new settings" in at.get("progress")[0].proto.text
         assert at.session_state[keys.PIN_OFFERED]().epsilon == asked()[0].epsilon != 2.0
         at.button(key="regression.solve_stop").click().run()
     settled(at)
