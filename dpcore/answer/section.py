@@ -19,10 +19,9 @@ from typing import Any
 
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.answer.plot import Plot
-from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Provenance
-from dpcore.common.progress import never
+from dpcore.common.progress import Stage, never
 
 
 class Element:

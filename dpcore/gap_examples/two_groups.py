@@ -46,7 +46,7 @@ from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, Flo
 from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compute_noise_ratio
 from dpcore.mean.private_counts import error_parts
 from dpcore.mean.public_counts import MeanProblem
-from dpcore.report.document import write_columns
+from dpcore.report.content import write_columns
 
 REAL_CAPS_SUPREMUM = 25.0 / 16.0
 """Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""

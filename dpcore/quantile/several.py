@@ -13,7 +13,7 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.quantile.mechanism import QuantileOutput, QuantileProblem, outputs
 from dpcore.quantile.rows import WeightKind
-from dpcore.report.document import write_columns
+from dpcore.report.content import write_columns
 
 MAX_DRAWS = 1_000_000
 _BLOCK_CELLS = 4_000_000

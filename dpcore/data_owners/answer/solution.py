@@ -30,7 +30,6 @@ from dpcore.data_owners.bounds import (
     compute_printed_saving,
     compute_saving,
     find_epsilon_star,
-    find_gaining_size,
     find_owners_needed,
 )
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
@@ -68,7 +67,7 @@ class OwnersSolution:
         owners_full: The same of full privacy.
         cap: The best cap per owner, where owners of the data are one unit each.
         bound_at_own_cap: Bound at the person's own cap; None without one.
-        gaining_owners: (m†, owners with fewer records), of the data's owners; see `bounds.find_gaining_size`.
+        gaining_owners: (m†, owners with fewer records), of the data's owners; their bound alone is above the joint one.
         disclosure: Of the numbers above.
     """
 
@@ -128,7 +127,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
-            raise refuse("the owners are to be those of data, and there are none")
+            raise refuse("there are no data to take owners from")
         histogram = dataset.histogram
         if parameters.protects_owner:
             cap = regimes.find_best_cap(histogram, collaboration)
@@ -136,7 +135,9 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
                 own_cap = float(min(parameters.own_bound, histogram.max_size))
                 bound_at_own_cap = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
         collaboration = parameters.collaborate_on_histogram(histogram, None if cap is None else cap.cap)
-        limit = float(find_gaining_size(collaboration))
+        # Below this size an owner's own bound is larger than the joint one, which is for the average.
+        single_record = collaboration.replace(records=1.0, evenness=1.0)
+        limit = float(np.square(bound_alone(single_record) / bound_together(collaboration, JOINT)))
         gaining_owners = limit, int(histogram.users[histogram.sizes < limit].sum())
     return OwnersSolution(
         parameters=parameters,
@@ -167,7 +168,6 @@ SETTINGS: dict[str, Bound] = {
     "Joint privacy": partial(bound_together, protected_part=JOINT),
     "Full privacy": partial(bound_together, protected_part=FULL),
 }
-"""The settings that are compared, each with its bound."""
 
 
 def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
@@ -209,7 +209,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
             _list_settings(collaboration),
             bound_settings_at_best_caps,
             (),
-            "what an owner may expect of each way, with the best bound on an owner's records at each ε, by the bounds.",
+            "by the bounds, with the best bound on an owner's records at each ε.",
         ),
     )
 
@@ -229,7 +229,7 @@ def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> M
         for name, epsilon in crossings.items()
     )
     marks = sorted(
-        (epsilon, f"From here on {name} beats working alone")
+        (epsilon, f"{wording.capital(name)} begins to pay")
         for name, epsilon in crossings.items()
         if math.isfinite(epsilon)
     )
@@ -238,7 +238,7 @@ def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> M
         _list_settings(collaboration),
         lambda epsilons: _bound_settings(collaboration.replace(epsilon=epsilons)),
         tuple(marks),
-        f"by the bounds, training together beats working alone {crossings_text}.",
+        f"by the bounds, joining pays {crossings_text}.",
         disclosure,
     )
 
@@ -265,7 +265,7 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     rows: list[tuple[str, Bound, Bound | None, str]] = [
         ("Alone", alone, compute_printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
         ("Together, no privacy", no_privacy, None, "A.2"),
-        ("Together, joint privacy", joint, None, "theorem 3.1, as printed; privacy proof incomplete"),
+        ("Together, joint privacy", joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
             full,

@@ -9,9 +9,8 @@ import pandas as pd
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, Stage
 from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.factorisation import paper

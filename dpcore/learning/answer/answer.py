@@ -43,7 +43,7 @@ from dpcore.learning.answer.solution import (
 )
 from dpcore.learning.optimal_cap import NEIGHBOURS, list_capped_users
 from dpcore.learning.parameters import ASSUMPTIONS, NOT_ABOUT_DATA, LearningParameters
-from dpcore.report.document import list_public_inputs, write_columns
+from dpcore.report.content import list_public_inputs, write_columns
 
 PUBLIC = Label(Disclosure.PUBLIC)
 DRAWN_POINTS = 40

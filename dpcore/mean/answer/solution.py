@@ -12,8 +12,7 @@ from dpcore import mean
 from dpcore.answer import axes, standard
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, build_error_parts
-from dpcore.answer.axes import ROWS_UNIT
-from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE, ROWS_UNIT, OutsideCounts
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Neighbours

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpcore.answer.answer import Answer
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common.privacy import write_file_name
+from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer import words
 from dpcore.per_group.answer.plots import MOST_POINTS

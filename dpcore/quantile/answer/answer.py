@@ -28,10 +28,9 @@ from dpcore.answer.section import (
     Solver,
     Window,
 )
-from dpcore.answer.stage import Stage
 from dpcore.code.choice import Quantity
 from dpcore.common import wording
-from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.strict_json import finite_or_none
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound, several

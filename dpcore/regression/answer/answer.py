@@ -14,11 +14,11 @@ from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
-from dpcore.answer.stage import Stage
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import draw, study, working_set

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from dpcore.answer.answer import Answer, add_choice
 from dpcore.answer.section import (
@@ -21,10 +23,11 @@ from dpcore.answer.section import (
     Solver,
     Table,
 )
-from dpcore.answer.stage import Stage
 from dpcore.code.choice import Quantity, Rule, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data.design_matrix import FeatureKind
 from dpcore.training import account, adaptive_bound
@@ -33,7 +36,7 @@ from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows, solve
 from dpcore.training.experiment import MAX_RUNS, Experiment, Side
-from dpcore.training.files import write_table
+from dpcore.training.experiment import Table as RunTable
 from dpcore.training.mechanism import LossKind, Mechanism, Pace, apply_rule, compute_faded_variance
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
@@ -326,7 +329,7 @@ def build_answer(
             "training-sides": lambda: plots.plot_sides(solution),
         },
         make_methods=lambda: words.write_methods(solution),
-        files={"training_runs.csv": lambda: write_table(solution.table, solution.data.provenance)},
+        files={"training_runs.csv": lambda: write_runs(solution.table, solution.data.provenance)},
         sections=SECTIONS,
     )
     return add_choice(
@@ -387,3 +390,26 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
         }
         for i, cell in enumerate(solution.cells)
     ]
+
+
+def write_runs(table: RunTable, disclosure: Provenance) -> str:
+    """Write every finished run: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores, ``label``.
+
+    Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
+    """
+    cell_indices, runs = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
+    cells = [table.experiment.cells[cell_index] for cell_index in cell_indices]
+    columns: dict[str, object] = {
+        "method": [cell.method.value for cell in cells],
+        "bound": [cell.reach for cell in cells],
+        "row_clip": [cell.clip for cell in cells],
+        "run": runs,
+        "split": runs % len(table.experiment.splits),
+    }
+    names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
+    for (side, unit, measure), scores in zip(
+        names, table.scores[cell_indices, runs].reshape(-1, 8).T, strict=True
+    ):
+        columns[f"{side}_{unit.value}_{measure.value}"] = scores
+    columns["label"] = disclosure.label
+    return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
