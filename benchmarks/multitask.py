@@ -21,10 +21,17 @@ from typing import Any
 import numpy as np
 
 from dpcore.dataset import Pairs
-from dpcore.multitask import bounds, exact, sampling, weights
+from dpcore.multitask import exact, sampling, weights
 from dpcore.multitask.experiment import Experiment, HeavyTailed, run_experiment
-from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.problem import Allocation, Loss, PrivacyTarget, TaskProblem, compare_budgets
+from dpcore.multitask.problem import (
+    Allocation,
+    Loss,
+    PrivacyTarget,
+    TaskGraph,
+    TaskProblem,
+    compare_budgets,
+    drop_empty_tasks,
+)
 
 BUDGET = 0.05
 SMALLEST_ASKED = 1e-9
@@ -234,7 +241,7 @@ def allocations() -> None:
 
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
-    slices = bounds.slice_by_size(answer, uniform)
+    slices = weights.slice_by_size(answer, uniform)
     moved = weights.compute_skew(answer)
     clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
     return (
@@ -244,8 +251,8 @@ def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]
         f"{slices[-1].ratio:.3f}",
         clipped,
         f"{answer.budget_use.mean() / answer.problem.budget:.1%}",
-        f"{moved.total_variation.mean():.3f}",
-        f"{moved.largest_variation:.3f}",
+        f"{moved.mean():.3f}",
+        f"{moved.max():.3f}",
     )
 
 

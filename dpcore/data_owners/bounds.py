@@ -214,7 +214,7 @@ def compute_printed_saving(collaboration: Collaboration) -> Numbers:
 
 
 MAX_OWNERS = 10**12
-"""The search for a sufficient number of owners ends here."""
+"""Where the search for a sufficient number ends."""
 
 
 def compute_advantage(collaboration: Collaboration) -> Numbers:

@@ -37,7 +37,7 @@ from dpcore.data_owners.bounds import (
 )
 
 LARGEST_EPSILON = 10.0
-"""Up to here theorem 3.1 holds."""
+"""Theorem 3.1 holds up to here."""
 
 
 class MapAxis(Option):
@@ -63,7 +63,7 @@ AXIS_RANGES: dict[MapAxis, tuple[float, float]] = {
     MapAxis.SHARED_DIAMETER: (1e-3, 1e3),
     MapAxis.RECORDS_PER_UNIT: (1.0, 1e4),
 }
-"""From where to where a map runs. They do not move with the inputs, so that maps can be compared."""
+"""They do not move with the inputs, so that maps can be compared."""
 
 
 class Regime(enum.IntEnum):
@@ -166,9 +166,8 @@ def compute_regime_map(
 
 
 TOLERANCE = 1e-6
-"""Relative gap at which the search for the best cap ends."""
+"""Relative gap of the search for the best cap."""
 NEAR_OPTIMAL_FACTOR = 1.05
-"""What counts as nearly as good as the best."""
 
 
 def sum_weights_over_roots(histogram: ContributionHistogram, caps: npt.ArrayLike) -> FloatArray:
@@ -270,7 +269,7 @@ def find_best_cap(histogram: ContributionHistogram, collaboration: Collaboration
     certificate = Certificate(
         best_bound,
         min(search.lower_bound, best_bound),
-        "between two caps the bound is at least its first part at the upper and its second at the lower one, and every "
-        "interval of caps was passed over by that",
+        "between two caps the bound is at least its first part at the upper and its second at the lower one, which "
+        "excluded every interval of caps",
     )
     return CapChoice(int(cap), best_bound, (int(low), int(high)), certificate)

@@ -17,14 +17,15 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners import training
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import (
+from dpcore.data_owners.training import (
     LabelledRecords,
+    TrainingOptions,
     assign_owners,
+    compute_accuracy,
     generate_records,
     load_digits,
     split_records,
 )
-from dpcore.data_owners.training import TrainingOptions, compute_accuracy
 
 
 class Records(Option):
@@ -192,7 +193,7 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
         if isinstance(records, LabelledRecords) and records.owners is not None:
             problems.add(
                 "the table does not say which user a record is of",
-                remedy="Choose one record or a whole owner as what is protected",
+                remedy="Protect one record or a whole owner",
             )
             return
         seed = study.seeds[0]
@@ -200,8 +201,8 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
         for num_owners in study.owners:
             if study.records_per_user > (owner_size := num_training // num_owners):
                 problems.add(
-                    f"of {num_owners:,} owners each has {wording.counted(owner_size, 'record')} to learn from, fewer "
-                    f"than the {study.records_per_user:,} of a user",
+                    f"of {num_owners:,} owners each has {wording.counted(owner_size, 'record')} to learn from, a user "
+                    f"{study.records_per_user:,}",
                     remedy="Take fewer owners, or fewer records per user",
                 )
 

@@ -55,7 +55,7 @@ class Ownership:
         record, user = pd.Series(np.asarray(records)), pd.Series(np.asarray(users))
         with Problems() as problems:
             if record.shape != user.shape or not record.size:
-                problems.add("records and users must be of the same length, and not empty")
+                problems.add("records and users must have the same length, and not be empty")
                 return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
             if record.size > MAX_PAIRS:
                 problems.add(f"there are {record.size:,} lines; at most {MAX_PAIRS:,} are searched")

@@ -23,10 +23,8 @@ import numpy.typing as npt
 
 from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.factorisation.measures import BUCKETS, assign_buckets
-from dpcore.factorisation.ratings import Ratings
-from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.problem import PrivacyTarget, compute_exact_budget
+from dpcore.factorisation.ratings import BUCKETS, Ratings, assign_buckets
+from dpcore.multitask.problem import PrivacyTarget, TaskGraph, compute_exact_budget
 from dpcore.multitask.weights import scale_to_budget
 
 # 7 ms a root, and a page asks for the same one several times.

@@ -146,8 +146,8 @@ def descend(
 
 
 RIDGE_TO_NOISE = 10.0
-"""What the ridge of the items grows by with the noise. Found on generated ratings of 6,000 users, between 3 and 30 for
-every epsilon from 1 to 20: on ratings of one's own such a search would cost budget."""
+"""What the ridge of the items grows by per unit of noise. Found on generated ratings: on the user's own, the search
+would cost budget."""
 OnSweep = Callable[[], None]
 """A callback after each sweep; what it raises ends the work."""
 

@@ -227,7 +227,7 @@ def fit(train: Ratings, settings: ImplicitSettings, on_sweep: OnSweep = lambda: 
 
 
 RIDGE_TO_NOISE = 3.0
-"""What the ridge of the items grows by with the noise. Found on generated users, as alpha_0 and d were."""
+"""As in `fit`; found on generated users, as alpha_0 and d were."""
 
 
 def fit_private(

@@ -46,7 +46,7 @@ from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, Flo
 from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compute_noise_ratio
 from dpcore.mean.private_counts import error_parts
 from dpcore.mean.public_counts import MeanProblem
-from dpcore.report.document import write_columns
+from dpcore.report.content import write_columns
 
 REAL_CAPS_SUPREMUM = 25.0 / 16.0
 """Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
@@ -76,12 +76,6 @@ class Theorem2Variances:
         return self.capped_variance / self.smooth_variance
 
 
-def _require_g(g: int) -> int:
-    """Return g as an integer, or raise `InvalidInput` if it is not between 1 and 1e9."""
-    require.whole(1, 10**9, g=g)
-    return int(g)
-
-
 def theorem_2_problem(g: int) -> MeanProblem:
     """Build example 2 of the paper at g.
 
@@ -93,14 +87,14 @@ def theorem_2_problem(g: int) -> MeanProblem:
 
     Source: Epasto et al. 2020, appendix A, example 2.
     """
-    g = _require_g(g)
+    require.whole(1, 10**9, g=g)
     histogram = ContributionHistogram.from_table([1, g], [g, g])
     return build_problem_of_noise_ratio(histogram, float(g))
 
 
 def theorem_2(g: int) -> Theorem2Variances:
     """Compute the closed forms of example 2; see `Theorem2Variances`."""
-    g = _require_g(g)
+    require.whole(1, 10**9, g=g)
     return Theorem2Variances(Fraction(2 * g + 1, 4 * g**2), Fraction(3, 4 * g))
 
 

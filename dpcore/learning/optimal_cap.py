@@ -238,7 +238,7 @@ def build_cap(
         certificate=Certificate(
             float(error_parts.total),
             minimum.lower_bound,
-            "lower limits on intervals that cover every bound of this kind",
+            "lower limits on intervals that cover every bound",
         ),
         complete=not minimum.stop_reason,
         stop_reason=stop_reason,
@@ -248,7 +248,7 @@ def build_cap(
 def describe_search(minimum: Minimum) -> str:
     """Say in a sentence how the search ended."""
     if minimum.stop_reason:
-        return f"The search {minimum.stop_reason}: this is the best bound so far, with the proof so far."
+        return f"The search {minimum.stop_reason}: this is the best bound so far."
     return f"Branch and bound settled every bound on rows after looking at {minimum.evaluations:,}."
 
 

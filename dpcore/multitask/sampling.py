@@ -11,8 +11,7 @@ import numpy.typing as npt
 from dpcore.common import wording
 from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
+from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRule
 
 
 def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocation:

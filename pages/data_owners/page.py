@@ -13,8 +13,9 @@ from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
 from pages.data_owners import contents, upload
 from pages.data_owners.question import QUESTION, disclosure_of
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 
 
 def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
@@ -31,7 +32,7 @@ class OwnersPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> OwnersParameters | None:
         """Draw the inputs in two columns."""
-        parameters: OwnersParameters | None = inputs.read_inputs(
+        parameters: OwnersParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Entered owners are all alike, so that no cap is sought for them.

@@ -12,7 +12,7 @@ from pages.shared.data import uploads
 
 RANGE = ("lowest", "highest")
 """Fields that only ratings of one's own use."""
-JOBS = ("train_job", "large_job", "implicit_job")
+JOBS = ("train_job", "implicit_job")
 
 
 def propose(dataset: Dataset, current: Mapping[str, Any]) -> dict[str, Any]:

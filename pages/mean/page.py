@@ -13,8 +13,9 @@ from dpcore.mean.answer import build_answer, words
 from dpcore.mean.answer.answer import solve_beside_page
 from pages.mean.question import QUESTION, WITHOUT_VALUES
 from pages.shared.fields import fields
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 
 
@@ -32,14 +33,14 @@ class MeanPage(Page):
 
         def ask_range(unused: Collection[str]) -> bool:
             ends = {key("lower"): "L", key("upper"): "U"}
-            if inputs.ask(dataset, ends):
+            if question_page.ask_for_range(dataset, ends):
                 return True
             if dataset.release is not None:
                 variance = {} if "value_variance" in unused else {key("value_variance"): "σ²"}
                 session.explain_cleared(ends | variance)
             return False
 
-        parameters: MeanParameters | None = inputs.read_inputs(
+        parameters: MeanParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             options=WITHOUT_VALUES if dataset.release is not None else {},

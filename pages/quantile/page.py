@@ -7,7 +7,7 @@ from collections.abc import Collection
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.distribution import RANGE_SOURCE
+from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile.answer import build_answer, words
@@ -16,8 +16,9 @@ from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
 from pages.shared.base import question
 from pages.shared.fields import fields
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Needs, Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 
 RANGE_FIELDS = {BaseKind.UNIFORM: "L and U", BaseKind.HISTOGRAM: "the bins"}
@@ -47,17 +48,17 @@ class QuantilePage(Page):
 
         def ask_range(unused: Collection[str]) -> bool:
             end_names = {key(name): text for name, text in END_NAMES[state[key("base")]].items()}
-            return dataset.values is not None and inputs.ask(dataset, end_names)
+            return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
 
-        parameters: QuantileParameters | None = inputs.read_inputs(
+        parameters: QuantileParameters | None = question_page.read_inputs(
             QUESTION, slots, hidden=is_unused, ask_first=ask_range, shares=shares
         )
         # Warn if many values lie where no answer can fall.
         if parameters is not None and parameters.answer_range is not None and dataset.values is not None:
             with slots.notes:
-                inputs.warn(
+                question_page.warn_of_outside_values(
                     dataset,
-                    inputs.count_outside(dataset.digest, *parameters.answer_range, dataset.values),
+                    question_page.count_outside(dataset.digest, *parameters.answer_range, dataset.values),
                     "lie outside the base distribution, so no answer can be among them. "
                     f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}",
                 )
@@ -94,7 +95,7 @@ def _fill_empty_fields(dataset: Dataset) -> None:
         "edges": ", ".join(map(wording.digits, (state[low], center, state[high]))),
         "masses": QUESTION.first("masses"),
     }
-    for name in inputs.unused_fields(QUESTION):
+    for name in question_page.list_unused_fields(QUESTION):
         if state[key(name)] is None:
             state[key(name)] = stand_ins[name]
 

@@ -128,7 +128,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     disclosure = dataset.provenance if isinstance(dataset, Dataset) else dataset
     if parameters.source is OwnersSource.DATA:
         if not isinstance(dataset, Dataset):
-            raise refuse("the owners are to be those of data, and there are none")
+            raise refuse("there are no data to take owners from")
         histogram = dataset.histogram
         if parameters.protects_owner:
             cap = regimes.find_best_cap(histogram, collaboration)
@@ -167,7 +167,6 @@ SETTINGS: dict[str, Bound] = {
     "Joint privacy": partial(bound_together, protected_part=JOINT),
     "Full privacy": partial(bound_together, protected_part=FULL),
 }
-"""The settings that are compared, each with its bound."""
 
 
 def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComparison | MethodComparison:
@@ -209,7 +208,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
             _list_settings(collaboration),
             bound_settings_at_best_caps,
             (),
-            "what an owner may expect of each way, with the best bound on an owner's records at each ε, by the bounds.",
+            "by the bounds, with the best bound on an owner's records at each ε.",
         ),
     )
 
@@ -229,7 +228,7 @@ def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> M
         for name, epsilon in crossings.items()
     )
     marks = sorted(
-        (epsilon, f"From here on {name} beats working alone")
+        (epsilon, f"{wording.capital(name)} begins to pay")
         for name, epsilon in crossings.items()
         if math.isfinite(epsilon)
     )
@@ -238,7 +237,7 @@ def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> M
         _list_settings(collaboration),
         lambda epsilons: _bound_settings(collaboration.replace(epsilon=epsilons)),
         tuple(marks),
-        f"by the bounds, training together beats working alone {crossings_text}.",
+        f"by the bounds, joining pays {crossings_text}.",
         disclosure,
     )
 
@@ -265,7 +264,7 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     rows: list[tuple[str, Bound, Bound | None, str]] = [
         ("Alone", alone, compute_printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
         ("Together, no privacy", no_privacy, None, "A.2"),
-        ("Together, joint privacy", joint, None, "theorem 3.1, as printed; privacy proof incomplete"),
+        ("Together, joint privacy", joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
             full,

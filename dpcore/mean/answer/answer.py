@@ -13,7 +13,7 @@ import numpy as np
 from dpcore import mean
 from dpcore.answer import standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
-from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import (
@@ -44,7 +44,7 @@ from dpcore.mean.answer.words import MEAN_OVER_USERS
 from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.table_values import ValueSummary
-from dpcore.report.document import write_columns
+from dpcore.report.content import write_columns
 
 NO_VALUES = Missing("values, one per row", "Bring data with values")
 PLAIN = mean.Growth()

@@ -8,8 +8,7 @@ from dataclasses import replace
 from dpcore import mean
 from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, build_error_parts
-from dpcore.answer.axes import ROWS_UNIT
-from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE, ROWS_UNIT, OutsideCounts
 from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts

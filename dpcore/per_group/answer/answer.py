@@ -11,7 +11,6 @@ from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_num
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
-from dpcore.answer.stage import Stage
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
     ROWS_OF_THE_FILE,
@@ -24,6 +23,7 @@ from dpcore.code.forms import (
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
 from dpcore.data import group_pairs
 from dpcore.dataset import Dataset

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, Proof, build_error_parts
-from dpcore.answer.distribution import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
 from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error

@@ -28,11 +28,10 @@ from dpcore.answer.section import (
     Solver,
     Window,
 )
-from dpcore.answer.stage import Stage
 from dpcore.code.choice import Quantity
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
-from dpcore.common.progress import Progress, ShouldStop, never, silent
+from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.strict_json import finite_or_none
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
@@ -43,7 +42,7 @@ from dpcore.quantile.answer.solution import SEARCH_POINTS, BaseChange, Choices, 
 from dpcore.quantile.mechanism import QuantileProblem, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.rows import WeightKind
-from dpcore.report.document import write_columns
+from dpcore.report.content import write_columns
 
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
 FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000

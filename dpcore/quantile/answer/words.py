@@ -6,8 +6,7 @@ import math
 
 from dpcore.answer import standard
 from dpcore.answer.answer import Number
-from dpcore.answer.axes import ROWS_UNIT
-from dpcore.answer.distribution import OutsideCounts
+from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.answer.distribution import OutsideCounts
+from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.section import Cached, Search, SearchResult, Solver
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
+from dpcore.common.progress import Stage
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset, LabelledRows
 from dpcore.regression import sample_limiting, working_set

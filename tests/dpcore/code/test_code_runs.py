@@ -29,8 +29,7 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import LabelledRows, Pairs
 from dpcore.mean import private_counts
-from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.problem import Loss, TaskProblem
+from dpcore.multitask.problem import Loss, TaskGraph, TaskProblem
 from dpcore.multitask.weights import BudgetFit, WeightRule
 from dpcore.regression.draw import write_matrix
 from dpcore.regression.problem import RegressionProblem

@@ -23,8 +23,8 @@ from dpcore.factorisation.fit import (
     sum_over_users,
 )
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
-from dpcore.factorisation.rating_study import RatingStudy
 from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.studies import RatingStudy
 from dpcore.factorisation.study import ModelKind, run
 from dpcore.multitask.problem import PrivacyTarget
 from tests.dpcore.factorisation.conftest import table

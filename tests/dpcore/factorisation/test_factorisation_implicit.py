@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.factorisation import allocation, implicit
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate
-from dpcore.factorisation.choice_study import CHOICE_KINDS, ChoiceStudy
-from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import ImplicitSettings, ImplicitSums
 from dpcore.factorisation.model import Sums
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import GeneratedRatings, Ratings
+from dpcore.factorisation.studies import CHOICE_KINDS, ChoiceStudy
 from dpcore.factorisation.study import ModelKind, run
 from dpcore.multitask.problem import PrivacyTarget, compute_epsilon
 from tests.dpcore.factorisation.conftest import table

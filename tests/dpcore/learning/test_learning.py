@@ -19,7 +19,7 @@ from dpcore.learning.answer import build_answer
 from dpcore.learning.answer.solution import compute_curves
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.optimal_cap import PrivacyTerm
-from dpcore.report import document as report_document
+from dpcore.report import content as report_document
 
 ALL_SET = LearningParameters(
     epsilon=0.3,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcore.dataset import Pairs
-from dpcore.multitask.graph import TaskGraph
+from dpcore.multitask.problem import TaskGraph
 
 DenseToGraph = Callable[[np.ndarray], TaskGraph]
 DrawGraph = Callable[..., TaskGraph]

@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
-from dpcore.multitask import bounds, exact
+from dpcore.multitask import exact, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.weights import BudgetFit, WeightRule, allocate_by_power, allocate_normalised
 
@@ -81,11 +81,11 @@ def test_certificate_on_average(loss: Loss) -> None:
     sizes = np.array([1, 4, 4, 9, 30, 77])
     problem = TaskProblem(sizes, 100, BUDGET, loss)
     for exponent in (0.0, 0.3, 1.0):
-        proof = bounds.certify_on_average(problem, exponent)
+        proof = weights.certify_on_average(problem, exponent)
         # Without a graph nobody is clipped.
         assert proof.value == pytest.approx(allocate_by_power(problem, exponent).total_bound)
         assert proof.relative_gap > 0.01
-    assert bounds.certify_on_average(problem, loss.best_exponent).proves(1e-12)
+    assert weights.certify_on_average(problem, loss.best_exponent).proves(1e-12)
     # No weights that spend the average user's budget go below.
     rng = np.random.default_rng(3)
     for _ in range(200):
@@ -98,6 +98,6 @@ def test_a_buckets_ratios_reach_over_its_tasks() -> None:
     problem = TaskProblem(np.array([1, 3, 3, 7, 9, 50, 100]), 200, 1.0)
     adapted, uniform = allocate_by_power(problem, 0.5), allocate_by_power(problem, 0.0)
     # With mu = 1/2 a task's bound is m / (n beta), with uniform weights sum(n) / (n beta n_i).
-    first, *_, last = bounds.slice_by_size(adapted, uniform, 3)
+    first, *_, last = weights.slice_by_size(adapted, uniform, 3)
     assert (first.least_ratio, first.largest_ratio) == pytest.approx((7 * 1 / 173, 7 * 3 / 173))
     assert (last.least_ratio, last.largest_ratio) == pytest.approx((7 * 50 / 173, 7 * 100 / 173))

@@ -15,8 +15,7 @@ from dpcore.multitask.experiment import (
     SkewedTasks,
     draw_examples,
 )
-from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.problem import Loss, TaskProblem
+from dpcore.multitask.problem import Loss, TaskGraph, TaskProblem, drop_empty_tasks
 
 
 def test_sums_along_the_graph_are_those_of_the_dense_table(random_graph, dense_of) -> None:

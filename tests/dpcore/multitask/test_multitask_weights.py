@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from dpcore.common.checks import InvalidInput
 from dpcore.multitask import sampling, weights
 from dpcore.multitask.experiment import SkewedTasks
-from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.problem import Loss, TaskProblem
+from dpcore.multitask.problem import Loss, TaskGraph, TaskProblem
 
 
 @pytest.mark.parametrize("loss", list(Loss))

@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 from dpcore.answer import Answer
-from dpcore.answer.stage import Stage
 from dpcore.code import Code
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts
+from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
@@ -96,7 +96,7 @@ def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
     assert found.stage is Stage.FIRST
     made = build_answer(SAMPLE, ASKED, found)
     assert made.numbers[1].text.startswith("at most ")
-    assert "on its way" in made.numbers[1].note
+    assert "searching the exact one" in made.numbers[1].note
 
 
 def test_what_must_not_be_believed_is_on_the_card() -> None:

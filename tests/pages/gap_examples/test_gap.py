@@ -17,10 +17,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.gap_examples import answer as gap_answer
-from dpcore.gap_examples.answer import plots
 from dpcore.gap_examples.compare import compare, fourfold_proof
 from dpcore.gap_examples.parameters import REGRESSION_G, GapParameters
-from dpcore.gap_examples.regression import example_1, example_3
+from dpcore.gap_examples.regression import example_1, example_3, solve_regression_step
 from dpcore.gap_examples.two_groups import supremum, two_group_problem, whole_cap_limit
 from pages.gap_examples.question import QUESTION
 from pages.shared.base import keys
@@ -210,7 +209,7 @@ def choose_example(at: AppTest, example: int) -> None:
 @pytest.mark.parametrize("example", [1, 3])
 @pytest.mark.parametrize("g", [3, 10, 20])
 def test_the_best_c_is_certified_at_its_closed_form(example: int, g: int):
-    made = plots.solve_regression_step(example, g)
+    made = solve_regression_step(example, g)
     assert made.certificate is not None
     assert made.certificate.proves(1e-7)
     assert made.certificate.value == pytest.approx(made.example.optimum, rel=1e-7)

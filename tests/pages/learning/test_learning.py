@@ -17,10 +17,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.learning import LearningParameters, PrivacyForm, optimal_cap, population
 from dpcore.learning import answer as learning_answer
-from dpcore.learning.answer import plots, solution
 from dpcore.learning.answer import population as learning_population
-from dpcore.learning.answer.plots import TERMS
-from dpcore.learning.answer.solution import LearningSolution
+from dpcore.learning.answer import solution
+from dpcore.learning.answer.solution import TERMS, LearningSolution
 from dpcore.learning.bias_bounds import BiasTerm
 from dpcore.learning.participation import PowerLaw, compute_expectations, simulate
 from dpcore.report.plotly_figures import draw as drawn_as
@@ -328,7 +327,7 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
 
 def test_figure_2_is_the_mass_of_uncapped_users():
     columns = learning_population.list_mass_columns(1.5)
-    drawn = {one.name: one for one in drawn_as(plots.plot_mass(1.5)).data}
+    drawn = {one.name: one for one in drawn_as(learning_population.plot_mass(1.5)).data}
     tau_0, mass = drawn["α = 1.5, users who lose none"].x, drawn["α = 1.5, users who lose none"].y
     # By a direct sum: what is not with the users above tau_0.
     p = np.arange(1.0, 200_001.0) ** -2.5
@@ -555,9 +554,9 @@ def test_figures_are_small_named_and_fixed(name, term):
 def test_figures_of_the_population_are_small(alpha):
     view = learning_population.solve(LearningParameters(1.0, alpha=alpha, population_rows=10))
     for plot in (
-        plots.plot_mass(alpha),
-        plots.plot_cost(view, None),
-        plots.plot_capped(view, None),
+        learning_population.plot_mass(alpha),
+        learning_population.plot_cost(view, None),
+        learning_population.plot_capped(view, None),
     ):
         assert plot.alt
         for one in drawn_as(plot).data:

@@ -24,7 +24,7 @@ from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.answer import words as card
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.table_values import ValueSummary
-from dpcore.report import document, plotly_figures
+from dpcore.report import content, plotly_figures
 from pages.shared.base import keys
 from pages.shared.fields import setting
 from pages.shared.figures import figures
@@ -390,7 +390,7 @@ def test_downloads_carry_the_label(disclosure):
     problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     weights = mean_files.weights_csv(problem, 4.5, 16, disclosure)
     assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
-    figure_data = document.write_columns({"x": [1, 2]}, disclosure)
+    figure_data = content.write_columns({"x": [1, 2]}, disclosure)
     assert all(line.endswith(disclosure.label) for line in figure_data.splitlines()[1:])
     assert ("do-not-publish" in figures.write_file_name("x", disclosure)) is (
         disclosure is Disclosure.PRIVATE

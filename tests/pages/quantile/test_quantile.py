@@ -13,10 +13,10 @@ from plotly.io import to_json
 
 from dpcore import quantile
 from dpcore.answer import Level
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Neighbours
+from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset, Values

@@ -11,10 +11,9 @@ from urllib.parse import parse_qsl
 import pytest
 
 from dpcore.common.checks import Problems
-from dpcore.common.parameters import list_former_names
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue
-from dpcore.common.text_fields import list_field_types
+from dpcore.common.text_fields import list_field_types, list_former_names
 from dpcore.data import samples
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
