@@ -21,7 +21,6 @@ MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 
 """With so many owners each still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
-"""Fields that only training depends on."""
 
 ASSUMPTIONS = (
     "The loss is convex and L-Lipschitz; all owners' best models have one shared part (section 1.1 of the paper)",
@@ -73,7 +72,7 @@ class OwnersParameters(Parameters):
     )
     """Parameters that all owners share; a linear model of MNIST has 7,850."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
-    """All alike, or each *user* of the data in use."""
+    """Or each *user* of the data in use."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
     """One record, all records of a user, or everything that an owner has."""
     records_per_user: float | None = of_data.number(
@@ -122,7 +121,7 @@ class OwnersParameters(Parameters):
     train_epsilons: str = public.text("0.25, 1", "Privacy budgets ε", max_length=60, place=TAB)
     """One to six numbers, separated by commas."""
     train_runs: int = public.number(1, "Runs", (1, MAX_RUNS), name="the number of runs", place=TAB)
-    """Each with other splits, owners and noise."""
+    """With other splits, owners and noise."""
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
@@ -161,11 +160,6 @@ class OwnersParameters(Parameters):
             unit=self.unit,
             records_per_user=math.ceil(self.records_per_user or 1.0),
         )
-
-    @property
-    def without_training(self) -> OwnersParameters:
-        """Return the same question with default settings of the training."""
-        return self.without(*TRAINING_FIELDS)
 
     @property
     def protects_owner(self) -> bool:

@@ -35,11 +35,6 @@ class Records(Option):
     GENERATED = "generated", "Generated"
     UPLOAD = "upload", "Upload a table"
 
-    def load(self, seed: int) -> LabelledRecords:
-        """Load the records; generated ones depend on the seed. Those of an upload are passed as they are."""
-        assert self is not Records.UPLOAD
-        return load_digits() if self is Records.DIGITS else generate_records(seed)
-
 
 class Form(enum.Enum):
     """A form of training."""
@@ -176,8 +171,10 @@ def train_shared(
 
 
 def load_records(records: Records | LabelledRecords, seed: int) -> LabelledRecords:
-    """Load the records of a seed, unless they are there already."""
-    return records.load(seed) if isinstance(records, Records) else records
+    """Load the records of a seed; those of an upload are passed as they are."""
+    if isinstance(records, LabelledRecords):
+        return records
+    return load_digits() if records is Records.DIGITS else generate_records(seed)
 
 
 def check_records(study: Study, records: Records | LabelledRecords) -> None:

@@ -88,10 +88,6 @@ class Budget:
         with np.errstate(divide="ignore"):
             return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
 
-    def compute_amount(self, v: npt.ArrayLike) -> FloatArray:
-        """Compute the amount of the additive budget that a line with this v takes: epsilon, or mu^2 = 1 / v."""
-        return np.asarray(np.asarray(v, dtype=np.float64) ** (-1.0 / self.power))
-
     def convert_to_epsilon(self, amount: float) -> float:
         """Convert an amount (mu^2 with Gaussian noise) to the epsilon of a plan; infinite if there is none."""
         if self.mechanism is NoiseKind.LAPLACE or amount == 0.0:
@@ -167,15 +163,13 @@ class Line:
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            problems.of_kind(LineStatistic, released=self.statistic)
             if (self.statistic is LineStatistic.QUANTILE) != (self.quantile is not None):
                 problems.add("only a quantile names a share: quantile 0.5 is the median")
             elif self.quantile is not None:
                 problems.inside(0.0, 1.0, quantile=self.quantile)
-            label_text = f" of {self.label}" if isinstance(self.statistic, LineStatistic) else ""
             if self.target_error is not None:
-                problems.between(1e-12, 1e15, **{f"the wanted error{label_text}": self.target_error})
-            problems.between(1e-6, 1e6, **{f"the weight{label_text}": self.weight})
+                problems.between(1e-12, 1e15, **{f"the wanted error of {self.label}": self.target_error})
+            problems.between(1e-6, 1e6, **{f"the weight of {self.label}": self.weight})
 
     @property
     def label(self) -> str:

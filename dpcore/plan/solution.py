@@ -19,7 +19,6 @@ from dpcore.code.choice import Choice, Quantity
 from dpcore.code.forms import fields_of_data
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.checks import EPSILON_RANGE, refuse
-from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import RankCurve, TotalCurve
@@ -400,16 +399,6 @@ def _find_least_budget(
             break
         needed_amounts = needed_amounts * factors
     return budget, amounts_with_spare / total_amount, needed_amounts
-
-
-def compute_exact_epsilon(solution: PlanSolution) -> float | None:
-    """Compute epsilon of the plan's noise by an exact account.
-
-    None if the program's account is exact already, or if no exact account is known, as beside a quantile.
-    """
-    has_quantile = any(line.statistic is LineStatistic.QUANTILE for line in solution.lines)
-    is_laplace = solution.budget.mechanism is NoiseKind.LAPLACE
-    return None if has_quantile or is_laplace else solution.budget.exact_epsilon
 
 
 def against_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:

@@ -86,7 +86,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         Number(
             "Owners needed",
             owners_needed[0],
-            help="The fewest for whom joint privacy has a smaller bound than working alone.",
+            help="The fewest for whom joint privacy beats working alone.",
             value=owners_needed[1],
             unit="owners",
         ),
@@ -199,9 +199,9 @@ def write_methods(solution: OwnersSolution) -> Methods:
         sentences=text,
         public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
-        rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1]. They are orders and promise no "
-        f"accuracy: the hidden constants were taken as {wording.entered(parameters.alone_constant)}, "
-        f"{wording.entered(parameters.sampling_constant)} and {wording.entered(parameters.privacy_constant)}.",
+        rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden constants "
+        f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
+        f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
         subject="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
@@ -230,7 +230,7 @@ def show_bounds(answer: Answer, data: object) -> Parts:
         "Each setting's bound",
         dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
-    yield Note("*As printed*: where the print is corrected. The bounds compare orders: no forecast.")
+    yield Note("*As printed*: where the print is corrected.")
     yield Label()
 
 
@@ -288,8 +288,7 @@ def build_answer(
     assumptions: tuple[str, ...] = ASSUMPTIONS
     if solution.is_of_data:
         assumptions += (
-            "Every user of the data is one owner. The bounds are for the mean loss over the records kept: a cap also "
-            "decides whose loss counts",
+            "Every user is one owner. Bounds are for the mean loss over the records kept: a cap weighs the owners",
         )
     cap = solution.cap
     answer = Answer(

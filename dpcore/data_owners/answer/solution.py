@@ -30,7 +30,6 @@ from dpcore.data_owners.bounds import (
     compute_printed_saving,
     compute_saving,
     find_epsilon_star,
-    find_gaining_size,
     find_owners_needed,
 )
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
@@ -68,7 +67,7 @@ class OwnersSolution:
         owners_full: The same of full privacy.
         cap: The best cap per owner, where owners of the data are one unit each.
         bound_at_own_cap: Bound at the person's own cap; None without one.
-        gaining_owners: (m†, owners with fewer records), of the data's owners; see `bounds.find_gaining_size`.
+        gaining_owners: (m†, owners with fewer records), of the data's owners; their bound alone is above the joint one.
         disclosure: Of the numbers above.
     """
 
@@ -136,7 +135,9 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
                 own_cap = float(min(parameters.own_bound, histogram.max_size))
                 bound_at_own_cap = float(regimes.compute_joint_bounds(histogram, own_cap, collaboration))
         collaboration = parameters.collaborate_on_histogram(histogram, None if cap is None else cap.cap)
-        limit = float(find_gaining_size(collaboration))
+        # Below this size an owner's own bound is larger than the joint one, which is for the average.
+        single_record = collaboration.replace(records=1.0, evenness=1.0)
+        limit = float(np.square(bound_alone(single_record) / bound_together(collaboration, JOINT)))
         gaining_owners = limit, int(histogram.users[histogram.sizes < limit].sum())
     return OwnersSolution(
         parameters=parameters,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
-"""Of the lines with the largest shares; all lines stand in the figure's file."""
+"""Of the lines with the largest shares."""
 EPSILONS = (0.02, 50.0)
 """The least that the axis of epsilon covers."""
 
@@ -98,8 +98,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     return Plot(
         "plan-errors",
         "Error of each number over ε",
-        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} are as exact as wanted. Every "
-        "error falls as ε grows and shares are kept.",
+        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} are as exact as wanted.",
         Axis("ε of the whole plan", "", limits),
         Axis("error", "wanted error = 1", (low_ratio, high_ratio), number_format=".3~g"),
         items,
