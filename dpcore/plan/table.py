@@ -22,8 +22,7 @@ from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.table_values import ValueSummary
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import errors_by_groups
-from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.passes import SortedPairs, errors_by_groups
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters, Program
 from dpcore.quantile import QuantileProblem, WeightKind, output
