@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, SearchResult, Solver
 from dpcore.data_owners.answer import build_answer, solve
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
 from pages.data_owners import contents, upload
 from pages.data_owners.question import QUESTION, disclosure_of
@@ -23,7 +23,7 @@ def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
     own_table = upload.find_table()
     label = disclosure_of(parameters, dataset, None if own_table is None else own_table.dataset)
     subject = dataset if parameters.source is OwnersSource.DATA else label
-    solution = yield Cached(solve, (subject, parameters.without_training))
+    solution = yield Cached(solve, (subject, parameters.without(*TRAINING_FIELDS)))
     return SearchResult(solution)
 
 
