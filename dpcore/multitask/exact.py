@@ -62,7 +62,6 @@ class Watch:
 
     Attributes:
         tolerance: Relative gap between value and lower bound at which the search ends.
-        max_steps: Largest number of steps in all.
         progress: Called with a share in [0, 1] that never falls.
         should_stop: Asked once per step.
         steps: How many were taken.
@@ -70,7 +69,6 @@ class Watch:
     """
 
     tolerance: float
-    max_steps: int
     progress: Progress
     should_stop: ShouldStop
     steps: int = 0
@@ -80,7 +78,7 @@ class Watch:
     def take_step(self, gap: float) -> bool:
         """Count one step; return False at the step limit or if a person stopped the search."""
         self.is_stopped = self.is_stopped or self.should_stop()
-        if self.is_stopped or self.steps >= self.max_steps:
+        if self.is_stopped or self.steps >= MAX_STEPS:
             return False
         self.steps += 1
         self._share = max(self._share, measure_progress(gap, self.tolerance))
@@ -95,7 +93,7 @@ class Watch:
             stop_reason = f"Reached the required gap after {steps}."
         elif self.is_stopped:
             stop_reason = f"Stopped after {steps}; the weights are valid."
-        elif self.steps >= self.max_steps:
+        elif self.steps >= MAX_STEPS:
             stop_reason = f"Ended at the limit of {steps}, before the required gap."
         else:
             stop_reason = f"Ended after {steps}: no further progress in float64."
@@ -200,7 +198,6 @@ def find_best_task_weights(
     tolerance: float = 1e-6,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    max_steps: int = MAX_STEPS,
 ) -> Allocation:
     """Find the best weights with one number per task, for this very graph. Reads the private graph.
 
@@ -209,7 +206,6 @@ def find_best_task_weights(
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
-        max_steps: Largest number of steps in all.
 
     Returns:
         `Allocation` with nobody clipped and its certificate.
@@ -217,7 +213,7 @@ def find_best_task_weights(
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
     graph = problem.graph
-    watch = Watch(tolerance, max_steps, progress, should_stop)
+    watch = Watch(tolerance, progress, should_stop)
     costs = problem.unclipped_price
     # Equation 11 is the first guess of who is heavy.
     users = _choose_first_set(graph, graph.sum_by_user(np.sqrt(costs / problem.task_sizes)))
@@ -294,7 +290,6 @@ def find_best_user_task_weights(
     tolerance: float = 1e-6,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    max_steps: int = MAX_STEPS,
 ) -> Allocation:
     """Find the best weights of all, free for every user and task. Reads the private graph.
 
@@ -303,7 +298,6 @@ def find_best_user_task_weights(
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
-        max_steps: Largest number of steps in all.
 
     Returns:
         `Allocation` in which every user with a task spends the whole budget, with its certificate.
@@ -311,7 +305,7 @@ def find_best_user_task_weights(
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
     graph = problem.graph
-    watch = Watch(tolerance, max_steps, progress, should_stop)
+    watch = Watch(tolerance, progress, should_stop)
     prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
     next_prices, gap = _iterate_prices(problem, prices)
     while gap > tolerance and watch.take_step(gap):

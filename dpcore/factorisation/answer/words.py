@@ -121,17 +121,10 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         for items, noise in zip(("the rarest", "popular"), adaptive.noise_to_signal[[0, -1]], strict=True)
     )
     noise_numbers = (
-        Number(
-            "Noise s on each sum",
-            wording.number(adaptive.noise),
-            help="Standard deviation; a rating of weight 1 adds at most 1 to a sum.",
-            value=adaptive.noise,
-        ),
+        Number("Noise s on each sum", wording.number(adaptive.noise), value=adaptive.noise),
         rare_noise,
         popular_noise,
-        Number(
-            "Noise on each count", wording.number(count_noise), help="Standard deviation.", value=count_noise
-        ),
+        Number("Noise on each count", wording.number(count_noise), value=count_noise),
     )
     if verdict is None:
         return noise_numbers
@@ -148,9 +141,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         "most rated": float(changes[-1]),
     }
     return (
-        Number(
-            f"Test error (RMSE), {recommended.value}", f"{error:.4f}", help="Mean over seeds.", value=error
-        ),
+        Number(f"Test error (RMSE), {recommended.value}", f"{error:.4f}", value=error),
         interval,
         Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),
         *(

@@ -143,11 +143,6 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
                 "Largest weight skew": ("%.1f %%", "Weight that moves to other users."),
             },
         )
-        for name, optimum in optima.by_name.items():
-            assert optimum.certificate is not None
-            yield section.Note(
-                f"**{wording.capital(name)}.** {optimum.stop_reason} {optimum.certificate.sentence}"
-            )
         free = compute_skew(optima.user_task_optimum)
         optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)
         yield section.Figures(optimum_plots, titled=True)

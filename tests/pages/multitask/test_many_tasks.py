@@ -340,8 +340,6 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
-    assert shown_texts(at).count(proved) == 2
-
     finished(fine(at.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
     both = at.dataframe[-1].value.set_index("Solver")
     assert both["Total bound for β = 1"].to_numpy() == pytest.approx(
