@@ -334,7 +334,7 @@ def build_answer(
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
+        dataset: Labels, features and owners, as `dpcore.regression.problem.read_labelled_table` makes them of a table;
             None where they are generated, as the parameters say.
         parameters: The question.
         solution: What `solve` found for both, or what its searches have found so far; searched for here by default.
