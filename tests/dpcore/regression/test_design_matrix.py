@@ -43,7 +43,9 @@ def of_frame(frame: pd.DataFrame):
 def build(text_or_frame, *features: Feature, intercept: bool = True, **roles: str) -> Dataset:
     read = of_frame(text_or_frame) if isinstance(text_or_frame, pd.DataFrame) else table(text_or_frame)
     roles = {"label": "rating", "user": "user"} | roles
-    return dm.read_labelled_table(read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE)
+    return dm.read_labelled_table(
+        read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE
+    )
 
 
 def refusal(*arguments, **named) -> str:
