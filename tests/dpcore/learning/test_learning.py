@@ -53,9 +53,9 @@ def test_the_question_is_what_was_entered() -> None:
     assert (problem.vc_dimension, problem.failure_probability) == (7, 0.01)
     assert problem.finite_sample_constant == 0.5
     quadratic = LearningParameters(1.0, privacy_constant=2.0)
-    assert quadratic.privacy == PrivacyTerm.quadratic(2.0)
+    assert quadratic.privacy == PrivacyTerm(constant=2.0)
     linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR, privacy_constant=1.0)
-    assert linear.privacy == PrivacyTerm.linear()
+    assert linear.privacy == PrivacyTerm(1.0, log_power=0.0)
 
 
 @pytest.mark.parametrize("term", BiasTerm)
