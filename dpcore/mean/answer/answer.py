@@ -88,27 +88,14 @@ def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Label()
 
 
-def compute_ranges(
-    dataset: Dataset, parameters: MeanParameters, solution: MeanSolution
-) -> tuple[plots.Ranges, Plot, Plot]:
-    """Return the best ranges, and the error over either end."""
-    ranges = plots.choose_ranges(dataset, solution, parameters)
-    return ranges, plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)
-
-
 def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show which range the values ask for, beside a search over the bound on rows."""
     if not plots.has_range_choice(dataset):
-        if dataset.values is None:
-            yield NO_VALUES
-        else:
-            yield "All values are the same, or too large to square."
+        yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
         return
     leak = ", **a private look** that no ε covers." if dataset.is_private else "."
     yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
-    ranges, upper, lower = yield section.Cached(
-        compute_ranges, (dataset, answer.parameters, answer.solution), kept=4
-    )
+    ranges = yield section.Cached(plots.choose_ranges, (dataset, answer.solution, answer.parameters), kept=4)
     problem = ranges.rows.problem
     joint = yield section.Search(
         "range_search",
@@ -135,7 +122,7 @@ def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
             yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
     yield section.Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
-    yield section.Figures((upper, lower), titled=True)
+    yield section.Figures((plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), titled=True)
 
 
 SECTIONS: section.Sections = {

@@ -111,12 +111,6 @@ def test_what_cannot_be_is_refused_with_a_sentence(changed: dict[str, object], s
     assert sentence in problem.sentence
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        LearningParameters(epsilon=-1.0, loss_variance=2.0, own_bound=-1)
-    assert len(refused.value.problems) == 3
-
-
 def test_the_choice_as_a_file() -> None:
     data = samples.load("shop-events")
     problem = ALL_SET.problem(data.histogram)
