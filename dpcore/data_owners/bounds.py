@@ -304,12 +304,6 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
     return high
 
 
-def find_gaining_size(collaboration: Collaboration) -> Numbers:
-    """Find the records below which an owner's own bound is larger than the joint one, which is for the average."""
-    single_record = collaboration.replace(records=1.0, evenness=1.0)
-    return np.square(bound_alone(single_record) / bound_together(collaboration, ProtectedPart.JOINT))
-
-
 def write_crossing_program(collaboration: Collaboration, label: str) -> Code:
     """Write a program that computes the bounds and their crossings, for these owners.
 

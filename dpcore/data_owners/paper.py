@@ -22,8 +22,8 @@ TABLE_4_OWNERS = (4, 256)
 RECORDS_PER_USER = (1.0, 2.0, 5.0, 10.0, 20.0)
 FIGURE_OWNERS = 128
 SETTING = (
-    "The paper trains a convolutional network on 10,000 records of MNIST, whose data may not be passed on; δ = 1e-4. "
-    "Here a linear model learns from 4,000 generated records. Every owner lacks two of ten classes."
+    "The paper trains a convolutional network on 10,000 records of MNIST, which may not be passed on. Here a linear "
+    "model learns from 4,000 generated records. δ = 1e-4; every owner lacks two of ten classes."
 )
 DIFFERENCES = (
     "Only directions can be compared. The linear model has 310 parameters, the network some 30,000, which need more "
@@ -31,12 +31,11 @@ DIFFERENCES = (
 )
 OWNER_DIFFERENCES = (
     "The paper's private accuracies rise up to 128 owners, as if its noise hid an owner's whole update and not one "
-    "record. The dashed line hides a whole owner: on MNIST, in one run, it has 25, 39, 70, 74, 75 and 79 %, the paper "
-    "47, 32, 77, 82, 78 and 74 %."
+    "record. So does the dashed line, which hides a whole owner: on MNIST from 25 to 79 %."
 )
 GROUP_DIFFERENCES = (
-    "Ours clips a user's records together. With m/r times the noise, as group privacy has it, its accuracies fall: on "
-    "MNIST, with full privacy and 256 owners, 70, 52, 28, 22 and 19 %, the paper's 74, 26, 17, 15 and 11 %."
+    "Ours clips a user's records together. With m/r times the noise, as group privacy has it, its accuracies fall as "
+    "the paper's: on MNIST, with full privacy and 256 owners, from 70 to 19 %, the paper's from 74 to 11 %."
 )
 FORM_STYLES = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),

@@ -25,7 +25,7 @@ from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import plots
+from pages.shared.screen import sections
 
 JOB_KEY = QUESTION.key("training_job")
 
@@ -34,7 +34,7 @@ def show(parameters: OwnersParameters) -> None:
     """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
-    plots.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
+    sections.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
 
 
 def _show_training(parameters: OwnersParameters) -> None:
@@ -42,7 +42,7 @@ def _show_training(parameters: OwnersParameters) -> None:
         "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
         "with noise, then every owner fits V by itself. "
         f"**{wording.capital(answer_plots.UNIT_NAMES[parameters.unit])}** is protected: neighbouring data sets differ "
-        "in one unit whose records are zeroed; the numbers of records and units are public."
+        "in one unit whose records are zeroed."
     )
     records: Records | LabelledRecords = fields.draw(QUESTION, "train_on")
     study, account = parameters.study, ""
@@ -140,6 +140,7 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
 
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
+    assert answer.choice is not None
     source, training = report_content.source(), find_training()
     report_content.draw(
         "owners",
@@ -147,7 +148,8 @@ def show_files(answer: Answer) -> None:
         lambda: build_report(answer, source, training),
         answer.methods,
         f"**Choice** holds the question, every bound and every crossing. Label: *{answer.disclosure.label}*.",
-        files_disclosure=answer.disclosure,
+        [("Choice (JSON)", "owners_choice.json", answer.choice)],
+        answer.disclosure,
     )
     if training is None:
         st.caption("Nothing was trained: the report holds the bounds alone.")

@@ -11,7 +11,7 @@ from dpcore.report import content
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import figures
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout, sections
 from pages.shared.session import session
 from pages.your_data import contents, file_upload
 from pages.your_data.question import QUESTION
@@ -75,7 +75,7 @@ def show_details(dataset: Dataset) -> None:
         with grid.cell():
             plot = build_plot(dataset)
             st.markdown(f"**{plot.title}**")
-            plots.show(plot, keeps_y=True)
+            sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
     st.caption(plain(dataset.source, 400))
     provenance = dataset.provenance

@@ -17,12 +17,7 @@ from dpcore.common.strict_json import finite_or_none
 from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
 from dpcore.data_owners.answer.solution import OwnersSolution, solve, tabulate_bounds
-from dpcore.data_owners.bounds import (
-    ProtectedPart,
-    Unit,
-    bound_without_privacy,
-    write_crossing_program,
-)
+from dpcore.data_owners.bounds import ProtectedPart, Unit
 from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
@@ -86,7 +81,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         Number(
             "Owners needed",
             owners_needed[0],
-            help="The fewest for whom joint privacy has a smaller bound than working alone.",
+            help="The fewest for whom joint privacy beats working alone.",
             value=owners_needed[1],
             unit="owners",
         ),
@@ -199,9 +194,9 @@ def write_methods(solution: OwnersSolution) -> Methods:
         sentences=text,
         public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
-        rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1]. They are orders and promise no "
-        f"accuracy: the hidden constants were taken as {wording.entered(parameters.alone_constant)}, "
-        f"{wording.entered(parameters.sampling_constant)} and {wording.entered(parameters.privacy_constant)}.",
+        rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden constants "
+        f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
+        f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
         subject="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
@@ -212,7 +207,7 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
     disclosure = solution.disclosure
     label = f"Label of its numbers: {disclosure.label}."
     file_name = f"{write_file_name('data_owners_crossing', disclosure)}.py"
-    program = replace(write_crossing_program(solution.collaboration, label), file_name=file_name)
+    program = replace(bounds.write_crossing_program(solution.collaboration, label), file_name=file_name)
     forms: CodeChoice | None = None
     if solution.cap is not None and dataset is not None:
         fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
@@ -230,7 +225,7 @@ def show_bounds(answer: Answer, data: object) -> Parts:
         "Each setting's bound",
         dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
-    yield Note("*As printed*: where the print is corrected. The bounds compare orders: no forecast.")
+    yield Note("*As printed*: where the print is corrected.")
     yield Label()
 
 
@@ -288,8 +283,7 @@ def build_answer(
     assumptions: tuple[str, ...] = ASSUMPTIONS
     if solution.is_of_data:
         assumptions += (
-            "Every user of the data is one owner. The bounds are for the mean loss over the records kept: a cap also "
-            "decides whose loss counts",
+            "Every user is one owner. Bounds are for the mean loss over the records kept: a cap weighs the owners",
         )
     cap = solution.cap
     answer = Answer(
@@ -326,7 +320,7 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
     details: dict[str, object] = {
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,
-        "bound_without_privacy": float(bound_without_privacy(solution.collaboration)),
+        "bounds.bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
         "epsilon_star_joint": finite_or_none(solution.epsilon_joint),

@@ -9,23 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.answer import Axis, Bars, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.answer.answer import Answer
-from dpcore.answer.plot import (
-    Axis,
-    Bars,
-    Border,
-    Column,
-    Curve,
-    Hatching,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Regions,
-    Style,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer.plot import names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray, log_spaced
@@ -48,7 +34,6 @@ REGIMES = {
 }
 CURVE_POINTS = 160
 FILE_STRIDE = 4
-"""The map's file has every fourth point in each direction."""
 
 
 def _make_axis(map_axis: MapAxis) -> Axis:
@@ -202,45 +187,28 @@ PAPER_SENTENCES = " Only directions compare with the paper, whose model is a con
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
-@dataclass(frozen=True)
-class FormLine:
-    """A line of the figure: a form of training at one ε.
-
-    Attributes:
-        name: In the legend.
-        column: In the file; of the mean accuracy.
-        form: The form.
-        epsilon_index: The index of ε in the study; 0 for a form without privacy.
-    """
-
-    name: str
-    column: str
-    form: Form
-    epsilon_index: int
-
-
-def list_lines(result: StudyResult) -> list[FormLine]:
-    """List every form, and each private form at every ε."""
+def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
+    """List (name, column in the file, form, index of ε): every form, and each private form at every ε."""
     lines = []
     for form, (name, *_) in FORM_STYLES.items():
         if not form.is_private:
-            lines.append(FormLine(name, form.value, form, 0))
+            lines.append((name, form.value, form, 0))
             continue
         for index, epsilon in enumerate(result.study.epsilons):
             column = f"{form.value}_epsilon_{wording.digits(epsilon)}"
-            lines.append(FormLine(f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
+            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
     return lines
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
     """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.owners, dtype=np.float64)}
-    for line in list_lines(result):
-        runs = result.accuracy[line.form][line.epsilon_index]
+    for _, column, form, epsilon_index in list_lines(result):
+        runs = result.accuracy[form][epsilon_index]
         columns |= {
-            line.column: result.average(line.form)[line.epsilon_index],
-            f"{line.column}_smallest": np.fmin.reduce(runs, axis=1),  # NaN only where nothing ran.
-            f"{line.column}_largest": np.fmax.reduce(runs, axis=1),
+            column: result.average(form)[epsilon_index],
+            f"{column}_smallest": np.fmin.reduce(runs, axis=1),  # NaN only where nothing ran.
+            f"{column}_largest": np.fmax.reduce(runs, axis=1),
         }
     return columns
 
@@ -250,21 +218,24 @@ def plot_accuracy(
 ) -> Plot:
     """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
     columns, owners = build_columns(result), result.study.owners
-    lines = [line for line in list_lines(result) if np.isfinite(columns[line.column]).any()]
     items: list[Item] = []
-    for line in lines:
-        _, style, symbol = FORM_STYLES[line.form]
+    smallest_accuracy = 1.0
+    for name, column, form, epsilon_index in list_lines(result):
+        accuracy = columns[column]
+        if np.isnan(accuracy).all():
+            continue
+        smallest_accuracy = min(smallest_accuracy, float(np.nanmin(accuracy)))
+        _, style, symbol = FORM_STYLES[form]
         options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
-            options = {"low": columns[f"{line.column}_smallest"], "high": columns[f"{line.column}_largest"]}
+            options = {"low": columns[f"{column}_smallest"], "high": columns[f"{column}_largest"]}
         if len(owners) == 1:
             options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
-            items.insert(0, Bars(line.name, columns[line.column], [line.name], style, **options))
+            items.insert(0, Bars(name, accuracy, [name], style, **options))
         else:
-            dash = DASHES[line.epsilon_index] if line.form.is_private else "longdash"
+            dash = DASHES[epsilon_index] if form.is_private else "longdash"
             options |= {"dash": dash, "width": 2.0, "symbol": symbol}
-            items.append(Curve(line.name, columns["owners"], columns[line.column], style, **options))
-    smallest_accuracy = min((float(np.nanmin(columns[line.column])) for line in lines), default=0.0)
+            items.append(Curve(name, columns["owners"], accuracy, style, **options))
     lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
     limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
     x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
@@ -327,7 +298,7 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     import pandas as pd
 
     columns = build_columns(result)
-    rows = {line.name: columns[line.column] for line in list_lines(result)}
+    rows = {name: columns[column] for name, column, *_ in list_lines(result)}
     return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
 
 
@@ -340,13 +311,12 @@ def write_settings(result: StudyResult, has_paper: bool) -> str:
     ]
     return (
         f"{wording.number(result.num_records)} training and {wording.number(result.num_tests)} test records; "
-        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W alone, joint "
-        "privacy W with V, alone V without W. "
-        f"{wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} full-batch steps, "
-        f"gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for a unit whose "
-        "records are zeroed. For a unit that is replaced, as in the bounds, "
-        f"{' and '.join(replaced_epsilons)} at δ = {wording.entered(study.delta)}."
-        f"{PAPER_SENTENCES if has_paper else ''}"
+        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W, joint W with "
+        f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} "
+        f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for "
+        "a unit whose records are zeroed, while the numbers of records and units are public. For a unit that is "
+        f"replaced, as in the bounds, {' and '.join(replaced_epsilons)} at δ = "
+        f"{wording.entered(study.delta)}.{PAPER_SENTENCES if has_paper else ''}"
     )
 
 

@@ -24,7 +24,7 @@ from dpcore.data_owners.answer import OwnersSolution, answer, build_answer, plot
 from dpcore.data_owners.answer.plots import TrainingCard
 from dpcore.data_owners.answer.solution import tabulate_bounds
 from dpcore.data_owners.bounds import ProtectedPart, Unit, bound_alone, bound_together
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.data_owners.regimes import MapAxis, Regime
 from dpcore.data_owners.study import Form, Records, Study, StudyResult
 from dpcore.data_owners.training import read_table
@@ -353,7 +353,7 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
         1.0, train_owners="64 4,16", train_epsilons="1, 0.25", train_runs=2, train_seed=7
     )
     assert (asked.study.owners, asked.study.epsilons, asked.study.seeds) == ((4, 16, 64), (0.25, 1.0), (7, 8))
-    assert asked.without_training == OwnersParameters(1.0)
+    assert asked.without(*TRAINING_FIELDS) == OwnersParameters(1.0)
     with pytest.raises(InvalidInput) as refused:
         OwnersParameters(1.0, train_owners="4, 65", train_epsilons="one", train_runs=0)
     said = " ".join(p.sentence for p in refused.value.problems)

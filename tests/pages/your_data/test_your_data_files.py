@@ -432,7 +432,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert used.histogram == shop.histogram
     assert used.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
     go(at, "Per group")
-    assert "Only how pairs are distributed is known" in shown_texts(at)
+    assert "Which pairs lie in which group is not known" in shown_texts(at)
     assert "do not publish" in shown_texts(at)
     go(at, "Your data")
     choose_distribution(("pairs.json", content))
