@@ -18,9 +18,9 @@ from dpcore.regression.examples import Synthetic, synthetic
 from dpcore.regression.problem import RegressionProblem, build_rows
 
 MAX_GENERATED_ROWS = 100_000
-"""Rows that a page generates: about a minute of solving at worst on two cores."""
+"""Most rows of generated data: about a minute of solving on two cores."""
 MAX_PART = 20
-"""Informative, and uninformative, features that a page generates at most."""
+"""Most generated features of either kind."""
 
 
 class DataSource(Option):

@@ -35,8 +35,7 @@ from dpcore.training.account import (
     rank_within_users,
     weight_sensitivity,
 )
-from dpcore.training.adaptive_bound import descend_by_rule
-from dpcore.training.descent import descend_as_entered
+from dpcore.training.descent import descend_as_entered, descend_by_rule
 from dpcore.training.integer_sums import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
 from dpcore.training.rows import ClassifierRows, Scaling
@@ -346,7 +345,7 @@ class _Release:
 
 
 _MINIMISER_TOLERANCE = 1e-6
-"""How far from the exact minimiser the one that is found may lie, as a share of how far a user moves it."""
+"""Largest distance to the exact minimiser, as a share of how far a user moves it."""
 _OUTPUT_CELLS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 
