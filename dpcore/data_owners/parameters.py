@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public
@@ -39,6 +40,8 @@ class OwnersSource(Option):
     DATA = "data", "Of the data in use"
 
 
+ENTERED: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
+"""Where and when a number of entered owners is asked."""
 CONSTANT_HELP = "What O(·) hides; the paper leaves it open."
 
 
@@ -48,23 +51,11 @@ class OwnersParameters(Parameters):
 
     # Whoever reads owners off private data and enters them has read them off the data.
     owners: int = of_data.number(
-        64,
-        "Owners, n",
-        (1, MAX_OWNERS),
-        name="the number of owners n",
-        width=92,
-        only_with=("source", (OwnersSource.ENTERED,)),
-        place=LINE,
+        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTERED
     )
     """Who would train together."""
     records: int = of_data.number(
-        100,
-        "Records, m",
-        (1, MAX_RECORDS),
-        name="the number of records per owner",
-        only_with=("source", (OwnersSource.ENTERED,)),
-        width=100,
-        place=LINE,
+        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTERED
     )
     """Of every owner; *More settings* reads unequal ones from data."""
     shared: int = public.number(

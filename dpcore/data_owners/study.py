@@ -17,15 +17,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners import training
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.training import (
-    LabelledRecords,
-    TrainingOptions,
-    assign_owners,
-    compute_accuracy,
-    generate_records,
-    load_digits,
-    split_records,
-)
+from dpcore.data_owners.training import LabelledRecords, TrainingOptions, split_records
 
 
 class Records(Option):
@@ -174,7 +166,7 @@ def load_records(records: Records | LabelledRecords, seed: int) -> LabelledRecor
     """Load the records of a seed; those of an upload are passed as they are."""
     if isinstance(records, LabelledRecords):
         return records
-    return load_digits() if records is Records.DIGITS else generate_records(seed)
+    return training.load_digits() if records is Records.DIGITS else training.generate_records(seed)
 
 
 def check_records(study: Study, records: Records | LabelledRecords) -> None:
@@ -277,17 +269,17 @@ def _test_forms(
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
                 cache[epsilon] = weights
         if shared_form in study.forms:
-            yield shared_form, epsilon_index, compute_accuracy(tests, test_owners, weights, None)
+            yield shared_form, epsilon_index, training.compute_accuracy(tests, test_owners, weights, None)
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
                 records, owners, num_owners, weights, study.options, should_stop
             )
-            score = compute_accuracy(tests, test_owners, weights, personal_weights)
+            score = training.compute_accuracy(tests, test_owners, weights, personal_weights)
             yield personal_form, epsilon_index, score
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
     """Deal records to owners; return those that an owner can have, with the codes of the owners."""
-    owners = assign_owners(records, num_owners, seed)
+    owners = training.assign_owners(records, num_owners, seed)
     rows = np.flatnonzero(owners >= 0)
     return records.select(rows), owners[rows]

@@ -17,12 +17,7 @@ from dpcore.common.strict_json import finite_or_none
 from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
 from dpcore.data_owners.answer.solution import OwnersSolution, solve, tabulate_bounds
-from dpcore.data_owners.bounds import (
-    ProtectedPart,
-    Unit,
-    bound_without_privacy,
-    write_crossing_program,
-)
+from dpcore.data_owners.bounds import ProtectedPart, Unit
 from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
@@ -212,7 +207,7 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
     disclosure = solution.disclosure
     label = f"Label of its numbers: {disclosure.label}."
     file_name = f"{write_file_name('data_owners_crossing', disclosure)}.py"
-    program = replace(write_crossing_program(solution.collaboration, label), file_name=file_name)
+    program = replace(bounds.write_crossing_program(solution.collaboration, label), file_name=file_name)
     forms: CodeChoice | None = None
     if solution.cap is not None and dataset is not None:
         fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
@@ -325,7 +320,7 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
     details: dict[str, object] = {
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,
-        "bound_without_privacy": float(bound_without_privacy(solution.collaboration)),
+        "bounds.bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
         "epsilon_star_joint": finite_or_none(solution.epsilon_joint),

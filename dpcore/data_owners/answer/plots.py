@@ -9,23 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.answer import Axis, Bars, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.answer.answer import Answer
-from dpcore.answer.plot import (
-    Axis,
-    Bars,
-    Border,
-    Column,
-    Curve,
-    Hatching,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Regions,
-    Style,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer.plot import names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray, log_spaced

@@ -22,13 +22,13 @@ from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.examples_per_user import ExamplesParameters, Sampling
 from dpcore.examples_per_user.answer import answer as owners_told
 from dpcore.examples_per_user.answer import build_answer, solve_quickly
 from dpcore.examples_per_user.answer.solution import round_up
 from dpcore.examples_per_user.candidates import PROGRAMS, Training, write_program
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most
+from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 from pages.shared.session import session
 from tests.pages.driving import chart, errors, fine, finished, go, metrics_of, open_app, shown_texts
 

@@ -27,8 +27,8 @@ from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.table_values import ValueSummary
-from dpcore.plan import PlanParameters
 from dpcore.plan.answer import build_answer as plan_answered
+from dpcore.plan.parameters import PlanParameters
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import forecast
