@@ -32,13 +32,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dpcore.contributions import FloatArray
-from dpcore.factorisation import rating_study
+from dpcore.factorisation import studies
 from dpcore.factorisation.allocation import Scheme, Spending
 from dpcore.factorisation.answer.solution import judge
 from dpcore.factorisation.fit import fit, fit_private
-from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import select_choices
-from dpcore.factorisation.measures import BUCKETS, assign_buckets, measure
 from dpcore.factorisation.model import (
     FactorSettings,
     RatingRange,
@@ -47,12 +45,14 @@ from dpcore.factorisation.model import (
     multiply_coordinates,
     solve_rows,
 )
-from dpcore.factorisation.parameters import CHOICE_SPREAD, LARGE, FactorisationParameters
-from dpcore.factorisation.rating_study import MEANS, RatingStudy
-from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import FACTORISATION, SCHEMES, ModelKind, StudyResult, run
+from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters
+from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings, Ratings, assign_buckets
+from dpcore.factorisation.studies import MEANS, RatingStudy
+from dpcore.factorisation.study import FACTORISATION, SCHEMES, ModelKind, StudyResult, measure, run
 from dpcore.multitask.problem import PrivacyTarget
 
+LARGE = GeneratedRatings(num_users=69_878, num_items=10_677, ratings_per_user=143.1)
+"""The size of MovieLens 10M: 10 million ratings."""
 PAPER = {1: 21.6, 2: 23.7, 4: 22.8, 5: 8.4}
 """What adaptive weights are said to gain at least over tail sampling on MovieLens 10M at epsilon = 1, in per cent, by
 bucket from the rarest (Krichene et al. 2023, appendix D.2, which leaves one out)."""
@@ -313,7 +313,7 @@ def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
         Shape (numbers of users, seeds); above 0 where the factorisation is better.
     """
     spending = study.spending(study.epsilons[0])
-    exponent = rating_study.choose_exponent(study.epsilons[0], study.exponent)
+    exponent = studies.choose_exponent(study.epsilons[0], study.exponent)
     gains = np.empty((len(WHERE_USERS), study.repeats))
     for row, num_users in enumerate(WHERE_USERS):
         for seed in range(study.repeats):
@@ -326,10 +326,10 @@ def advantages(population: GeneratedRatings, study: RatingStudy) -> FloatArray:
                 study.ridge_to_noise, noise_seed, steps=study.steps,
             )  # fmt: skip
             assert fitted is not None
-            item_means = rating_study.fit_private_item_means(
+            item_means = studies.fit_private_item_means(
                 train, study.limits, spending, exponent, study.ridge_to_noise, noise_seed
             )
-            models = (rating_study.add_own_offsets(item_means), fitted)
+            models = (studies.add_own_offsets(item_means), fitted)
             buckets = assign_buckets(train.item_counts)
             means_rmse, factors_rmse = (measure(m, train, test, buckets, False)[0][0] for m in models)
             gains[row, seed] = means_rmse - factors_rmse

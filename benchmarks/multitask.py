@@ -21,10 +21,17 @@ from typing import Any
 import numpy as np
 
 from dpcore.dataset import Pairs
-from dpcore.multitask import bounds, exact, sampling, weights
+from dpcore.multitask import exact, sampling, weights
 from dpcore.multitask.experiment import Experiment, HeavyTailed, run_experiment
-from dpcore.multitask.graph import TaskGraph, drop_empty_tasks
-from dpcore.multitask.problem import Allocation, Loss, PrivacyTarget, TaskProblem, compare_budgets
+from dpcore.multitask.problem import (
+    Allocation,
+    Loss,
+    PrivacyTarget,
+    TaskGraph,
+    TaskProblem,
+    compare_budgets,
+    drop_empty_tasks,
+)
 
 BUDGET = 0.05
 SMALLEST_ASKED = 1e-9
@@ -81,7 +88,7 @@ def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     """Seconds, and the relative gap that the answer is proved to: both sides recomputed from the graph."""
     import cvxpy as cp
 
-    graph = problem.require_graph()
+    graph = problem.graph
     costs = problem.task_sizes.astype(float) ** -problem.loss.gamma
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     unit = weights.allocate_by_power(
@@ -122,7 +129,7 @@ def beside_cvxpy() -> None:
     rows = []
     for name, graph in graphs.items():
         for loss in Loss:
-            problem = TaskProblem.from_graph(graph, BUDGET, loss)
+            problem = TaskProblem(graph, BUDGET, loss)
             graph.sum_by_user(np.zeros(graph.num_tasks))  # The index is built before anybody's clock starts.
             for solver in ("CLARABEL", "SCS"):
                 other, gap = by_cvxpy(problem, solver)
@@ -159,7 +166,7 @@ def _large(name: str, codes: tuple[Any, Any, int], loss: Loss, tolerance: float)
     fresh = TaskGraph.from_pairs(pairs)
     fresh.sum_by_user(np.zeros(fresh.num_tasks))
     index = time.perf_counter() - start
-    problem = TaskProblem.from_graph(fresh, BUDGET, loss)
+    problem = TaskProblem(fresh, BUDGET, loss)
     start = time.perf_counter()
     best = exact.find_best_task_weights(problem, tolerance)
     solved = time.perf_counter() - start
@@ -209,7 +216,7 @@ def allocations() -> None:
     head = ("method", "bound", "tail fifth", "head fifth", "clipped", "budget used", "moved", "largest moved")
     for name, graph in graphs.items():
         for loss in Loss:
-            problem = TaskProblem.from_graph(graph, BUDGET, loss)
+            problem = TaskProblem(graph, BUDGET, loss)
             mu = loss.best_exponent
             uniform = weights.allocate_by_power(problem, 0.0)
             answers = (
@@ -234,7 +241,7 @@ def allocations() -> None:
 
 
 def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]:
-    slices = bounds.slice_by_size(answer, uniform)
+    slices = weights.slice_by_size(answer, uniform)
     moved = weights.compute_skew(answer)
     clipped = "" if answer.share_clipped is None else f"{answer.share_clipped:.1%}"
     return (
@@ -244,8 +251,8 @@ def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]
         f"{slices[-1].ratio:.3f}",
         clipped,
         f"{answer.budget_use.mean() / answer.problem.budget:.1%}",
-        f"{moved.total_variation.mean():.3f}",
-        f"{moved.largest_variation:.3f}",
+        f"{moved.mean():.3f}",
+        f"{moved.max():.3f}",
     )
 
 

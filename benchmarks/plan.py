@@ -9,10 +9,7 @@ For every table and ε, with the best bounds of every line on all sides:
 - *plan*: the shares of `dpcore.plan`, in whole parts, with its gap to the lower bound.
 
 What is compared is the root mean square over the lines of error over value. Beside it stand how much more an equal
-split errs; what one truncation for all lines costs, as a multiple, and its two parts: one bound in place of one per
-line, and bounds on rows in place of totals and of groups (below 1 where one bound on all rows of a user serves groups
-better than one on groups and one on rows in each); and the ε at which every line has an error of 5 %, of the plan and
-of an equal split.
+split errs, and the ε at which every line has an error of 5 %, of the plan and of an equal split.
 
 Then the plan's OpenDP program is run: its own measurements are called many times on the table's own rows. The root mean
 square of the errors stands beside the promised one, with a 99 % interval from these very calls. A mean is that of the
@@ -47,19 +44,10 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.counting.count import to_dataset
 from dpcore.dataset import Dataset
-from dpcore.plan import (
-    AllocatedLine,
-    LineStatistic,
-    PlanParameters,
-    Program,
-    allocate_lines,
-    choose_defaults,
-    find_common_bound,
-    find_least_sum,
-    find_needed_budgets,
-    table,
-)
-from dpcore.plan.allocation import make_program
+from dpcore.plan import table
+from dpcore.plan.least_sum import find_least_sum, find_needed_budgets
+from dpcore.plan.parameters import LineStatistic, PlanParameters, Program, choose_defaults
+from dpcore.plan.solution import AllocatedLine, allocate_lines, make_program
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDE = 2.576
@@ -164,17 +152,14 @@ def splits(
     equal, _ = relative(np.full(values.size, 1.0 / values.size))
     weights, _ = relative(mechanisms / mechanisms.sum())
     ours, lines = relative(best.shares)
-    one = find_common_bound(data, parameters, planned)
     budget = parameters.budget
     needed = find_needed_budgets(curves, 0.05 * values, budget)
     wanted = budget.convert_to_epsilon(needed.sum()), budget.convert_to_epsilon(needed.max() * needed.size)
     assert best.certificate is not None
-    cost, sharing_cost, rows_cost = one.compute_costs(best.certificate.value)
     most = planned[int(np.argmax(needed))].line.label
     print(
         f"{found.name:<16} {noise.value[:8]:<9} {epsilon:>4g} {equal:>8.4f} {weights:>8.4f} {ours:>8.4f} "
         f"{100 * (equal / ours - 1):>7.1f}% {best.certificate.relative_gap:>9.1e} {1e3 * took:>6.0f} ms "
-        f"{cost:>7.2f} {sharing_cost:>7.3f} {rows_cost:>7.2f} "
         f"{wanted[0]:>9.4g} {wanted[1]:>9.4g}  {most}"
     )
     return data, parameters, lines
@@ -295,7 +280,7 @@ def main() -> None:
     given = parser.parse_args()
     print(
         f"{'table':<16} {'noise':<9} {'ε':>4} {'equal':>8} {'weights':>8} {'plan':>8} {'equal +':>8} {'gap':>9} "
-        f"{'time':>9} {'one cap':>7} {'sharing':>7} {'on rows':>7} {'ε, 5 %':>9} {'equal':>9}  takes most"
+        f"{'time':>9} {'ε, 5 %':>9} {'equal':>9}  takes most"
     )
     for found in tables():
         for noise in NoiseKind:

@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 import pandas as pd
 
+from benchmarks import _range_costs
 from dpcore import mean, total
 from dpcore.common.noise_error import Measure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
@@ -43,7 +44,7 @@ from dpcore.per_group import private_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice import choice, comparison, release_bounds
+from dpcore.private_choice import choice, comparison
 from dpcore.private_choice.choice import ChoiceProblem, Prior, SmallFirst
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import (
@@ -262,7 +263,7 @@ class Table:
         return UserGroupPairs.from_arrays(users, groups, len(names), sums=amounts)
 
     @functools.cached_property
-    def of_values(self) -> release_bounds.Table | None:
+    def of_values(self) -> _range_costs.Table | None:
         """The values, of some users where rows are many; None without any."""
         if "value" not in self.rows:
             return None
@@ -274,7 +275,7 @@ class Table:
             rows = rows[rows["user"].isin(set(some))]
         codes = pd.factorize(rows["user"])[0]
         order = np.argsort(codes, kind="stable")
-        return release_bounds.Table(Values(codes[order], rows["value"].to_numpy(float)[order]), 1.0)
+        return _range_costs.Table(Values(codes[order], rows["value"].to_numpy(float)[order]), 1.0)
 
 
 def tables() -> Iterator[Table]:
@@ -328,15 +329,15 @@ def of_range(table: Table) -> Ways:
         return RangeProblem(1.0, epsilon, UNIT, FARTHEST, users=users, **known)  # type: ignore[arg-type]
 
     found: Ways = {
-        "draw, a typical value known": lambda e: release_bounds.cost_draw(of, asked(e, centre=middle)),
-        "draw, nothing known": lambda e: release_bounds.cost_draw(of, asked(e)),
-        "DP quantiles 0.005 and 0.995": lambda e: release_bounds.cost_quantiles(of, asked(e, centre=middle)),
-        "log bins (ApproxBounds), simulated": lambda e: release_bounds.cost_bins(of, asked(e, centre=middle)),
-        "a guess, twice as wide": lambda e: release_bounds.cost_guess(of, 2.0),
-        "a guess, ten times as wide": lambda e: release_bounds.cost_guess(of, 10.0),
+        "draw, a typical value known": lambda e: _range_costs.cost_draw(of, asked(e, centre=middle)),
+        "draw, nothing known": lambda e: _range_costs.cost_draw(of, asked(e)),
+        "DP quantiles 0.005 and 0.995": lambda e: _range_costs.cost_quantiles(of, asked(e, centre=middle)),
+        "log bins (ApproxBounds), simulated": lambda e: _range_costs.cost_bins(of, asked(e, centre=middle)),
+        "a guess, twice as wide": lambda e: _range_costs.cost_guess(of, 2.0),
+        "a guess, ten times as wide": lambda e: _range_costs.cost_guess(of, 10.0),
     }
     if float(of.values.values.min()) >= 0.0 and middle < 500.0:
-        found["draw, L = 0 known"] = lambda e: release_bounds.cost_draw(of, asked(e, lower=0.0))
+        found["draw, L = 0 known"] = lambda e: _range_costs.cost_draw(of, asked(e, lower=0.0))
     return found
 
 
@@ -368,7 +369,7 @@ def binned(histogram: ContributionHistogram, of: Condition, epsilon: float, larg
     """The same of the highest of doubling bins whose noisy count passes a threshold, exactly."""
     edges = 2.0 ** np.arange(math.ceil(math.log2(largest)) + 1)
     held = np.histogram(histogram.sizes, np.r_[0.0, edges], weights=histogram.users)[0]
-    one = release_bounds.SUCCESS ** (1.0 / edges.size)
+    one = _range_costs.SUCCESS ** (1.0 / edges.size)
     margin = math.log(1.0 / (2.0 * -math.expm1(math.log(one)))) - epsilon * held
     passes = np.where(margin > 0.0, 0.5 * np.exp(-np.abs(margin)), 1.0 - 0.5 * np.exp(-np.abs(margin)))
     beyond = np.r_[np.cumprod((1.0 - passes)[::-1])[::-1][1:], 1.0]
@@ -588,7 +589,7 @@ def weights_and_margins(held: list[Table]) -> None:
         users = float(f"{of.users:.0e}")
 
         def cost(kind: type[RangeProblem], epsilon: float) -> float:
-            return release_bounds.cost_draw(of, kind(1.0, epsilon, UNIT, FARTHEST, middle, users=users))
+            return _range_costs.cost_draw(of, kind(1.0, epsilon, UNIT, FARTHEST, middle, users=users))
 
         return {"alike": lambda e: cost(_AlikeEnds, e), "as it is": lambda e: cost(RangeProblem, e)}
 

@@ -34,9 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._peers import peer
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
-from dpcore.training import account, adaptive_bound, bassily, decision, descent, experiment, optimum
+from dpcore.training import account, bassily, decision, descent, experiment, optimum
 from dpcore.training.account import Cell, Method
-from dpcore.training.adaptive_bound import UserSums
 from dpcore.training.bassily import StepSize
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
@@ -220,6 +219,12 @@ def druglib(at_least: bool) -> ClassifierRows:
     )
 
 
+def list_paper_cells(rows: ClassifierRows) -> list[Cell]:
+    """The columns of the paper's table 2: smooth weights and caps of 1 to 4 rows, and no bound."""
+    bounded_cells = [Cell(method, bound) for method in (Method.SMOOTH, Method.CAP) for bound in range(1, 5)]
+    return [*bounded_cells, Cell(Method.SMOOTH, int(rows.sizes.max()))]
+
+
 def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequence[bool]) -> None:
     """The paper's table 2 beside ours, under every reading of step size and ties; and the page's own mechanism."""
     part = "all m² steps" if share == 1.0 else f"the last {share:.0%} of the m² steps"
@@ -238,9 +243,13 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
         )
         print(f"{'':16}{'weights h = 1 … 4':^64}{'caps h = 1 … 4':^64}  no bound")
         for epsilon, printed in PRINTED.items():
-            table = bassily.fill_paper_table(rows, float(epsilon), step_size, runs, share=share)
             print(f"eps {epsilon} paper    " + "".join(f"{value:^16.3f}" for value in printed))
-            cells = zip(table.losses.mean(axis=1), table.losses.std(axis=1, ddof=1) / runs**0.5, strict=True)
+            models = [
+                bassily.train_bassily(rows, cell, float(epsilon), 0, range(runs), step_size, share)
+                for cell in list_paper_cells(rows)
+            ]
+            losses = np.array([compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0] for theta in models])
+            cells = zip(losses.mean(axis=1), losses.std(axis=1, ddof=1) / runs**0.5, strict=True)
             print(
                 f"eps {epsilon} ours     " + "".join(f"{f'{m:.3f} ± {2 * s:.3f}':^16}" for m, s in cells),
                 flush=True,
@@ -253,7 +262,7 @@ def table_2(runs: int, share: float, readings: Sequence[StepSize], ties: Sequenc
     scaled = ClassifierRows(rows.features / 2**0.5, rows.signs, rows.users)
     for epsilon in (1.0, 2.0, 5.0):
         line = []
-        for cell in bassily.list_paper_cells(int(rows.sizes.max())):
+        for cell in list_paper_cells(rows):
             theta = descent.train_cells(scaled, Mechanism(epsilon, DELTA), [cell], 0, range(50))
             losses = compute_scores(scaled, LossKind.LOGISTIC, theta)[:, 0, 0]
             line.append(f"{losses.mean():.3f} ± {2 * losses.std(ddof=1) / 50**0.5:.3f}")
@@ -415,7 +424,7 @@ class Cuts:
         columns, d, follows = trained.shape[1], self.rows.num_features, cell.method is Method.FOLLOWED
         plan = account.plan_rule_noise(mechanism, follows)
         rng = np.random.default_rng([batch, 22])
-        noise = adaptive_bound.RuleNoise(
+        noise = descent.RuleNoise(
             *(
                 np.concatenate((one, -one), axis=-1)
                 for one in (
@@ -425,12 +434,8 @@ class Cuts:
                 )
             )
         )
-        clipped_sums = adaptive_bound.make_clipped_sums(
-            UserSums(self.rows, columns),
-            self.rows.signed,
-            lambda margins, part: descent.clip_slopes(self.rows, mechanism, margins, part),
-        )
-        found = adaptive_bound.simulate(
+        clipped_sums = descent.make_clipped_sums(self.rows, mechanism, columns)
+        found = descent.simulate(
             lambda theta, bounds, _: clipped_sums(theta, bounds, trained),
             mechanism,
             int(trained[:, 0].sum()),

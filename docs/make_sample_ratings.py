@@ -2,7 +2,7 @@
 
     python docs/make_sample_ratings.py [FILE]
 
-Drawn by `dpcore.factorisation.generator` from one seed: items have Zipf popularity, and a rating is the item's level
+Drawn by `dpcore.factorisation.ratings` from one seed: items have Zipf popularity, and a rating is the item's level
 plus what the user's taste makes of it, in half stars. Nothing comes from real people.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from dpcore.factorisation.generator import GeneratedRatings  # noqa: E402  (the path above comes first)
+from dpcore.factorisation.ratings import GeneratedRatings  # noqa: E402  (the path above comes first)
 
 SEED = 2026
 POPULATION = GeneratedRatings(num_users=400, num_items=100, ratings_per_user=12.0, rank=3)

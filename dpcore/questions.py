@@ -23,8 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.text_fields import list_field_types
-from dpcore.settings import find_option, find_options_type, list_options, name_option, rename_former
+from dpcore.common.text_fields import (
+    find_option,
+    find_options_type,
+    list_field_types,
+    list_options,
+    name_option,
+    rename_former,
+)
 
 if TYPE_CHECKING:
     from dpcore.reply import Reply

@@ -19,7 +19,7 @@ from dpcore.code import Code, Library, write
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
-from dpcore.report import content, document
+from dpcore.report import content
 from dpcore.report.markup import to_plain_text
 from dpcore.report.script import Call, Source, write_script
 
@@ -348,7 +348,7 @@ class Reply:
 
     def to_json(self) -> str:
         """Return the whole answer as JSON, every number beside its label (``docs/report.md``)."""
-        return document.write_report_json(self._report(), datetime.now(UTC))
+        return content.write_report_json(self._report(), datetime.now(UTC))
 
     def script(self) -> str:
         """Return a Python script in cells that computes the answer again; it holds no number of private data."""

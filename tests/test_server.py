@@ -30,17 +30,16 @@ from starlette.requests import Request
 from streamlit import net_util
 from streamlit.web.server.starlette.starlette_websocket import _is_origin_allowed
 
-from pages.shared.base import demo
-from pages.shared.server import server
-from pages.shared.server.guard import (
+from pages.shared.server import access, server
+from pages.shared.server.access import (
     DEMO_HIDES,
     DEMO_TAKES_NOTHING,
+    SIGN_IN,
     WRONG_HOST,
     WRONG_ORIGIN,
     Guard,
     find_refusal,
 )
-from pages.shared.server.start_token import SIGN_IN
 from tests import foreign
 from tests.browser import browser as helpers
 
@@ -164,7 +163,7 @@ def test_a_demo_answers_at_its_own_addresses_and_takes_nothing():
 
 def test_addresses_of_a_demo_are_read_as_browsers_write_them():
     def read(text: str, served: str = "1") -> frozenset[str]:
-        return demo.public_origins({demo.ORIGINS: text, demo.SERVED: served})
+        return access.public_origins({access.ORIGINS: text, access.SERVED: served})
 
     assert read("") == read("", "") == frozenset()
     assert read(f" {DEMO.upper()}/, http://[2001:db8::1]:8501") == {DEMO, "http://[2001:db8::1]:8501"}
@@ -182,14 +181,14 @@ def test_addresses_of_a_demo_are_read_as_browsers_write_them():
         "null",
         "ws://a.b",
     ):
-        with pytest.raises(demo.SettingsError, match="as a browser shows it"):
+        with pytest.raises(access.SettingsError, match="as a browser shows it"):
             read(f"{DEMO} {wrong}")
     for unserved in ("", "0"):
-        with pytest.raises(demo.SettingsError, match="SWEETSPOT_SERVED=1"):
+        with pytest.raises(access.SettingsError, match="SWEETSPOT_SERVED=1"):
             read(DEMO, unserved)
     # A word that was meant as yes must not leave uploads on.
-    assert all(demo.is_served({demo.SERVED: word}) for word in ("1", "true", "yes", "on"))
-    assert not any(demo.is_served(settings) for settings in ({}, {demo.SERVED: ""}, {demo.SERVED: "0"}))
+    assert all(access.is_served({access.SERVED: word}) for word in ("1", "true", "yes", "on"))
+    assert not any(access.is_served(settings) for settings in ({}, {access.SERVED: ""}, {access.SERVED: "0"}))
 
 
 def test_what_was_judged_here_never_reaches_streamlits_look_up(monkeypatch):
@@ -281,8 +280,8 @@ def app(
     folder = tmp_path_factory.mktemp("server")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "as a demo":
-            patch.setenv(demo.SERVED, "1")
-            patch.setenv(demo.ORIGINS, DEMO)
+            patch.setenv(access.SERVED, "1")
+            patch.setenv(access.ORIGINS, DEMO)
         if request.param == "as make app does":
             running = helpers.start_app(folder / "log")
         elif request.param == "as a demo":
@@ -412,7 +411,7 @@ def test_uploads_are_read_without_a_disk(monkeypatch):
 
 
 def test_a_demo_with_wrong_settings_does_not_start(tmp_path):
-    environment = {**os.environ, demo.SERVED: "1", demo.ORIGINS: "demo.example.org"}
+    environment = {**os.environ, access.SERVED: "1", access.ORIGINS: "demo.example.org"}
     port = helpers.launcher.choose_port(40000 + os.getpid() % 20000)
     done = subprocess.run(
         plainly(port), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300

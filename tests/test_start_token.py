@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pages.shared.base import demo
-from pages.shared.server.start_token import StartToken, start_token
+from pages.shared.server import access
+from pages.shared.server.access import StartToken, start_token
 
 TOKEN = "a-token-of-32-characters-is-here"
 PORT = "8501"
@@ -109,7 +109,9 @@ def test_each_start_has_a_token_of_192_bits_unless_one_is_given():
     assert start_token({"SWEETSPOT_TOKEN": ""}) == ""
     assert start_token({"SWEETSPOT_TOKEN": TOKEN}) == TOKEN
     # The proxy decides who reaches a public demo.
-    assert start_token({demo.SERVED: "1"}) == start_token({demo.SERVED: "1", "SWEETSPOT_TOKEN": TOKEN}) == ""
+    assert (
+        start_token({access.SERVED: "1"}) == start_token({access.SERVED: "1", "SWEETSPOT_TOKEN": TOKEN}) == ""
+    )
     for wrong in (
         "short",
         "x" * 15,
@@ -118,5 +120,5 @@ def test_each_start_has_a_token_of_192_bits_unless_one_is_given():
         "ümlaut-ümlaut-ümlaut",
         "a" * 20 + "\n",
     ):
-        with pytest.raises(demo.SettingsError, match="SWEETSPOT_TOKEN"):
+        with pytest.raises(access.SettingsError, match="SWEETSPOT_TOKEN"):
             start_token({"SWEETSPOT_TOKEN": wrong})

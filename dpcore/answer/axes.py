@@ -1,6 +1,9 @@
-"""The bounds at which curves are drawn, the limits of axes, and the users that are drawn below. Pure: numbers out."""
+"""Bounds, axes and users of a contribution histogram on plots, and its distribution in plots and in words."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -9,9 +12,10 @@ from dpcore.answer.handle import MAX_USERS, UserBars
 from dpcore.answer.limits import SMALLEST_PART as SMALLEST_PART
 from dpcore.answer.limits import Limits
 from dpcore.answer.limits import fit_limits as fit_limits
-from dpcore.answer.plot import Axis
+from dpcore.answer.plot import Axis, Bars, Curve, Plot, Points, Style, names_axis, share_axis
 from dpcore.common import wording
-from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
+from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
+from dpcore.dataset import Dataset
 
 CURVE_POINTS = 240
 
@@ -72,3 +76,247 @@ def sample_users(
     # Rows are what the bound is about, and need no word.
     title = wording.capital(count_text) + ("" if unit == "rows" else f" by {unit}")
     return UserBars(at_ranks, title, is_cut_by_second)
+
+
+MAX_POINTS = 300
+
+
+MAX_SINGLE_SIZES, MAX_CLASSES = 8, 10
+"""Up to this many sizes each is its own class; this many classes fit beside each other."""
+
+
+def plot_classes(dataset: Dataset) -> Plot:
+    """Plot how many users have how many rows, and their share of all rows: two bars for every class of sizes."""
+    columns = tabulate_classes(dataset.histogram)
+    names = columns["rows_per_user"]
+    users, rows = (np.asarray(columns[name]) for name in ("share_of_users", "share_of_rows"))
+    user_class, row_class = int(np.argmax(users)), int(np.argmax(rows))
+    height = 1.08 * float(max(users.max(), rows.max()))
+    return Plot(
+        "distribution-classes",
+        "How many users have how many rows",
+        f"{wording.percent(float(users[user_class]))} of users have {names[user_class]} rows; users with "
+        f"{names[row_class]} rows hold "
+        f"{wording.percent(float(rows[row_class]))} of all rows",
+        names_axis("rows per user"),
+        share_axis("share", (0.0, height), number_format=".3~%"),
+        (
+            Bars("Share of users", names, users, Style.CAP, hover=(("users", columns["users"]),)),
+            Bars("Share of all rows", names, rows, Style.SMOOTH, hover=(("rows", columns["rows"]),)),
+        ),
+        dataset.provenance,
+        columns,
+        is_main=True,
+        height=380,
+    )
+
+
+def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | FloatArray]:
+    """Tabulate users and rows by class: every size if there are few, else from 1, 3, 10, 30 ... or powers of ten."""
+    sizes, low, high = histogram.sizes, int(histogram.min_size), int(histogram.max_size)
+    if sizes.size <= MAX_SINGLE_SIZES:
+        class_starts = sizes.astype(np.int64)
+        names = [f"{size:,}" for size in class_starts.tolist()]
+    else:
+        powers = [10**power for power in range(len(str(high)))]
+        class_starts = _cut_classes(sorted([*powers, *(3 * power for power in powers)]), low, high)
+        if class_starts.size > MAX_CLASSES:
+            class_starts = _cut_classes(powers, low, high)
+        class_ends = [*(class_starts[1:] - 1).tolist(), high]
+        names = [
+            f"{first_size:,}" if first_size == last_size else f"{first_size:,}–{last_size:,}"
+            for first_size, last_size in zip(class_starts.tolist(), class_ends, strict=True)
+        ]
+    class_numbers = np.searchsorted(class_starts, sizes, side="right") - 1
+    users = np.bincount(
+        class_numbers, weights=histogram.users.astype(np.float64), minlength=class_starts.size
+    )
+    rows = np.bincount(
+        class_numbers, weights=sizes.astype(np.float64) * histogram.users, minlength=class_starts.size
+    )
+    return {
+        "rows_per_user": names,
+        "share_of_users": users / users.sum(),
+        "share_of_rows": rows / rows.sum(),
+        "users": users,
+        "rows": rows,
+    }
+
+
+def _cut_classes(cuts: list[int], low: int, high: int) -> IntArray:
+    """Return the starts of the classes that hold sizes from ``low`` to ``high``; the first one starts at ``low``."""
+    return np.array([low, *(cut for cut in cuts if low < cut <= high)], dtype=np.int64)
+
+
+def plot_counts(dataset: Dataset) -> Plot:
+    """Plot, on log axes, how many users have each size; above `MAX_POINTS` distinct sizes, averages in bins."""
+    histogram, columns = dataset.histogram, tabulate_counts(dataset.histogram)
+    sizes, users = columns["size"], columns["users"]
+    commonest_size = int(histogram.sizes[int(np.argmax(histogram.users))])
+    title = f"Users per size{', average in bins' if histogram.sizes.size > MAX_POINTS else ''}"
+    limits = float(users.min()) / 2.0, float(users.max()) * 2.0
+    return Plot(
+        "distribution-counts",
+        "How many users have exactly so many rows",
+        f"The commonest number of rows per user is {wording.number(commonest_size)}; the tail reaches "
+        f"{histogram.max_size:,}",
+        _build_rows_axis(histogram),
+        Axis("users per size", "", limits, title=title, number_format=",.3~r"),
+        (Points("users", sizes, users, Style.CAP, size=6, opacity=0.75),),
+        dataset.provenance,
+        columns,
+        height=340,
+    )
+
+
+def plot_tail(dataset: Dataset) -> Plot:
+    """Plot the complementary CDF on log axes: a straight line is a power law."""
+    histogram, columns = dataset.histogram, tabulate_tail(dataset.histogram)
+    limits = (0.5 / histogram.num_users, 1.5)
+    return Plot(
+        "distribution-tail",
+        "How heavy the tail is",
+        f"One user in ten has more than {wording.counted(histogram.quantile(0.9), 'row')}",
+        _build_rows_axis(histogram),
+        Axis("share of users with at least so many", "", limits, number_format=".3~%"),
+        (Curve("users", columns["size"], columns["share_of_users"], Style.TOTAL, steps="vh"),),
+        dataset.provenance,
+        columns,
+        height=340,
+    )
+
+
+def plot_shares(dataset: Dataset) -> Plot:
+    """Plot the share of all rows that the heaviest users hold, users on a log axis."""
+    histogram, columns = dataset.histogram, tabulate_shares(dataset.histogram)
+    users, rows = columns["share_of_users"], columns["share_of_rows"]
+    heaviest_share = wording.percent(histogram.summary().top_percent_share)
+    limits = (min(max(1.0 / histogram.num_users, 1e-6), 0.5), 1.0)
+    return Plot(
+        "distribution-shares",
+        "Who holds the rows",
+        f"The heaviest 1 % of users hold {heaviest_share} of all rows",
+        Axis("heaviest users", "share of all users", limits, limits_range=limits, number_format=".3~%"),
+        share_axis("share of all rows they hold", (0.0, 1.02), number_format=".3~%"),
+        (
+            Curve("these users", users, rows, Style.TOTAL),
+            Curve("if all users were alike", users, users, Style.ENTERED),
+        ),
+        dataset.provenance,
+        columns,
+        height=340,
+    )
+
+
+DISTRIBUTIONS = {"counts": plot_counts, "tail": plot_tail, "shares": plot_shares}
+"""Further plots of a distribution besides `plot_classes`, by name."""
+
+
+def _build_rows_axis(histogram: ContributionHistogram) -> Axis:
+    limits = choose_bound_limits(histogram)
+    return Axis("rows", "per user", limits, title="Rows per user", limits_range=limits, number_format=",.3~r")
+
+
+def tabulate_counts(histogram: ContributionHistogram) -> dict[str, FloatArray]:
+    """Tabulate the users per size; above `MAX_POINTS` distinct sizes, average users per size in log-spaced bins."""
+    sizes, users = histogram.sizes.astype(np.float64), histogram.users.astype(np.float64)
+    if sizes.size <= MAX_POINTS:
+        return {"size": sizes, "users": users}
+    edges = np.unique(np.floor(np.geomspace(sizes[0], sizes[-1] + 1.0, 80)))
+    edges[-1] = sizes[-1] + 1.0
+    bin_numbers = np.digitize(sizes, edges) - 1
+    total = np.bincount(bin_numbers, weights=users, minlength=edges.size - 1)[: edges.size - 1]
+    has_users = total > 0
+    bin_centers = np.sqrt(edges[:-1] * np.maximum(edges[1:] - 1.0, edges[:-1]))
+    return {"size": bin_centers[has_users], "users": (total / np.diff(edges))[has_users]}
+
+
+def tabulate_tail(histogram: ContributionHistogram) -> dict[str, FloatArray]:
+    """Tabulate the share of users with at least so many rows (complementary CDF)."""
+    sizes = histogram.sizes.astype(np.float64)
+    if sizes.size > MAX_POINTS:
+        even_indices = np.unique(np.round(np.geomspace(1, sizes.size, MAX_POINTS // 2)).astype(int)) - 1
+        tail_indices = np.unique(np.concatenate((even_indices, sizes.size - 1 - even_indices)))
+        sizes = sizes[tail_indices]
+    # Sizes are whole, so "at least s" is "more than s - 1/2".
+    users_at_least = histogram.pieces(sizes - 0.5).users_above
+    return {"size": sizes, "share_of_users": users_at_least / histogram.num_users}
+
+
+def tabulate_shares(histogram: ContributionHistogram) -> dict[str, FloatArray]:
+    """Tabulate the share of rows that the heaviest users hold."""
+    smallest_share = max(1.0 / histogram.num_users, 1e-6)
+    shares = np.unique(np.concatenate((np.geomspace(smallest_share, 1.0, 200), [1.0])))
+    return {"share_of_users": shares, "share_of_rows": histogram.share_held_by_heaviest(shares)}
+
+
+GINI_SCALE = "(0: all alike, 1: one user has everything)"
+
+
+def describe_sizes(histogram: ContributionHistogram) -> str:
+    """Write how many users and rows there are, and how many rows the median, mean and heaviest user have."""
+    summary = histogram.summary()
+    return (
+        f"**{wording.counted(summary.num_users, 'user')}** {wording.agreeing(summary.num_users, 'has', 'have')} "
+        f"**{wording.counted(summary.num_rows, 'row')}**. "
+        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, the "
+        f"heaviest user has {wording.number(summary.max)}."
+    )
+
+
+def describe_share(histogram: ContributionHistogram) -> str:
+    """Write which share of all rows the heaviest users hold."""
+    summary = histogram.summary()
+    heaviest = math.ceil(0.01 * summary.num_users)
+    return (
+        f"The heaviest 1 % ({wording.counted(heaviest, 'user')}) {wording.agreeing(heaviest, 'holds', 'hold')} "
+        f"{wording.percent(summary.top_percent_share)} of all rows."
+    )
+
+
+WARNING_SHARE = 0.1
+"""Above this share of values outside the range the page warns."""
+RANGE_SOURCE = "from what you know of the quantity."
+
+
+@dataclass(frozen=True)
+class OutsideCounts:
+    """The number of values outside a range; it is as private as the values.
+
+    Attributes:
+        num_below: Values below its lower end.
+        num_above: Values above its upper end.
+        num_values: All values.
+        noun: The name of a value.
+    """
+
+    num_below: int
+    num_above: int
+    num_values: int
+    noun: str = "value"
+
+    @property
+    def num_outside(self) -> int:
+        """Return the number of values outside the range."""
+        return self.num_below + self.num_above
+
+    @property
+    def exceeds_warning(self) -> bool:
+        """Return True if there are so many that the page warns."""
+        return self.num_outside > WARNING_SHARE * self.num_values
+
+    def write_sentence(self, range_name: str, singular_effect: str = "", plural_effect: str = "") -> str:
+        """Write how many values lie outside, and the effect on one or on several of them."""
+        if not self.num_outside:
+            return f"All {self.noun}s lie inside {range_name}."
+        return (
+            f"{wording.counted(self.num_outside, self.noun)} of {wording.number(self.num_values)} ({self.percent}) "
+            f"{wording.agreeing(self.num_outside, 'lies', 'lie')} outside {range_name}"
+            f"{wording.agreeing(self.num_outside, singular_effect, plural_effect)}: "
+            f"{wording.number(self.num_below)} below, {wording.number(self.num_above)} above."
+        )
+
+    @property
+    def percent(self) -> str:
+        """Return the share of values outside the range, as text."""
+        return wording.percent(self.num_outside / self.num_values)

@@ -19,10 +19,9 @@ from typing import Any
 
 from dpcore.answer.paper_figure import PaperFigure
 from dpcore.answer.plot import Plot
-from dpcore.answer.stage import Stage
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Provenance
-from dpcore.common.progress import never
+from dpcore.common.progress import Stage, never
 
 
 class Element:
@@ -313,7 +312,6 @@ class Search(Element):
         doing_at: What is said beside the progress while another answer stands in for the result, by its stage.
         heavy: True if it must not run beside other heavy work.
         light: True if a moved slider starts it, so that it takes turns with the searches of others.
-        in_demo: False if a public demo must not start it.
     """
 
     key: str
@@ -341,7 +339,6 @@ class Search(Element):
     doing_at: Mapping[Stage, str] = field(default_factory=dict)
     heavy: bool = False
     light: bool = False
-    in_demo: bool = True
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,11 @@ import dpcore
 from dpcore import questions
 from dpcore.cli import WIDTH
 from dpcore.common.checks import Problems, refuse
-from dpcore.common.parameters import list_former_names
+from dpcore.common.text_fields import list_former_names, rename_former
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARIES, Reply
 from dpcore.report import script
-from dpcore.settings import rename_former
 
 DATA = (
     "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "

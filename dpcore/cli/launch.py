@@ -92,7 +92,7 @@ def server_command(port: int) -> list[str]:
 
 def choose_token() -> str:
     """Return the token of this start: that of the environment, or 192 random bits; empty for a public demo."""
-    # As `pages.shared.base.demo.is_served` has it, whose package is not imported here.
+    # As `pages.shared.server.access.is_served` has it, whose package is not imported here.
     if os.environ.get("SWEETSPOT_SERVED", "").strip() not in {"", "0"}:
         return ""
     return os.environ.get("SWEETSPOT_TOKEN", secrets.token_urlsafe(24))

@@ -26,7 +26,7 @@ from typing import Any, Self, TypeVar
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE, Problems, quote
 from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.text_fields import LONGEST, MAX_TEXT, list_field_types
+from dpcore.common.text_fields import DECLARATION, LONGEST, MAX_TEXT, list_field_types
 
 P = TypeVar("P", bound="Parameters")
 
@@ -34,8 +34,6 @@ UNSET = object()
 """Stands for a missing value where None is a value."""
 REQUIRED: Any = MISSING
 """The default of a field that has none."""
-DECLARATION = "declaration"
-"""Key of a `Field` in the metadata of a dataclass field."""
 
 
 class FieldOrigin(enum.Enum):
@@ -389,12 +387,6 @@ def list_unused(
         return values[name] if applies(declared[name].only_with, choice) else get_default(name)
 
     return [name for name in values if not applies(declared[name].only_with, choice)]
-
-
-def list_former_names(parameters_type: Any) -> dict[str, str]:
-    """Return today's name of each field by its former name, for the fields that were renamed."""
-    declared = declared_fields(parameters_type)
-    return {field.former_name: name for name, field in declared.items() if field.former_name}
 
 
 def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:

@@ -1,7 +1,8 @@
-"""Progress reports of long work, and requests to stop it."""
+"""Progress reports of long work, requests to stop it, and the stage of its result."""
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Callable
 
@@ -25,3 +26,11 @@ def measure_progress(gap: float, tolerance: float) -> float:
     if gap <= tolerance or gap >= 1.0:
         return float(gap <= tolerance)
     return math.log(gap) / math.log(tolerance)
+
+
+class Stage(enum.Enum):
+    """While a search goes on beside a page, another answer may stand in for its result."""
+
+    FINAL = "the search has ended, or was stopped"
+    FIRST = "the search goes on; this is what there is until now"
+    EARLIER = "it is for the settings before"

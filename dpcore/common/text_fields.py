@@ -1,4 +1,4 @@
-"""Frozen parameter objects as flat text fields: for links, downloads and the command line.
+"""Frozen parameter objects as flat text fields, and settings as a person writes them.
 
 A parameters object is a frozen dataclass whose fields are float, int, bool, str or an enum with text values,
 each possibly optional, and whose ``__post_init__`` validates. `to_fields` and `from_fields` are inverses.
@@ -6,17 +6,20 @@ each possibly optional, and whose ``__post_init__`` validates. `to_fields` and `
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import itertools
 import math
+import sys
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
-from dpcore.common.checks import InputProblem, InvalidInput, Problems
+from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 
 P = TypeVar("P")
 
@@ -24,6 +27,8 @@ MAX_TEXT = 200
 """Longest text that is looked at of a field without a limit of its own; a longer one cannot be one of ours."""
 LONGEST = "longest"
 """Under this name the metadata of a field hold a limit of its own."""
+DECLARATION = "declaration"
+"""Under this name they hold its `dpcore.common.parameters.Field`."""
 
 
 def to_fields(parameters: Any) -> dict[str, str]:
@@ -218,3 +223,80 @@ def parse_checked_numbers(
     if not 1 <= len(values) <= max_numbers:
         problems.add(f"there can be 1 to {max_numbers} {field_name}; got {len(values)}")
     return values[:max_numbers]
+
+
+MOST_LETTERS = 20
+"""Longest name of an option that is written in full."""
+
+
+def find_options_type(hint: Any) -> type[enum.Enum] | None:
+    """Return the enumeration of which a setting is a member; None if it is of another type."""
+    if isinstance(hint, types.UnionType):
+        hint = next(option for option in typing.get_args(hint) if option is not type(None))
+    return hint if isinstance(hint, type) and issubclass(hint, enum.Enum) else None
+
+
+def find_option(options: type[enum.Enum], value: Any) -> enum.Enum | None:
+    """Return the option of this value or name, in any case; None if there is none."""
+
+    def normalise(text: object) -> str:
+        return str(text).lower().replace("-", "_")
+
+    for option in options:
+        if normalise(value) in (normalise(option.value), normalise(option.name)):
+            return option
+    return None
+
+
+def name_option(option: enum.Enum) -> str:
+    """Return the text by which a person names an option: its value in links if that is short, else its name."""
+    return str(option.value) if len(str(option.value)) <= MOST_LETTERS else option.name.lower()
+
+
+def list_options(options: type[enum.Enum]) -> str:
+    """List the options of an enumeration for a sentence."""
+    return ", ".join(repr(name_option(option)) for option in options)
+
+
+def list_former_names(parameters_type: Any) -> dict[str, str]:
+    """Return today's name of each field by its former name, for the fields that were renamed."""
+    declared = {f.name: f.metadata[DECLARATION] for f in fields(parameters_type) if DECLARATION in f.metadata}
+    return {field.former_name: name for name, field in declared.items() if field.former_name}
+
+
+def rename_former(call: str, parameters_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under today's names and values, with a `DeprecationWarning` for each former one.
+
+    Args:
+        call: Name of the call, for the sentences.
+        parameters_type: Class of its parameters, whose fields say their former names.
+        settings: As a person wrote them.
+
+    Raises:
+        InvalidInput: A setting stands under both names.
+    """
+    former_names, renamed = list_former_names(parameters_type), dict(settings)
+    for former_name in sorted(set(former_names) & set(settings)):
+        name = former_names[former_name]
+        if settings.get(name) is not None:
+            message = f"{name} stands here under its former name {former_name}, too"
+            raise refuse(message, remedy=f"Leave out {former_name}")
+        _warn(f"{former_name} of {call} is now called {name}; the former name will go with the next version")
+        renamed[name] = renamed.pop(former_name)
+    for name, hint in list_field_types(parameters_type).items():
+        options, text = find_options_type(hint), renamed.get(name)
+        if options is not None and isinstance(text, str) and find_option(options, text) is None:
+            with contextlib.suppress(ValueError):
+                option = options(text)  # Only `_missing_` of the enumeration knows a former value.
+                message = f"{text!r} of {name} is now called {option.value!r}"
+                _warn(f"{message}; the former value will go with the next version")
+                renamed[name] = option
+    return renamed
+
+
+def _warn(message: str) -> None:
+    """Warn in the line that calls `dpcore`: Python shows no `DeprecationWarning` that points into a package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "dpcore":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, DeprecationWarning, stacklevel=level)

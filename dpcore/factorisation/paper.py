@@ -12,31 +12,35 @@ import numpy as np
 from dpcore.answer import Axis, Style, linear_axis, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.contributions import FloatArray
-from dpcore.factorisation.choice_study import ChoiceStudy
-from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.implicit import ImplicitSettings, select_choices
-from dpcore.factorisation.measures import BUCKETS, assign_buckets, compare_neighbours, find_nearest
-from dpcore.factorisation.rating_study import RatingStudy
-from dpcore.factorisation.ratings import Ratings
-from dpcore.factorisation.study import SCHEMES, ModelKind, Study, StudyResult, run
+from dpcore.factorisation.ratings import BUCKETS, GeneratedRatings, Ratings, assign_buckets
+from dpcore.factorisation.studies import ChoiceStudy, RatingStudy
+from dpcore.factorisation.study import (
+    SCHEMES,
+    ModelKind,
+    Study,
+    StudyResult,
+    compare_neighbours,
+    find_nearest,
+    run,
+)
 
 EPSILONS = (1.0, 5.0, 10.0, 20.0)
 DASHES = {1.0: "solid", 5.0: "dash", 20.0: "dashdot"}
-"""The ε of figures 3, 9 and 10 as they are drawn here, with their dash patterns."""
+"""By ε, in figures 3, 9 and 10."""
 EXPONENTS = (0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1.0)
 FIFTHS = tuple(1.0 + bucket for bucket in range(BUCKETS))
 NEAREST_EPSILONS = (1.0, 20.0)
-"""The ε at which nearest items are compared: the paper's, and one at which there is more to see."""
+"""The paper's ε, and one at which there is more to see."""
 NUM_NEAREST, NUM_NEIGHBOURS = 20, 6
-"""Nearest items in figure 11, and in tables 3 and 4."""
+"""In figure 11, and in tables 3 and 4."""
 RATINGS = GeneratedRatings()
 MOVIES = GeneratedRatings(8_000, 1_200, 73.0, choice_spread=1.5)
-"""As many users for an item and choices for a user as in MovieLens 20M: 136,677 users, 20,108 items and 9.99 million
-choices (table 1)."""
+"""Users per item and choices per user are those of MovieLens 20M (table 1)."""
 SONGS = GeneratedRatings(10_000, 720, 59.0, choice_spread=1.5)
-"""The same of the Million Song Data: 571,355 users, 41,140 songs, 33.63 million choices."""
+"""Likewise of the Million Song Data."""
 WITHOUT_PRIVACY = ImplicitSettings(dimension=8, sweeps=8, unobserved=0.1)
-"""Without privacy: it recalls most on such users, of dimensions 8 to 16 and α₀ from 0.1 to 0.5."""
+"""It recalls most on such users, of dimensions 8 to 16 and α₀ from 0.1 to 0.5."""
 
 
 @functools.lru_cache(maxsize=4)
@@ -71,33 +75,29 @@ class PaperRuns:
     def run_over_epsilon(self, epsilon: float, seed: int) -> dict[str, float]:
         """Run figures 1, 2 and 7."""
         private_kinds = tuple(model_kind for model_kind in self.study.models if model_kind.is_private)
-        measured = {**_measure(self, epsilon, 0.25, seed, private_kinds)}
-        measured |= _measure(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
-        return {model_kind.name.lower(): values[0] for model_kind, values in measured.items()}
+        without_privacy = _measure(self, 1.0, 0.25, seed, (ModelKind.NO_PRIVACY,))
+        measured = {**_measure(self, epsilon, 0.25, seed, private_kinds), **without_privacy}
+        return {key: numbers[0] for key, numbers in measured.items()}
 
     def run_over_exponent(self, exponent: float, seed: int) -> dict[str, float]:
         """Run figures 3 and 10."""
-        adaptive = ModelKind.ADAPTIVE
-        return {
-            f"adaptive_{e:g}": _measure(self, e, exponent, seed, (adaptive,))[adaptive][0] for e in DASHES
-        }
+        measured = {e: _measure(self, e, exponent, seed, (ModelKind.ADAPTIVE,)) for e in DASHES}
+        return {f"adaptive_{e:g}": numbers["adaptive"][0] for e, numbers in measured.items()}
 
     def run_over_fifths(self, fifth: float, seed: int, epsilon: float = 1.0) -> dict[str, float]:
         """Run figure 4."""
-        measured = _measure(self, epsilon, 0.25, seed, tuple(SCHEMES))
-        with_half = _measure(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))[ModelKind.ADAPTIVE]
-        numbers = {model_kind.name.lower(): values[int(fifth)] for model_kind, values in measured.items()}
-        return numbers | {"adaptive_half": with_half[int(fifth)]}
+        with_half = _measure(self, epsilon, 0.5, seed, (ModelKind.ADAPTIVE,))
+        measured = {
+            **_measure(self, epsilon, 0.25, seed, tuple(SCHEMES)),
+            "adaptive_half": with_half["adaptive"],
+        }
+        return {key: numbers[int(fifth)] for key, numbers in measured.items()}
 
     def run_gain(self, fifth: float, seed: int) -> dict[str, float]:
         """Run figure 9."""
-        gains = {}
-        for epsilon in DASHES:
-            tail, adaptive = _measure(
-                self, epsilon, 0.25, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE)
-            ).values()
-            gains[f"gain_{epsilon:g}"] = 1.0 - adaptive[int(fifth)] / tail[int(fifth)]
-        return gains
+        compared_kinds, index = (ModelKind.TAIL, ModelKind.ADAPTIVE), int(fifth)
+        measured = {e: _measure(self, e, 0.25, seed, compared_kinds) for e in DASHES}
+        return {f"gain_{e:g}": 1.0 - m["adaptive"][index] / m["tail"][index] for e, m in measured.items()}
 
     def run_overlap(self, fifth: float, seed: int) -> dict[str, float]:
         """Run figure 11."""
@@ -111,10 +111,12 @@ class PaperRuns:
 @functools.cache
 def _measure(
     runs: PaperRuns, epsilon: float, exponent: float, seed: int, model_kinds: tuple[ModelKind, ...]
-) -> Mapping[ModelKind, list[float]]:
-    """Return error or recall of some models over all items and then in each fifth, rarest first."""
+) -> Mapping[str, list[float]]:
+    """Measure error or recall of models, by the key of their line, over all items and in each fifth, rarest first."""
     result = runs.run((epsilon,), exponent, seed, model_kinds)
-    return {model_kind: result.list_runs(model_kind)[0, 0].tolist() for model_kind in model_kinds}
+    return {
+        model_kind.name.lower(): result.list_runs(model_kind)[0, 0].tolist() for model_kind in model_kinds
+    }
 
 
 @functools.cache
@@ -123,11 +125,9 @@ def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArra
     without_privacy = runs.run((1.0,), 0.25, seed, (ModelKind.NO_PRIVACY,))
     private = runs.run(NEAREST_EPSILONS, 1.0 / 3.0, seed, (ModelKind.TAIL, ModelKind.ADAPTIVE))
     reference = _scale_rows(without_privacy.models[ModelKind.NO_PRIVACY, 0.0].item_vectors)
-    models = {"no_privacy": reference}
-    models |= {
-        f"{model_kind.name.lower()}_{epsilon:g}": _scale_rows(model.item_vectors)
-        for (model_kind, epsilon), model in private.models.items()
-    }
+    vectors_by_line = {"no_privacy": reference}
+    for (model_kind, epsilon), model in private.models.items():
+        vectors_by_line[f"{model_kind.name.lower()}_{epsilon:g}"] = _scale_rows(model.item_vectors)
     planted = runs.draw(seed)[1]
     traits = np.full((reference.shape[0], 1), np.nan) if planted is None else _scale_rows(planted)
     buckets, items = assign_buckets(without_privacy.train_counts), np.arange(reference.shape[0])
@@ -136,7 +136,7 @@ def _compare_nearest(runs: PaperRuns, seed: int) -> Mapping[str, tuple[FloatArra
         return np.array([item_values[buckets == bucket].mean() for bucket in range(BUCKETS)])
 
     comparisons = {}
-    for name, vectors in models.items():
+    for name, vectors in vectors_by_line.items():
         neighbours = find_nearest(vectors, items, NUM_NEIGHBOURS)
         similarities = np.einsum("id,ind->in", traits, traits[neighbours]).mean(axis=1)
         overlaps = compare_neighbours(vectors, reference, items, NUM_NEAREST)
@@ -154,21 +154,18 @@ MOVIE_RUNS = PaperRuns(lambda seed: _draw_table(MOVIES, seed), ChoiceStudy(refer
 SONG_RUNS = PaperRuns(lambda seed: _draw_table(SONGS, seed), ChoiceStudy(reference=WITHOUT_PRIVACY))
 
 RATINGS_SETTING = (
-    "The paper has MovieLens 10M, whose data may not be passed on: these are 6,000 generated users with about 600,000 "
-    "ratings of 3,700 items, a tenth of them held out; δ = 1e-5. Ranks, ridges and items per user are our defaults."
+    "6,000 generated users with about 600,000 ratings of 3,700 items in place of MovieLens 10M, a tenth held out; "
+    "δ = 1e-5 and our defaults."
 )
 CHOICES_SETTING = (
-    "by popularity and by taste of rank 6. A tenth of the users is held out, and a fifth of what these chose is to be "
-    "recalled. δ = 1e-5. Dimension 8, 3 sweeps, 50 items per user, α₀ = 0.5 and the ridges are ours, as are 8 sweeps "
-    "and a smaller α₀ without privacy; the paper leaves its own to its code."
+    "by popularity and taste. A tenth of the users is held out, a fifth of their choices to be recalled. δ = 1e-5. "
+    "Ours: dimension 8, 3 sweeps (without privacy 8), 50 items per user, α₀ = 0.5 (0.1), ridges."
 )
 MOVIES_SETTING = (
-    "The paper has MovieLens 20M: these are 8,000 generated users of 1,200 items with 73 choices each, "
-    f"{CHOICES_SETTING}"
+    f"8,000 generated users of 1,200 items in place of MovieLens 20M, 73 choices each {CHOICES_SETTING}"
 )
 SONGS_SETTING = (
-    "The paper has the Million Song Data: these are 10,000 generated users of 720 items with 59 choices each, "
-    f"{CHOICES_SETTING}"
+    f"10,000 generated users of 720 songs for the Million Song Data, 59 choices each {CHOICES_SETTING}"
 )
 UNIFORM = Line("uniform", "Uniform sampling", Style.ENTERED, "square")
 TAIL = Line("tail", "Tail sampling", Style.CAP, "diamond")
@@ -202,8 +199,7 @@ NEAREST_LINES = tuple(
     for line in (TAIL, replace(ADAPTIVE, name="Adaptive weights, μ = 1/3"))
 )
 RMSE, RECALL = linear_axis("root mean squared error", unit="rating points"), linear_axis("recall at 20")
-FIFTH_NAMES = ("rarest", "2nd fifth", "middle", "4th fifth", "most rated")
-FIFTH_TICKS = tuple(enumerate(FIFTH_NAMES, 1))
+FIFTH_TICKS = tuple(enumerate(("rarest", "2nd fifth", "middle", "4th fifth", "most rated"), 1))
 
 
 def _derive(figure: PaperFigure, item: str, title: str, difference_note: str, **changes: Any) -> PaperFigure:
@@ -228,17 +224,14 @@ ERROR_OVER_EPSILON = PaperFigure(
     (UNIFORM, TAIL, ADAPTIVE, OFFSETS, NO_PRIVACY),
     RATING_RUNS.run_over_epsilon,
     10,
-    "The paper says that adaptive weights are best. On these ratings they are from ε = 5 on, and at ε = 1 the three "
-    "schemes are alike; on MovieLens 1M they are best at every ε. The paper lacks the baseline of item means with "
-    "users' own offsets, which cost no further privacy: it is ahead of every private factorisation on both.",
+    "In the paper adaptive weights are best. Here they are from ε = 5 on; on MovieLens 1M at every ε. The paper lacks "
+    "item means with users' own offsets, which cost no privacy and beat every private factorisation on both.",
 )
 ERROR_OVER_EXPONENT = _derive(
     ERROR_OVER_EPSILON,
     "Figure 3",
     "error of a recommender over the exponent μ",
-    "The paper says that μ between 1/4 and 1/2 is typically best, and that μ = 1 is clearly worse. The second holds "
-    "here. The first does not: small μ are best. The ratings make the difference: on MovieLens 1M, 1/4 is best at "
-    "ε = 5 and 20, and 1/8 at ε = 1.",
+    "In the paper 1/4 to 1/2 is best and 1 clearly worse; here small μ are best, on MovieLens 1M 1/8 or 1/4.",
     setting=f"ε = 1, 5 and 20. {RATINGS_SETTING}",
     x=linear_axis("exponent μ", (-0.03, 1.03)),
     values=EXPONENTS,
@@ -249,14 +242,10 @@ ERROR_OVER_FIFTHS = _derive(
     ERROR_OVER_EPSILON,
     "Figure 4",
     "error by popularity of the item",
-    "The paper says that larger μ are better on the two rarest fifths and worse on the most rated one. The second "
-    "holds here; on the rarest fifths μ = 1/4 is a little better than tail sampling and than μ = 1/2. The ratings make "
-    "the difference: on MovieLens 1M both hold.",
+    "In the paper, and on MovieLens 1M, larger μ are better on the two rarest fifths. Here 1/4 beats 1/2 there.",
     setting=f"ε = 1. {RATINGS_SETTING}",
     tab="Rare and popular items",
-    x=linear_axis(
-        "fifth of the items, by how often they were rated", (0.8, BUCKETS + 0.2), named_ticks=FIFTH_TICKS
-    ),
+    x=linear_axis("fifth of the items", (0.8, BUCKETS + 0.2), named_ticks=FIFTH_TICKS),
     values=FIFTHS,
     lines=FIFTH_LINES,
     run_once=RATING_RUNS.run_over_fifths,
@@ -265,9 +254,8 @@ RECALL_OVER_EPSILON = _derive(
     ERROR_OVER_EPSILON,
     "Figure 2",
     "recall of a recommender over ε, implicit feedback",
-    "The paper says that adaptive weights are best at every ε. Here they are from ε = 5 on. At ε = 1 noise hides "
-    "taste, and no scheme recalls more than what is popular by noisy counts, a baseline that the paper lacks: it has "
-    "seventeen times as many users.",
+    "In the paper, with 17 times as many users, adaptive weights are best at every ε; here from ε = 5 on. At ε = 1 no "
+    "scheme beats what is popular by noisy counts, a baseline that the paper lacks.",
     setting=MOVIES_SETTING,
     tab="Implicit feedback",
     y=RECALL,
@@ -278,10 +266,8 @@ NEAREST_OVERLAP = _derive(
     ERROR_OVER_FIFTHS,
     "Figure 11",
     "nearest items in common with the model without privacy",
-    "The paper says that adaptive weights share more with the model without privacy than tail sampling does. So it is "
-    "here at ε = 20, on every fifth. At ε = 1 both share what chance gives, 20 of 1,199: so few users teach nothing of "
-    "an item's neighbours.",
-    setting=f"Of the 20 nearest items by the cosine of item vectors, as in the paper's code. {MOVIES_SETTING}",
+    "As in the paper, adaptive weights share more than tail sampling; at ε = 1 both share what chance gives.",
+    setting=f"By the cosine of item vectors. {MOVIES_SETTING}",
     tab="Nearest items",
     y=share_axis("of the 20 nearest, in common", (0.0, 0.5)),
     lines=NEAREST_LINES,
@@ -295,12 +281,8 @@ FIGURES = (
         ERROR_OVER_FIFTHS,
         "Figure 9",
         "what adaptive weights gain over tail sampling, by popularity",
-        "The paper gains a fifth at ε = 1; ours is below a hundredth there, and a small loss on the most rated items. "
-        "Smaller ridges, which make rare items err more, bring it no nearer: why is open. At ε = 20 it is about a "
-        "hundredth everywhere.",
-        setting="Share by which the error is lower, with μ = 1/4, at ε = 1, 5 and 20. The paper's numbers are those of "
-        "its appendix D.2, at ε = 1: at least so much for every μ that it draws; of the middle fifth it prints none. "
-        f"{RATINGS_SETTING}",
+        "The paper gains a fifth at ε = 1, ours less than a hundredth; smaller ridges do not help. Why is open.",
+        setting=f"μ = 1/4. The paper's numbers (D.2, ε = 1) are the least over its μ. {RATINGS_SETTING}",
         y=share_axis("error below tail sampling's", (-0.02, 0.26)),
         lines=GAIN_LINES,
         run_once=RATING_RUNS.run_gain,
@@ -310,11 +292,9 @@ FIGURES = (
         ERROR_OVER_FIFTHS,
         "Figure 4 (b)",
         "recall by popularity of the item, implicit feedback",
-        "The paper says that larger μ are better on the rare fifths and worse on the most popular one. So it is here, "
-        "and μ = 1/2 recalls more than tail sampling on every fifth but that one.",
+        "As in the paper, larger μ are better on the rare fifths and worse on the most popular one.",
         key="krichene-figure-4-recall",
-        setting="ε = 5, where the paper has ε = 1, at which nothing is learned of rare items from so few users. k "
-        f"falls from 100 on the rarest fifth to 20 on the most chosen. {MOVIES_SETTING}",
+        setting=f"ε = 5, as ε = 1 teaches nothing of rare items. k falls from 100 to 20. {MOVIES_SETTING}",
         tab="Implicit feedback",
         y=replace(RECALL, name="recall at k"),
         run_once=functools.partial(MOVIE_RUNS.run_over_fifths, epsilon=5.0),
@@ -323,9 +303,8 @@ FIGURES = (
         RECALL_OVER_EPSILON,
         "Figure 7",
         "recall over ε, a catalogue of songs",
-        "The paper says that adaptive weights are best at every ε. Here they are at ε = 5 and 10, and alike with tail "
-        "sampling at 20. At ε = 1 what is popular by noisy counts is best, a baseline that the paper lacks; it has 57 "
-        "times as many users.",
+        "In the paper, with 57 times as many users, adaptive weights are best at every ε; here at ε = 5 and 10. At "
+        "ε = 1 what is popular by noisy counts is best, a baseline that the paper lacks.",
         setting=SONGS_SETTING,
         run_once=SONG_RUNS.run_over_epsilon,
     ),
@@ -333,8 +312,7 @@ FIGURES = (
         ERROR_OVER_EXPONENT,
         "Figure 10",
         "recall over the exponent μ, implicit feedback",
-        "The paper says that μ = 1/4 is best, and with least squares 1/4 to 1/2 about as good. So it is here at "
-        "ε = 20; at ε = 1 and 5, where more noise meets fewer users, smaller μ are better.",
+        "In the paper μ = 1/4 is best; here at ε = 20 only. At ε = 1 and 5 smaller μ are better.",
         setting=f"ε = 1, 5 and 20. {MOVIES_SETTING}",
         tab="Implicit feedback",
         y=RECALL,
@@ -345,14 +323,13 @@ FIGURES = (
         NEAREST_OVERLAP,
         "Table 3",
         "how alike the six nearest items are",
-        "The paper says that neighbours without privacy and by adaptive weights are of the same kind of film, and tail "
-        "sampling's more often not, most of all for rare films. So it is here at ε = 20; at ε = 1 nothing is learned.",
-        setting="The paper lists the six nearest films of five films, here and in table 4. Generated items have no "
-        "names, but their planted traits are known: the cosine of an item's traits and those of its six nearest, 1 for "
-        f"the same and 0 for nothing in common, averaged over a fifth of the items. {MOVIES_SETTING}",
+        "In the paper tail sampling finds fewer films of the same kind than adaptive weights or no privacy, above all "
+        "for rare films. So it is here at ε = 20; at ε = 1 nothing is learned.",
+        setting="Mean cosine of the planted traits of an item and its six nearest; the paper lists films. "
+        f"{MOVIES_SETTING}",
         y=linear_axis("likeness of planted traits"),
         lines=(replace(NO_PRIVACY, name="Without privacy"), *NEAREST_LINES),
         run_once=MOVIE_RUNS.run_likeness,
     ),
 )
-"""Errors, recall, and nearest items, at the paper's setting."""
+"""All figures of the paper."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore import mean
-from dpcore.common.checks import Problems
+from dpcore.common.checks import Problems, require
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.mean.public_counts import CapChoice, MeanProblem, SmoothChoice
 
@@ -36,9 +36,7 @@ def build_problem_of_noise_ratio(histogram: ContributionHistogram, noise_ratio: 
     Raises:
         InvalidInput: ``noise_ratio`` is not a finite number above 0, or the histogram is none.
     """
-    with Problems() as problems:
-        is_valid = problems.positive(noise_ratio=noise_ratio)
-    assert is_valid
+    require.positive(noise_ratio=noise_ratio)
     return MeanProblem(
         histogram, epsilon=2.0 * math.sqrt(2.0 / noise_ratio), value_bound=2.0, value_variance=1.0
     )
@@ -95,15 +93,10 @@ class FourfoldProof:
 
     Attributes:
         threshold: h*, the best threshold of the smooth weights.
-        users_at_or_below: p, users with at most h* rows.
-        users_above: q, users with more.
-        rows_at_or_below: The rows of the former (the proof's A).
-        kept_rows: n_{h*}.
-        share_below: alpha = A / n_{h*}, the weight of the users at or below h*.
+        share_below: alpha = A / n_{h*}, the weight of the users with at most h* rows; A are their rows.
         case: 1 where alpha >= 1/2 (h' = h* rounded up), 2 otherwise.
-        skipped: Case 2: eta = 1 - 1 / (2 (1 - alpha)), the share of the heavy users that h' passes; 0 in case
-            1.
-        skipped_users: Case 2: r = ceil(q eta), h' being the rows of the r-th of them; 0 in case 1.
+        skipped_users: Case 2: r = ceil(q eta), h' being the rows of the r-th of the q heavy users and
+            eta = 1 - 1 / (2 (1 - alpha)); 0 in case 1.
         max_contributions: h'.
         sampling_factor: Sampling part of v'(h') over that of v(h*): at most 2 in case 1, 4 in case 2.
         privacy_factor: Privacy part of v'(h') over that of v(h*): at most 4.
@@ -115,13 +108,8 @@ class FourfoldProof:
     """
 
     threshold: float
-    users_at_or_below: int
-    users_above: int
-    rows_at_or_below: float
-    kept_rows: float
     share_below: float
     case: int
-    skipped: float
     skipped_users: int
     max_contributions: int
     sampling_factor: float
@@ -135,10 +123,8 @@ def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
     comparison = compare(problem)
     histogram, h = problem.histogram, comparison.smooth.threshold
     rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
-    kept_rows = rows_below + h * users_above
-    alpha = rows_below / kept_rows
-    p, q = histogram.num_users - int(users_above), int(users_above)
-    eta, r = 0.0, 0
+    alpha = rows_below / (rows_below + h * users_above)
+    p, q, r = histogram.num_users - int(users_above), int(users_above), 0
     # Case 1. The sum of squared weights is at least A / n^2 = alpha / n >= 1 / (2 n), and n_{h'} >= n: hence the
     # factor 2. As h* >= 1, h' is at most 2 h*, whose square is the factor 4.
     if alpha >= 0.5:
@@ -154,13 +140,8 @@ def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
     cap_error, threshold_error = mean.capped_error(problem, float(proof_cap)), mean.smooth_error(problem, h)
     return FourfoldProof(
         threshold=h,
-        users_at_or_below=p,
-        users_above=q,
-        rows_at_or_below=rows_below,
-        kept_rows=kept_rows,
         share_below=alpha,
         case=1 if alpha >= 0.5 else 2,
-        skipped=eta,
         skipped_users=r,
         max_contributions=proof_cap,
         sampling_factor=_quotient(

@@ -17,8 +17,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpcore.common.certificate import Certificate
 from dpcore.common.checks import require
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.gap_examples.parameters import REGRESSION_G
+from dpcore.regression import parameters, working_set
+
+MAX_G = 1_000
+MAX_SOLVED_ROWS = 11_000
+"""Examples of so many rows are solved while the user waits: under a second."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +83,6 @@ class Example:
     limiting_bound: float
 
 
-def _require_g(g: int, low: int) -> int:
-    """Return g as an integer, or raise `InvalidInput` if it is not between `low` and 1,000."""
-    require.whole(low, 1_000, g=g)
-    return int(g)
-
-
 def example_1(g: int) -> Example:
     """Build example 1: one far point against many users with g rows, one user with g rows against many with one.
 
@@ -97,7 +98,7 @@ def example_1(g: int) -> Example:
     weight 1 / g^2; they have g^3 rows, so C X = I asks for 1 / g^3, which is used here. Each such user then
     totals 1 / g^2, and the stated variance, 1 / g^4, is right. The optimum, 1 / (g^2 + 1)^2, is ours.
     """
-    g = _require_g(g, 1)
+    require.whole(1, MAX_G, g=g)
     num_rows, variance = g**3 + g**2 + g + 1, 1.0 / g**4
     optimum, limiting_bound = 1.0 / (g**2 + 1.0) ** 2, 1.0 / (4.0 * g**3)
     return Example(1, g, num_rows, 2 * g * g + 2, variance, variance, optimum, limiting_bound)
@@ -116,7 +117,7 @@ def example_3(g: int) -> Example:
     Source: Epasto et al. 2020, example 3 and claim 9. The optimum is ours: user 1 and each other user weigh the
     same, 2 / (g + 1).
     """
-    g = _require_g(g, 2)
+    require.whole(2, MAX_G, g=g)
     # 1 / g + 1 / (g (g - 1)) + g (2 / g)^2, as in claim 9.
     feasible_variance = 5.0 / g + 1.0 / (g * (g - 1.0))
     sampling_variance = (4.0 + (g - 1.0) ** 2) / (g * (g + 1.0) ** 2) + 1.0 / (g * (g - 1.0))
@@ -132,7 +133,7 @@ def limit_variances_1(g: int) -> tuple[IntArray, FloatArray]:
 
     Source: Epasto et al. 2020, claim 8, before its last two inequalities.
     """
-    g = _require_g(g, 1)
+    require.whole(1, MAX_G, g=g)
     h = np.arange(1, g + 1)
     return h, np.maximum(1.0 / (g * (1.0 + h)), h / (h + float(g) ** 2)) ** 2
 
@@ -154,7 +155,7 @@ def limit_samples_3(g: int, threshold: int) -> SampleLimiting:
     """
     from scipy.stats import binom
 
-    g = _require_g(g, 2)
+    require.whole(2, MAX_G, g=g)
     require.whole(1, g, threshold=threshold)
     h = int(threshold)
     sampled_rows = np.arange(g + 1)
@@ -178,3 +179,67 @@ def limit_samples_3(g: int, threshold: int) -> SampleLimiting:
     )
     variances = 1.0 / first_rows + 1.0 / second_rows + g * user_weights.max(axis=0) ** 2
     return SampleLimiting(h, probabilities, np.asarray(variances), undefined)
+
+
+@dataclass(frozen=True)
+class RegressionStep:
+    """An example at one g with sample limiting at every threshold, and the best C.
+
+    Attributes:
+        example: The instance with the paper's C.
+        limited_variances: Expected variance of sample limiting at thresholds 1 .. g, given a sample that determines the
+            coefficients, shape (g,).
+        guaranteed_probability: Example 3: smallest probability over the thresholds that sample limiting reaches the
+            paper's bound; 1 in example 1, where all samples have one variance.
+        certificate: The best C's variance as `dpcore.regression` finds it, with its lower bound; None if it was not
+            solved.
+    """
+
+    example: Example
+    limited_variances: FloatArray
+    guaranteed_probability: float
+    certificate: Certificate | None = None
+
+    @property
+    def best_threshold(self) -> int:
+        """Return the threshold with the smallest variance."""
+        return int(self.limited_variances.argmin()) + 1
+
+    @property
+    def ratio(self) -> float:
+        """Return the variance of sample limiting at its best threshold over that of the paper's C."""
+        return float(self.limited_variances.min()) / self.example.feasible_variance
+
+    @property
+    def best_ratio(self) -> float:
+        """Return the variance of sample limiting at its best threshold over that of the best C."""
+        return float(self.limited_variances.min()) / self.example.optimum
+
+
+def solve_regression_step(number: int, g: int, solves_best: bool = True) -> RegressionStep:
+    """Compute the closed forms of example 1 or 3; solve for the best C if it is wanted and small enough."""
+    if number == 1:
+        example, limited_variances, probability = example_1(g), limit_variances_1(g)[1], 1.0
+    else:
+        example = example_3(g)
+        limits = [limit_samples_3(g, h) for h in range(1, g + 1)]
+        limited_variances = np.array([limit.mean_variance for limit in limits])
+        probability = min(limit.probability_at_least(example.limiting_bound) for limit in limits)
+    certificate = None
+    if solves_best and example.num_rows <= MAX_SOLVED_ROWS:
+        problem = parameters.example_1(g) if number == 1 else parameters.example_3(g)
+        certificate = working_set.solve(problem).certificate
+    return RegressionStep(example, limited_variances, probability, certificate)
+
+
+def compute_growth(number: int) -> dict[str, FloatArray]:
+    """Return the ratio of sample limiting to the paper's C, to the best C, and as guaranteed, over g, as columns."""
+    steps = [solve_regression_step(number, g, solves_best=False) for g in REGRESSION_G]
+    return {
+        "g": np.array(REGRESSION_G, dtype=np.float64),
+        "ratio": np.array([step.ratio for step in steps]),
+        "ratio_to_best_c": np.array([step.best_ratio for step in steps]),
+        "ratio_guaranteed": np.array(
+            [step.example.limiting_bound / step.example.weights_bound for step in steps]
+        ),
+    }

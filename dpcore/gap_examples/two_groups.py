@@ -46,7 +46,7 @@ from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, Flo
 from dpcore.gap_examples.compare import Comparison, build_problem_of_noise_ratio, compute_noise_ratio
 from dpcore.mean.private_counts import error_parts
 from dpcore.mean.public_counts import MeanProblem
-from dpcore.report.document import write_columns
+from dpcore.report.content import write_columns
 
 REAL_CAPS_SUPREMUM = 25.0 / 16.0
 """Supremum of the ratio when caps may be any real number; proved in docs/gap.md."""
@@ -76,12 +76,6 @@ class Theorem2Variances:
         return self.capped_variance / self.smooth_variance
 
 
-def _require_g(g: int) -> int:
-    """Return g as an integer, or raise `InvalidInput` if it is not between 1 and 1e9."""
-    require.whole(1, 10**9, g=g)
-    return int(g)
-
-
 def theorem_2_problem(g: int) -> MeanProblem:
     """Build example 2 of the paper at g.
 
@@ -93,14 +87,14 @@ def theorem_2_problem(g: int) -> MeanProblem:
 
     Source: Epasto et al. 2020, appendix A, example 2.
     """
-    g = _require_g(g)
+    require.whole(1, 10**9, g=g)
     histogram = ContributionHistogram.from_table([1, g], [g, g])
     return build_problem_of_noise_ratio(histogram, float(g))
 
 
 def theorem_2(g: int) -> Theorem2Variances:
     """Compute the closed forms of example 2; see `Theorem2Variances`."""
-    g = _require_g(g)
+    require.whole(1, 10**9, g=g)
     return Theorem2Variances(Fraction(2 * g + 1, 4 * g**2), Fraction(3, 4 * g))
 
 
@@ -286,31 +280,12 @@ class Supremum:
     threshold: float
     caps: tuple[int, int]
 
-    def problem(self, heavy_size: int = 10**6, num_users: int = 57) -> MeanProblem:
-        """Build an integer instance close to the supremum.
+    def problem(self) -> MeanProblem:
+        """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
 
-        Args:
-            heavy_size: Rows of each heavy user, at least 4; the light ones have one.
-            num_users: Users of both groups together, at least 2. The default, 57, is 26 light and 31 heavy
-                users, a good fraction near p / q; with 1e6 rows the ratio is 1.564928.
-
-        Returns:
-            The problem with the noise at which caps 2 and 3 tie for these users.
-
-        Raises:
-            InvalidInput: A number is out of its range.
+        26 users have one row and 31 have 1e6 rows, a good fraction near p / q; the ratio is 1.564928.
         """
-        with Problems() as problems:
-            problems.whole(4, MAX_SIZE, heavy_size=heavy_size)
-            problems.whole(2, MAX_USERS, num_users=num_users)
-        light_users = min(max(round(self.light_share * num_users), 1), num_users - 1)
-        heavy_users = num_users - light_users
-        return two_group_problem(
-            light_users,
-            heavy_users,
-            heavy_size,
-            noise_ratio=heavy_users / _threshold_of_tie(light_users / heavy_users),
-        )
+        return two_group_problem(26, 31, 10**6, noise_ratio=31 / _threshold_of_tie(26 / 31))
 
 
 def _threshold_of_tie(w: float) -> float:

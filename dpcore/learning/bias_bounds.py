@@ -45,9 +45,9 @@ from dpcore.contributions import FloatArray, Pieces
 
 ROUNDING = {"cut_share": 1e-14, "total_variation": 3e-14, "chi_squared": 1e-13}
 RELATIVE_ROUNDING = 1e-10
-"""Allowed for rounding of differences of sums: in parts of the rows of users above the cap, which are what is summed
-(`CapStatistics.rows_capped`), and of the difference itself. Measured in such parts, against fractions and, for 1e6
-distinct sizes, long double: total variation 7e-15, chi-squared 5e-14 up to 1 and 1e-15 of itself above."""
+"""Allowed for rounding of differences of sums: in parts of the rows of users above the cap
+(`CapStatistics.rows_capped`), and of the difference itself. Measured against fractions and, for 1e6 distinct sizes,
+long double: total variation 7e-15, chi-squared 5e-14 up to 1 and 1e-15 of itself above."""
 
 COROLLARY_KEPT_SHARE = 0.25
 """Corollary 1 speaks of no smaller n_tau / n."""
@@ -55,7 +55,7 @@ COROLLARY_KEPT_SHARE = 0.25
 
 _SHARES = "Every user's share of the rows"
 _KEPT_SHARE = "The share of rows kept"
-_AND_VARIANCE = ", and how much risk differs between users (Var(H))"
+_AND_VARIANCE = ", and Var(H)"
 _WORST = r"\sum_j (n_j/n - \tau/n_\tau)_+"
 _LOG = r"\sqrt{\tfrac12 \log(n/n_\tau)}"
 _VARIANCE = r"\sqrt{2\,(n/n_\tau) \operatorname{Var}(H)}"
@@ -107,7 +107,7 @@ class BiasTerm(enum.Enum):
         "iv",
         "Corollary 1",
         r"\sqrt{1 - n_\tau/n}",
-        _KEPT_SHARE + ", which must be at least 25 %: it says nothing below",
+        _KEPT_SHARE + ", at least 25 %",
     )
     PROPOSITION_1 = (
         "proposition_1",

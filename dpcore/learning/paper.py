@@ -23,8 +23,8 @@ FIGURES = (
         "Amin et al. 2019",
         "Figure 3 (b)",
         "users whose rows are cut at the best bound of a learner",
-        f"ε = 1, in the limit of many rows, C = {CONSTANT:g}, all else as the page begins. The paper gives neither "
-        "its α nor its constants; C was chosen to meet what it says.",
+        f"ε = 1, many rows, C = {CONSTANT:g}, all else as the page begins. The paper gives neither its α nor its "
+        "constants; C was chosen to meet its 2 to 8 users.",
         "Learning under a bound",
         "Figure 3",
         linear_axis("α of the population, p ∝ j^−(1+α)", (0.2, 3.2)),
@@ -33,7 +33,7 @@ FIGURES = (
         (Line("cut", "Users cut, ours", Style.TOTAL),),
         count_users_cut,
         1,
-        "With C = 100, which the page begins with (10 parameters), the best sum is above 1 and says nothing.",
+        "With C = 100, which the page begins with, the best sum is above 1 and promises nothing.",
         is_exact=True,
         stated_range=(2.0, 8.0),
     ),

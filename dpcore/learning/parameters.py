@@ -28,23 +28,22 @@ from dpcore.learning.population import PopulationProblem
 MAX_DRAWS = 1000
 
 ASSUMPTIONS = (
-    "Neighbouring data sets differ in one user's presence, with all their rows; the learner is ε-differentially "
-    "private on the rows that are kept",
+    "Neighbouring data sets differ by one user with all their rows; the learner is ε-differentially private on the "
+    "rows that are kept",
     "Losses lie in [0, 1]; rows are drawn independently, first a user, then a row of that user",
-    "The constants that O(·) hides are those entered: the excess risk compares bounds, it promises no accuracy",
-    "Var(H), d and the privacy term are what you enter; none is read from the data",
+    "The constants that O(·) hides, Var(H), d and the privacy term are those entered: the excess risk compares bounds, "
+    "it promises no accuracy",
     "δ is the probability that the excess risk is larger, not the δ of (ε, δ)-differential privacy",
-    "The best bound is computed from the data. Unless these are public it is private too: to use it in a "
-    "release, take it from public data or choose it privately",
+    "The best bound is as private as the data: for a release, take it from public data or choose it privately",
 )
-"""What the answers rest on; sentences without their full stop."""
+"""Sentences without their full stop."""
 
 WITHOUT_SHARES = {
     BiasTerm.WORST_CASE: BiasTerm.LOG_KEPT,
     BiasTerm.CHI_SQUARED: BiasTerm.VARIANCE_KEPT,
     BiasTerm.TIGHTEST: BiasTerm.PROPOSITION_1,
 }
-"""The paper's bound with the same knowledge of Var(H), for samples of which only the share kept is known."""
+"""The paper's bound with the same knowledge of Var(H) if only the share kept is known."""
 
 
 class PrivacyForm(Option):
@@ -56,7 +55,7 @@ class PrivacyForm(Option):
 
 
 TERMS = (BiasTerm.TIGHTEST, *(term for term in BiasTerm if term is not BiasTerm.TIGHTEST))
-"""The bounds on the bias in the order of the list: the one that most people want comes first."""
+"""The bounds on the bias in the order of the list."""
 TERM_NAMES = {term: f"{term.title} ({term.group})" for term in TERMS}
 NEEDS_VARIANCE = tuple(term for term in TERMS if term.needs_variance)
 
@@ -69,8 +68,7 @@ class LearningParameters(Parameters):
     """The question on the page, without the data."""
 
     bias: BiasTerm = public.choice(BiasTerm.TIGHTEST, "Limit on the bias", TERM_NAMES, as_list=True)
-    """The limit that stands in for the bias that a bound on rows causes. The tab *All bounds on the bias* says what
-    each needs to know."""
+    """Stands in for the bias that a bound on rows causes; see *All bounds on the bias*."""
     loss_variance: float = of_data.number(
         0.25,
         "Users differ, Var(H)",
@@ -82,31 +80,27 @@ class LearningParameters(Parameters):
         place=LINE,
         enabled_with=("bias", NEEDS_VARIANCE),
     )
-    """The variance of the expected loss between users. At 0 every user meets the same risk, and a bound causes no
-    bias. 1/4 is the most that losses in [0, 1] allow: choose it where nothing is known. Only limits with Var(H) use
-    it."""
+    """Variance of the expected loss between users. 0: users are alike; 1/4: nothing is known."""
     privacy_form: PrivacyForm = public.choice(PrivacyForm.QUADRATIC, "Privacy term F")
-    """How the learner's error grows with the largest share of a user. Quadratic is the form of output perturbation
-    (Chaudhuri et al. 2011)."""
+    """How the error grows with the largest share of a user. Quadratic: output perturbation."""
     # C = d^2 for d = 10: the error of output perturbation grows with the squared dimension of the model (Chaudhuri et
     # al. 2011, section 4; its other constants are at 1 here). C = 1 is the constant of a model of one number.
     privacy_constant: float = public.number(100.0, "Noise factor C", (0.0, 1e12), width=146, place=LINE)
-    """How much noise the learner needs; it multiplies the privacy term. In output perturbation it grows with the
-    squared dimension of the model: 100 is that of 10 numbers, other constants at 1."""
+    """Multiplies the privacy term. In output perturbation it is the squared dimension of the model."""
     privacy_power: float | None = public.number(
         None, "Power of F", (1e-3, 10.0), initial=1.5, only_with=("privacy_form", (PrivacyForm.OWN,))
     )
     """F = C (largest share / ε) to this power."""
     vc_dimension: int = public.number(10, "VC dimension d", (0, MAX_VC_DIMENSION))
-    """The VC dimension of the models that the learner chooses from. 0 leaves the finite-sample term out."""
+    """Of the models that the learner chooses from. 0 leaves the finite-sample term out."""
     finite_sample_constant: float = public.number(1.0, "Finite-sample constant", (0.0, 1e6))
-    """The constant that O(·) hides in the finite-sample term. Leave it at 1 unless you know better."""
+    """Hidden by O(·) in the paper; 1 unless you know better."""
     failure_probability: float = public.number(0.05, "Failure probability δ", (1e-12, 0.999))
-    """The limit holds with probability 1 − δ. This is not the δ of (ε, δ)-differential privacy."""
+    """The limit holds with probability 1 − δ; not the δ of (ε, δ)-differential privacy."""
     own_bound: int | None = own_bound(
         "rows per user", former_name="own_cap", limits=(1, MAX_SIZE), placeholder="rows"
     )
-    """Optional: a bound that you use today, in rows per user."""
+    """A bound that you use today."""
     # Public by what it is: the sentence beside it says so, and a guess will do.
     public_rows: int | None = public.number(
         None,
@@ -117,13 +111,13 @@ class LearningParameters(Parameters):
         width=230,
         place=CARD,
     )
-    """A number of rows that may be public, for the private draw alone. Not from these data."""
+    """A public number for the private draw, not from these data."""
     alpha: float = of_data.number(0.5, "α of the population", ALPHA_RANGE, step=0.25, place=TAB)
-    """User j contributes a share pⱼ ∝ j^−(1+α). The larger α, the more a few users hold."""
+    """User j contributes a share pⱼ ∝ j^−(1+α) of the rows."""
     population_rows: int = of_data.number(
         10**6, "Rows n in a sample", (10, MAX_SIMULATED_ROWS), name="the number of rows n", place=TAB
     )
-    """From 10 to 10,000,000. Each row comes from user j with probability pⱼ."""
+    """From 10 to 10,000,000."""
     draws: int = public.number(
         100, "Samples to draw", (1, MAX_DRAWS), name="the number of samples", place=TAB
     )
@@ -132,11 +126,9 @@ class LearningParameters(Parameters):
     @property
     def privacy(self) -> PrivacyTerm:
         """Return F."""
-        if self.privacy_form is PrivacyForm.LINEAR:
-            return PrivacyTerm.linear(self.privacy_constant)
-        if self.privacy_form is PrivacyForm.OWN and self.privacy_power is not None:
-            return PrivacyTerm.of_power(self.privacy_power, self.privacy_constant)
-        return PrivacyTerm.quadratic(self.privacy_constant)
+        if self.privacy_form is PrivacyForm.QUADRATIC:
+            return PrivacyTerm(constant=self.privacy_constant)
+        return PrivacyTerm(self.privacy_power or 1.0, self.privacy_constant, log_power=0.0)
 
     @property
     def population_bias(self) -> BiasTerm:
@@ -171,4 +163,4 @@ class LearningParameters(Parameters):
 
 
 NOT_ABOUT_DATA = fields_beside_data(LearningParameters)
-"""Fields of `LearningParameters` that do not change the answer for the data."""
+"""Fields that do not change the answer for the data."""

@@ -174,8 +174,7 @@ def find_best_fraction(
         minimum = replace(minimum, lower_bound=min(minimum.lower_bound, smallest_bias))
         if minimum.argument == low:
             stop_reason = (
-                "The smallest τ₀ searched has the smallest bound: in the limit there may be no best. "
-                f"{stop_reason}"
+                f"The smallest τ₀ searched is best: in the limit there may be no best. {stop_reason}"
             )
     best_statistics = compute_statistics(problem, np.asarray(minimum.argument))
     cap = math.nan if problem.num_rows is None else minimum.argument * problem.num_rows

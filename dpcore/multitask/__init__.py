@@ -3,17 +3,14 @@
 n users contribute to m tasks along a bipartite graph. User j's data in task i weigh w_ij, and the squared weights of a
 user sum to at most beta, the user's budget.
 
-    graph       the graph of users and tasks, and sums along it
-    problem     (epsilon, delta) <-> beta; the problem and the allocation of weights
-    weights     powers of the task size, fitted to users' budgets; their skew
+    problem     the graph of users and tasks; (epsilon, delta) <-> beta; the allocation of weights
+    weights     powers of the task size, fitted to users' budgets; their gains and their skew
     sampling    the baseline, k tasks per user; task sizes, released privately
     exact       optima on a graph: one weight per task, or per user and task
-    bounds      gains in closed form, tasks sliced by size
     learners    algorithms 1 and 2
     experiment  generated graphs, appendix C
-    files       weights as CSV, and code
     parameters  settings of the page
-    answer      the answer as data, with its tabs
+    answer      the answer as data, with its tabs and files
 
 Nothing is imported here; ask for the module (``from dpcore.multitask import exact``).
 """

@@ -1,4 +1,4 @@
-"""Weights as a power of the task's size, within users' budgets, and how they skew a task's loss.
+"""Weights as a power of the task's size, within users' budgets: their gains, and how they skew a task's loss.
 
 Each rule that brings weights within users' budgets is compared with an optimum. Problem (9) allows no clipping, so
 its optimum is to be compared with weights scaled so that nobody is clipped. Clipping lets light users keep larger
@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
+from dpcore.common.certificate import Certificate
 from dpcore.common.checks import Problems
 from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
-from dpcore.multitask.graph import TaskGraph
-from dpcore.multitask.problem import Allocation, TaskProblem, UserRule
+from dpcore.multitask.problem import Allocation, Loss, TaskGraph, TaskProblem, UserRule
 
 SIMULATED_USERS = 2_000
 
@@ -49,14 +49,8 @@ def inflate_logarithmically(num_users: int, constant: float = 1.0) -> float:
 def inflate_for_no_clipping(
     problem: TaskProblem, exponent: float, counts: npt.ArrayLike | None = None
 ) -> float:
-    """Compute the smallest c for which no user is clipped. Reads the private graph.
-
-    Raises:
-        InvalidInput: No graph, or as `compute_task_weights`.
-    """
-    budget_uses = problem.require_graph().sum_by_user(
-        compute_task_weights(problem, exponent, counts=counts) ** 2
-    )
+    """Compute the smallest c for which no user is clipped. Reads the private graph."""
+    budget_uses = problem.graph.sum_by_user(compute_task_weights(problem, exponent, counts=counts) ** 2)
     return float(budget_uses.max()) / problem.budget
 
 
@@ -77,16 +71,9 @@ def compute_task_weights(
     Returns:
         Shape (num_tasks,); sum_i counts_i omega_i^2 = n beta / c.
 
-    Raises:
-        InvalidInput: ``exponent`` outside [0, 1], or ``counts`` not as described.
-
     Source: Krichene et al. 2023, equation 11 and section 5, "Experimental setup", for general mu.
     """
-    with Problems() as problems:
-        problems.between(0.0, 1.0, exponent=exponent)
-        sizes = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
-        if sizes.shape != (problem.num_tasks,) or not np.all(np.isfinite(sizes) & (sizes > 0)):
-            problems.add(f"counts must be {problem.num_tasks:,} finite numbers above 0")
+    sizes = np.asarray(problem.task_sizes if counts is None else counts, dtype=np.float64)
     average_budget = problem.budget / inflation
     scale = np.sum(sizes ** (1.0 - 2.0 * exponent)) / (problem.num_users * average_budget)
     return np.asarray(sizes**-exponent / math.sqrt(scale))
@@ -97,16 +84,15 @@ def allocate_by_power(
 ) -> Allocation:
     """Compute the weights of equations 11 and 12: a power of the task's size, each user clipped to the budget.
 
-    Arguments and errors as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
+    Arguments as in `compute_task_weights`. Sizes (or ``counts``) are taken to be public or already
     released.
     """
-    weights, scales, clipped_share = compute_task_weights(problem, exponent, inflation, counts), None, None
-    if problem.graph is not None:
-        budget_uses = problem.graph.sum_by_user(weights**2)
-        with np.errstate(divide="ignore"):  # Users without a task.
-            scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
-        # A user who is at the budget was scaled by a rounding only, and lost nothing.
-        clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
+    weights = compute_task_weights(problem, exponent, inflation, counts)
+    budget_uses = problem.graph.sum_by_user(weights**2)
+    with np.errstate(divide="ignore"):  # Users without a task.
+        scales = np.minimum(np.sqrt(problem.budget / budget_uses) * (1.0 - ROUNDING_MARGIN), 1.0)
+    # A user who is at the budget was scaled by a rounding only, and lost nothing.
+    clipped_share = float(np.mean(budget_uses > problem.budget * (1 + ROUNDING_MARGIN)))
     name = f"size to the power −{wording.entered(exponent)}" if exponent else "uniform weights"
     return Allocation(name, problem, weights, scales, share_clipped=clipped_share)
 
@@ -119,16 +105,13 @@ def allocate_normalised(
     w_ij = sqrt(beta) n_i^(-mu) / sqrt(sum over the user's tasks of n_i'^(-2 mu)).
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         exponent: mu in [0, 1].
         counts: As in `compute_task_weights`.
 
-    Raises:
-        InvalidInput: No graph, or as `compute_task_weights`.
-
     Source: Krichene et al. 2023, appendix C ("the weights are normalized per user").
     """
-    graph = problem.require_graph()
+    graph = problem.graph
     weights = compute_task_weights(problem, exponent, counts=counts)
     name = f"size to the power −{wording.entered(exponent)}, every user to the full budget"
     scales = scale_to_budget(graph, weights, problem.budget)
@@ -194,11 +177,11 @@ class WeightRule:
         """Compute the allocation.
 
         Args:
-            problem: The question, with a graph.
+            problem: The problem.
             counts: Estimates in place of task sizes, shape (num_tasks,).
 
         Raises:
-            InvalidInput: As `dpcore.multitask.weights.compute_task_weights`; c = C log n with a single user.
+            InvalidInput: c = C log n with a single user.
         """
         if self.fit is BudgetFit.FULL:
             return allocate_normalised(problem, self.exponent, counts)
@@ -215,47 +198,124 @@ class WeightRule:
         return replace(self, exponent=exponent)
 
 
-@dataclass(frozen=True, eq=False)
-class WeightSkew:
-    """The distance of each task's weighted loss from the plain one, which weighs its users equally.
+def compute_skew(allocation: Allocation) -> FloatArray:
+    """Compute the distance of each task's weighted loss from the plain one, which weighs its users equally.
 
     The bounds count noise only. Where users' weights within a task differ, the minimiser of the weighted loss
     is that of another mixture of users: a bias wherever heavy and light users answer differently, and none
-    where the task's relation is the same for all.
+    where the task's relation is the same for all. Reads the private graph.
 
-    Attributes:
-        total_variation: Share of the task's weight that sits with other users than in the plain loss (total variation
-            distance), in [0, 1), shape (num_tasks,).
-        user_size_ratio: Weighted over plain mean number of tasks of the task's users, shape (num_tasks,):
-            below 1 means skewed toward light users.
+    Returns:
+        Share of the task's weight that sits with other users than in the plain loss (total variation distance), in
+        [0, 1), shape (num_tasks,); zero everywhere if nobody is clipped.
     """
-
-    total_variation: FloatArray
-    user_size_ratio: FloatArray
-
-    @property
-    def largest_variation(self) -> float:
-        """Return the largest `total_variation` of any task."""
-        return float(self.total_variation.max())
-
-
-def compute_skew(allocation: Allocation) -> WeightSkew:
-    """Compute the skew of an allocation's weights; zero everywhere if nobody is clipped. Reads the private graph.
-
-    Raises:
-        InvalidInput: The problem has no graph.
-    """
-    graph = allocation.problem.require_graph()
+    graph = allocation.problem.graph
     scales = allocation.user_scales
-    assert scales is not None
-    sizes = graph.task_sizes.astype(np.float64)
     totals = graph.sum_by_task(scales)
     # Within a task the task's own factor cancels: only users' factors matter.
-    equal_weights = totals / sizes
+    equal_weights = totals / graph.task_sizes
     differences = np.abs(np.repeat(scales, graph.tasks_per_user) - equal_weights[graph.tasks])
-    tasks_per_user = graph.tasks_per_user.astype(np.float64)
-    weighted_task_counts = graph.sum_by_task(scales * tasks_per_user) / totals
-    return WeightSkew(
-        total_variation=np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * totals)),
-        user_size_ratio=np.asarray(weighted_task_counts / (graph.sum_by_task(tasks_per_user) / sizes)),
+    return np.asarray(graph.sum_pairs_by_task(differences) / (2.0 * totals))
+
+
+def compute_gain(task_sizes: npt.ArrayLike, loss: Loss) -> float:
+    """Compute by how much the paper's weights lower the total bound of uniform ones if nobody is clipped, at least 1.
+
+    For strongly convex losses (bounds 6 and 8) that is R_1 = (sum 1 / n_i) (sum n_i) / m^2, for convex ones (bound 7)
+    R_0 = sqrt(m sum n_i) / sum sqrt(n_i). Bound (7) is proportional to the *root* of sum 1 / omega_i^2, hence so is
+    R_0. For n_1 = m^(1 + nu) and all others 1, R_0 is about m^(nu / 2) for nu < 1, sqrt(m) / 2 at nu = 1, and tends to
+    sqrt(m) above; the paper prints m^(nu / 2) without that limit.
+
+    Args:
+        task_sizes: n_i, above 0, shape (num_tasks,).
+        loss: Convex or strongly convex.
+
+    Source: Krichene et al. 2023, after theorem 4.2.
+    """
+    sizes = np.asarray(task_sizes, dtype=np.float64)
+    if loss is Loss.CONVEX:
+        return float(np.sqrt(sizes.size * sizes.sum()) / np.sqrt(sizes).sum())
+    return float((1.0 / sizes).sum() * sizes.sum() / sizes.size**2)
+
+
+def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
+    """Certify n_i^(-mu) in problem (10), where the budget need only hold for the average user.
+
+    With p = omega^2 the objective is sum_i n_i^(-gamma) / p_i and the budget sum_i n_i p_i = n beta, so that no
+    weights have a total below (sum_i n_i^((1 - gamma) / 2))^2 / (n beta). Both scale with c in the same way.
+
+    Args:
+        problem: The problem.
+        exponent: mu in [0, 1].
+
+    Source: Krichene et al. 2023, equations 10 and 11; the bound is Cauchy and Schwarz.
+    """
+    sizes = problem.task_sizes.astype(np.float64)
+    gamma, total_budget = problem.loss.gamma, problem.num_users * problem.budget
+    budget_sum = np.sum(sizes ** (1.0 - 2.0 * exponent))
+    value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
+    lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
+    return Certificate(
+        value, lower_bound, "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
+    )
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Tasks of similar size, under an allocation and under a reference.
+
+    Attributes:
+        num_tasks: How many.
+        smallest_size: Users of the smallest task.
+        largest_size: Users of the largest task.
+        bound: Sum of the tasks' error bounds under the allocation.
+        reference_bound: The same under the reference.
+        share: Share of the allocation's total bound.
+        least_ratio: Smallest bound / reference of any of these tasks.
+        largest_ratio: Largest bound / reference of any of these tasks.
+    """
+
+    num_tasks: int
+    smallest_size: int
+    largest_size: int
+    bound: float
+    reference_bound: float
+    share: float
+    least_ratio: float
+    largest_ratio: float
+
+    @property
+    def ratio(self) -> float:
+        """Return bound / reference: below 1 if the allocation is better."""
+        return self.bound / self.reference_bound
+
+
+def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: int = 5) -> tuple[Bucket, ...]:
+    """Slice the tasks into equally many per bucket, from the tail (smallest) to the head.
+
+    Args:
+        allocation: Weights on some tasks.
+        reference: Other weights on the same tasks, usually uniform ones.
+        num_buckets: How many; there are fewer if there are fewer tasks.
+
+    Source: Krichene et al. 2023, figure 4, for the slicing.
+    """
+    sizes, bounds, reference_bounds = (
+        allocation.problem.task_sizes,
+        allocation.task_bounds,
+        reference.task_bounds,
+    )
+    ratios, order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
+    return tuple(
+        Bucket(
+            num_tasks=tasks.size,
+            smallest_size=int(sizes[tasks[0]]),
+            largest_size=int(sizes[tasks[-1]]),
+            bound=float(bounds[tasks].sum()),
+            reference_bound=float(reference_bounds[tasks].sum()),
+            share=float(bounds[tasks].sum() / bounds.sum()),
+            least_ratio=float(ratios[tasks].min()),
+            largest_ratio=float(ratios[tasks].max()),
+        )
+        for tasks in np.array_split(order, min(num_buckets, sizes.size))
     )

@@ -1,14 +1,8 @@
 """Several statistics of one table from one budget: the share of each, and its bound.
 
-`lines` has the released lines, the noise that a program adds for (epsilon, delta), and shares that add up in binary.
-`curves` has the error of each line at every noise and bound, and `table` computes these curves from a data set.
-`least_sum` divides the budget, `allocation` computes the releases of a program at those shares and hands them to
-`dpcore.code`, and `one_truncation` has one bound on rows for all lines.
+`parameters` has the released lines, the noise that a program adds for (epsilon, delta), and shares that add up in
+binary. `curves` has the error of each line at every noise and bound, and `table` computes these curves from a data set.
+`least_sum` divides the budget, and `solution` computes the releases of a program at those shares.
 """
 
-from dpcore.plan.allocation import AllocatedLine, allocate_lines, compute_total_amount, sum_weighted_squares
-from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve
-from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
-from dpcore.plan.lines import NUM_PARTS, Budget, Line, LineStatistic, Program, round_to_parts
-from dpcore.plan.one_truncation import OneTruncation, find_common_bound
-from dpcore.plan.parameters import Objective, PlanParameters, choose_defaults
+from dpcore.plan.parameters import choose_defaults

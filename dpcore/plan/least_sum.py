@@ -33,18 +33,17 @@ import numpy as np
 from dpcore.common.certificate import Certificate
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.plan.curves import Curve
-from dpcore.plan.lines import NUM_PARTS, Budget
+from dpcore.plan.parameters import NUM_PARTS, Budget
 
 GAP = 1e-4
 """Relative gap at which the search ends."""
 GRID_SIZE = 768
-"""Ends of cells: neighbours are 1.8 % apart in the share. Chords lie below their curve; where the best bound jumps
-within a cell they miss it by up to 5.7e-3 of it, as measured."""
+"""Ends of cells, 1.8 % apart. Chords miss their curve by up to 5.7e-3 where the best bound jumps (measured)."""
 MAX_BOXES = 600
 _MAX_PRICES, _MAX_ALTERNATIONS = 60, 30
 ARGUMENT = (
-    "every line's least error is concave in the square of its noise scale, and the cells of shares between chords of "
-    "it cover all splits and all bounds that were looked at"
+    "every line's least error is concave in the square of its noise scale, and its chords on cells of shares cover all "
+    "splits and all bounds tried"
 )
 
 
@@ -306,7 +305,7 @@ class _Search:
 
 
 _SMALLEST_AMOUNT, _LARGEST_AMOUNT = 1e-9, 1e9
-"""Between these amounts of a budget (epsilon, or mu^2) a need is looked for."""
+"""Limits of a line's needed amount of the budget (epsilon, or mu^2)."""
 _NUM_AMOUNTS, _NUM_HALVINGS = 400, 45
 
 
@@ -358,7 +357,7 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
     Returns:
         Shares that add up to 1, shape (lines,).
     """
-    full_amount = float(budget.compute_amount(budget.full_v))
+    full_amount = math.pow(budget.full_v, -1.0 / budget.power)
 
     def compute_shares(level: float) -> FloatArray:
         return find_needed_budgets(curves, level * target_errors, budget) / full_amount

@@ -1,13 +1,27 @@
-"""The settings of a plan: everything but the data."""
+"""The settings of a plan: its lines as a person writes them, and the noise for a share of the budget.
+
+The noise for a share of (epsilon, delta) follows from composition. With Laplace noise epsilons add up: a share s of
+epsilon has scale 1 / (s epsilon) at sensitivity 1. With Gaussian noise squares of sensitivity over sigma add up: a
+share s has sigma / sqrt(s), with sigma that of a single release at (epsilon, delta) as the program's own accountant
+has it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import enum
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from dpcore import mean
-from dpcore.common.checks import Problems
+from dpcore.common import mechanisms, wording
+from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.parameters import (
     LINE,
@@ -19,17 +33,256 @@ from dpcore.common.parameters import (
     public,
     range_end,
 )
+from dpcore.common.privacy import compute_gaussian_epsilon
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource
-from dpcore.plan.lines import Budget, Line, LineStatistic, Program, parse_lines
+from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
+from dpcore.mean.public_counts import Target
+
+MAX_AMOUNT = 2e3
+"""mu^2 beyond which epsilon is above 1,000 and not stated."""
+
+
+class Program(enum.Enum):
+    """The library whose noise is computed."""
+
+    PYTHON = "plain Python"
+    OPENDP = "OpenDP"
+    PIPELINEDP = "PipelineDP"
+    TUMULT = "Tumult"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One budget that is divided.
+
+    Attributes:
+        epsilon: Of the whole plan.
+        mechanism: Laplace for epsilon-DP, Gaussian for (epsilon, delta)-DP.
+        delta: None with Laplace noise.
+    """
+
+    epsilon: float
+    mechanism: NoiseKind
+    delta: float | None = None
+
+    @property
+    def power(self) -> int:
+        """Return P in v(s) = v(1) / s^P."""
+        return 2 if self.mechanism is NoiseKind.LAPLACE else 1
+
+    @property
+    def full_v(self) -> float:
+        """Return v of a line that takes all of the budget: the square of its noise scale at sensitivity 1.
+
+        Gaussian noise is that of OpenDP, which accounts by rho-zCDP and converts it at the given delta: 6.5 to 8.7 %
+        above the exact sigma at delta = 1e-6 where epsilon is from 0.1 to 3. A plan with quantiles may use it.
+        """
+        if self.mechanism is NoiseKind.LAPLACE:
+            return (1.0 / self.epsilon) ** 2
+        assert self.delta is not None
+        return mechanisms.find_gaussian_scale(1, float(self.epsilon), float(self.delta)) ** 2
+
+    def divide(self, shares: npt.ArrayLike) -> FloatArray:
+        """Compute v of shares in [0, 1]; infinite at 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.full_v / np.asarray(shares, dtype=np.float64) ** self.power)
+
+    def convert_to_epsilon(self, amount: float) -> float:
+        """Convert an amount (mu^2 with Gaussian noise) to the epsilon of a plan; infinite if there is none."""
+        if self.mechanism is NoiseKind.LAPLACE or amount == 0.0:
+            return amount
+        assert self.delta is not None
+        if not 0.0 < amount < MAX_AMOUNT:
+            return math.inf
+        return mechanisms.compute_gaussian_epsilon(amount**-0.5, float(self.delta))
+
+    @property
+    def exact_epsilon(self) -> float:
+        """Compute the epsilon that is really spent at delta, if all noise were continuous and nothing rounded."""
+        if self.mechanism is NoiseKind.LAPLACE:
+            return self.epsilon
+        assert self.delta is not None
+        return compute_gaussian_epsilon(math.sqrt(self.full_v), self.delta)
+
+
+NUM_PARTS = 2**20
+"""Of the budget: every share is a whole number of them."""
+MAX_LINES = 50
+DEFAULT_TARGET_SHARE = 0.05
+"""Wanted error of a line that names none, as a share of its value, or of the rows for a quantile."""
+
+
+class LineStatistic(enum.Enum):
+    """The statistic of one line; the value is how it is written."""
+
+    USERS = "users"
+    ROWS = "rows"
+    SUM = "sum"
+    MEAN = "mean"
+    QUANTILE = "quantile"
+    GROUP_USERS = "users per group"
+    GROUP_ROWS = "rows per group"
+    GROUP_SUMS = "sums per group"
+
+    @property
+    def is_per_group(self) -> bool:
+        """Return True if the line has one number per group."""
+        return self in (LineStatistic.GROUP_USERS, LineStatistic.GROUP_ROWS, LineStatistic.GROUP_SUMS)
+
+    @property
+    def needs_values(self) -> bool:
+        """Return True if the line needs the column of values."""
+        return self.needs_range or self in (LineStatistic.SUM, LineStatistic.GROUP_SUMS)
+
+    @property
+    def needs_range(self) -> bool:
+        """Return True if the line needs the range of a value."""
+        return self in (LineStatistic.MEAN, LineStatistic.QUANTILE)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number, or one number per group, of a plan.
+
+    Attributes:
+        statistic: What.
+        quantile: q, strictly between 0 and 1, of a quantile; None of all others.
+        target_error: The wanted error, above 0; None for `DEFAULT_TARGET_SHARE` of the value.
+        is_relative: Whether ``target_error`` is a share of the value (of a quantile: of the rows), else it is in its
+            own unit.
+        weight: How much its squared error counts, above 0.
+
+    Raises:
+        InvalidInput: All problems at once.
+    """
+
+    statistic: LineStatistic
+    quantile: float | None = None
+    target_error: float | None = None
+    is_relative: bool = True
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        with Problems() as problems:
+            if (self.statistic is LineStatistic.QUANTILE) != (self.quantile is not None):
+                problems.add("only a quantile names a share: quantile 0.5 is the median")
+            elif self.quantile is not None:
+                problems.inside(0.0, 1.0, quantile=self.quantile)
+            if self.target_error is not None:
+                problems.between(1e-12, 1e15, **{f"the wanted error of {self.label}": self.target_error})
+            problems.between(1e-6, 1e6, **{f"the weight of {self.label}": self.weight})
+
+    @property
+    def label(self) -> str:
+        """Return the statistic as it is written."""
+        if self.quantile is None:
+            return self.statistic.value
+        return "median" if self.quantile == 0.5 else f"quantile {wording.digits(self.quantile)}"
+
+    @property
+    def text(self) -> str:
+        """Return the line as it is written."""
+        text = self.label
+        if self.target_error is not None and self.is_relative:
+            text += f" within {wording.digits(float(f'{100.0 * self.target_error:.12g}'))}%"
+        elif self.target_error is not None:
+            text += f" within {wording.digits(self.target_error)}"
+        return text if self.weight == 1.0 else f"{text} weight {wording.digits(self.weight)}"
+
+
+STATISTIC_BY_NAME = {statistic.value: statistic for statistic in LineStatistic} | {
+    "median": LineStatistic.QUANTILE,
+    "sum per group": LineStatistic.GROUP_SUMS,
+}
+_LINE = re.compile(
+    rf"(?P<statistic>{'|'.join(STATISTIC_BY_NAME)})(?: (?P<quantile>[0-9.e+-]+))?"
+    r"(?: within (?P<target>[0-9.e+-]+) ?(?P<percent>%)?)?(?: weight (?P<weight>[0-9.e+-]+))?"
+)
+EXAMPLE = "rows; sum within 2%; quantile 0.9 within 1% weight 2; rows per group"
+
+
+def parse_lines(text: str, problems: Problems) -> tuple[Line, ...]:
+    """Parse the lines of a text, separated by semicolons or line breaks.
+
+    Args:
+        text: As a person writes it.
+        problems: Takes what is wrong, with the number of the line.
+    """
+    parsed: list[Line] = []
+    pieces = _split_text(text)
+    for number, piece in enumerate(pieces[: MAX_LINES + 1], start=1):
+        with problems.collecting():
+            match = _LINE.fullmatch(piece)
+            if match is None:
+                names = ", ".join(statistic.value for statistic in LineStatistic)
+                raise refuse(
+                    f"line {number} cannot be read; got {piece[:40]!r}",
+                    remedy=f"A line is one of {names}, as in: {EXAMPLE}",
+                )
+            quantile, target_error, weight = _read_numbers(match, number)
+            is_relative = match["percent"] is not None or target_error is None
+            if match["percent"] is not None and target_error is not None:
+                target_error /= 100.0
+            statistic = STATISTIC_BY_NAME[match["statistic"]]
+            parsed.append(
+                Line(statistic, quantile, target_error, is_relative, 1.0 if weight is None else weight)
+            )
+    if not pieces:
+        problems.add("there is no line", remedy=f"Write what you release, such as: {EXAMPLE}")
+    if len(pieces) > MAX_LINES:
+        problems.add(f"a plan has at most {MAX_LINES} lines; there are {len(pieces)}")
+    labels = [line.label for line in parsed]
+    for label in dict.fromkeys(labels):
+        if labels.count(label) > 1:
+            problems.add(f"{label} stands there twice", remedy="Keep the one with the smaller wanted error")
+    return tuple(parsed)
+
+
+def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None]]:
+    """Parse the lines of a text for a table, also unreadable ones: statistic, q, target error, weight.
+
+    A piece without a matching cell stands as a whole in the first one.
+    """
+    rows: list[tuple[str, float | None, str, float | None]] = []
+    for piece in _split_text(text):
+        match = _LINE.fullmatch(piece)
+        row: tuple[str, float | None, str, float | None] = (piece, None, "", None)
+        if match is not None:
+            with contextlib.suppress(InvalidInput):
+                quantile, _, weight = _read_numbers(match, 0)
+                target_text = (match["target"] or "") + (match["percent"] or "")
+                row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
+        rows.append(row)
+    return rows
+
+
+def _split_text(text: str) -> list[str]:
+    """Split a text into lines."""
+    return [" ".join(piece.lower().split()) for piece in re.split(r"[;\n]", text) if piece.strip()]
+
+
+def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
+    """Read quantile, wanted error and weight of a line; None where they are not written.
+
+    Raises:
+        InvalidInput: One of them is no number.
+    """
+    quantile_text = "0.5" if match["statistic"] == "median" else match["quantile"]
+    numbers: list[float | None] = []
+    for text in (quantile_text, match["target"], match["weight"]):
+        try:
+            numbers.append(None if text is None else float(text))
+        except ValueError as error:
+            raise refuse(f"line {line_number} holds {text[:20]!r}, which is no number") from error
+    return numbers
+
 
 FIRST_LINES = "users; rows"
-MAX_TEXT = 2000
-"""Characters of all lines together."""
+MAX_CHARACTERS = 2000
 PROPOSED_MEAN_FIELDS = ("variance_source", "likeness", "target")
 """Settings of a mean that follow from the data; see `choose_defaults`."""
 MEAN_FIELDS = (*PROPOSED_MEAN_FIELDS, "value_variance", "user_share")
-"""All settings of a mean among the lines."""
 
 
 class Objective(Option):
@@ -54,27 +307,27 @@ class PlanParameters(Parameters):
     """
 
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
-    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    """Probability that ε does not hold. Well below 1 / (number of users)."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
-    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_TEXT, place=LINE)
-    """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group`` and
-    ``sums per group``, parted by semicolons. Each may go on with a wanted error (``within 5%`` of its value, of a
-    quantile of the rows; ``within 12`` in its unit) and a ``weight 2``."""
+    lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_CHARACTERS, place=LINE)
+    """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group``,
+    ``sums per group``; separated by semicolons. A wanted error may follow (``within 5%``; ``within 12`` in its unit),
+    and a ``weight 2``."""
     lower: float | None = range_end(
         None, "Lowest, L", "lowest value L", width=102, shared="lower", is_required=True, place=LINE
     )
-    """Values below count as L. Public: from what the quantity is, not from data."""
+    """Values below count as L. Public: not from data."""
     upper: float | None = range_end(
         None, "Highest, U", "highest value U", width=102, shared="upper", is_required=True, place=LINE
     )
-    """Values above count as U. Public: from what the quantity is, not from data."""
+    """Values above count as U. Public: not from data."""
     objective: Objective = public.choice(Objective.SUM, "Best plan")
-    """Least sum: of squared errors over wanted errors. Least ε: at which every number has its wanted error. Least
-    largest: error over wanted error; every number needs a wanted error of its own."""
+    """Least sum: of squared errors over wanted errors. Least ε: for all wanted errors. Least largest: error over wanted
+    error."""
     mechanism: NoiseKind = noise_kind("Mechanism", former_name="noise")
-    """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers. *Alternatives* below compares both."""
+    """Laplace for ε-DP. Gaussian for (ε, δ)-DP pays from about ten numbers."""
     program: Program = public.choice(Program.PYTHON, "Noise as drawn by", as_list=True, width=180)
-    """Errors are those of the noise that its program draws: libraries split the budget of a mean in halves."""
+    """Libraries draw different noise: some split the budget of a mean in halves."""
     # A mean stands among other numbers here, so that the labels have to name it.
     target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
     variance_source: VarianceSource = declared_in(
@@ -87,7 +340,13 @@ class PlanParameters(Parameters):
     def _check_together(self, problems: Problems) -> None:
         if self.mechanism is NoiseKind.GAUSSIAN and self.delta is not None:
             problems.inside(0.0, 1.0, δ=self.delta)
-        lines = self._check_lines(problems)
+        lines: tuple[Line, ...] = ()
+        if not isinstance(self.lines, str):
+            problems.add("lines must be a text")
+        elif len(self.lines) > MAX_CHARACTERS:
+            problems.add(f"the lines have more than {MAX_CHARACTERS:,} characters")
+        else:
+            lines = parse_lines(self.lines, problems)
         labels_with_range = [line.label for line in lines if line.statistic.needs_range]
         is_range_valid = False
         if (self.lower is None) != (self.upper is None):
@@ -110,30 +369,20 @@ class PlanParameters(Parameters):
             problems.add(
                 "the largest error over wanted error needs a wanted error in every line; "
                 f"{labels_without_target[0]} has none",
-                remedy="With one relative error for all, the hardest line would get nearly everything",
+                remedy="Add one: within 5%",
             )
-
-    def _check_lines(self, problems: Problems) -> tuple[Line, ...]:
-        """Add the problems of the text of the lines, and return the lines."""
-        if not isinstance(self.lines, str):
-            problems.add("lines must be a text")
-        elif len(self.lines) > MAX_TEXT:
-            problems.add(f"the lines have more than {MAX_TEXT:,} characters")
-        else:
-            return parse_lines(self.lines, problems)
-        return ()
 
     def _check_program(self, problems: Problems, lines: tuple[Line, ...]) -> None:
         """Add the problems of lines that no program of the library releases, so that their error is unknown."""
         quantile_labels = [line.label for line in lines if line.statistic is LineStatistic.QUANTILE]
         if self.program in (Program.PIPELINEDP, Program.TUMULT) and quantile_labels:
             problems.add(
-                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known here",
-                remedy="Take OpenDP or plain Python, or leave the quantile out",
+                f"{self.program.value} finds {quantile_labels[0]} in a way of its own, of which no error is known",
+                remedy="Take OpenDP or plain Python",
             )
         if self.program is Program.PIPELINEDP and self.mechanism is NoiseKind.GAUSSIAN:
             problems.add(
-                "PipelineDP divides epsilon and delta among Gaussian releases, which takes about twice the noise",
+                "PipelineDP divides epsilon and delta among Gaussian releases: about twice the noise",
                 remedy="Take Laplace noise, or another program",
             )
 

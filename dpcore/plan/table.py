@@ -22,11 +22,9 @@ from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.table_values import ValueSummary
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import errors_by_groups
-from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.passes import SortedPairs, errors_by_groups
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
-from dpcore.plan.lines import DEFAULT_TARGET_SHARE, Line, LineStatistic, Program
-from dpcore.plan.parameters import PlanParameters
+from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters, Program
 from dpcore.quantile import QuantileProblem, WeightKind, output
 from dpcore.quantile.base_distribution import uniform_base
 from dpcore.quantile.mechanism import errors_over_epsilon
@@ -34,22 +32,22 @@ from dpcore.total.parameters import Summed, user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_AMOUNTS, MAX_GROUPS = 64, 128
-"""Pairs of bounds of a line per group that are looked at: so many amounts, and so many numbers of groups."""
+"""Candidate bounds of a line per group."""
 MAX_CAPS = 2**17
-"""Bounds on rows of a mean that are looked at: all where no user has more rows, else so many, log-spaced."""
+"""Candidate bounds on rows of a mean; log-spaced if a user has more rows."""
 SIGNED_BOUNDS = 2048
-"""Bounds on totals of both signs that are looked at."""
+"""Candidate bounds on totals of both signs."""
 SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
-"""Limits of wanted errors and of users' amounts, which are squared: beyond them a square would be 0 or infinite."""
+"""Beyond, the square of an amount would be 0 or infinite."""
 _RANK_BOUNDS = 12
 EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
-"""At which the error of a quantile is computed; between them it is read."""
+"""The error of a quantile is interpolated between these."""
 RANK_ROWS = 20_000
-"""Rows beyond which the error of a quantile is computed on fewer distinct values, to 1 %, where rows weigh by user."""
+"""With more rows the error of a quantile is computed on fewer distinct values, to 1 %."""
 _RANK_CELLS = 2_000_000
 """Rows times subsamples over which the error of a quantile under a bound on rows is averaged."""
 _LARGE_EPSILON = 1e3
-"""Epsilon at which squares of bias and noise are told apart: there the noise is a few digits of the whole."""
+"""At which the noise of a line per group is small beside its bias."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +88,7 @@ def plan_lines(dataset: Dataset, parameters: PlanParameters) -> tuple[PlannedLin
     with Problems() as problems:
         if dataset.contribution is not Contribution.ROWS:
             problems.add(
-                "a plan counts rows, and in these data something else is counted as a contribution",
+                "a plan counts rows, and in these data a contribution is something else",
                 remedy="Count rows, under Your data",
             )
         for line in parameters.parsed_lines if not problems.entries else ():
@@ -107,9 +105,9 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
         LineStatistic.GROUP_SUMS: dataset.pairs is not None,
     }
     if statistic.needs_values and dataset.values is None and not has_sums.get(statistic):
-        raise refuse(f"{line.label} needs a column of values, and these data have none")
+        raise refuse(f"{line.label} needs a column of values")
     if statistic.is_per_group and dataset.pairs is None:
-        raise refuse(f"{line.label} needs groups, and these data have none")
+        raise refuse(f"{line.label} needs groups")
     curve: Curve
     unit, quantile_problem = dataset.value_column, None
     assumptions: tuple[str, ...] = ()
@@ -140,7 +138,7 @@ def _plan_line(dataset: Dataset, parameters: PlanParameters, line: Line) -> Plan
     if line.is_relative and statistic is not LineStatistic.QUANTILE:
         if value == 0.0:
             raise refuse(
-                f"{line.label} is 0 on these data, so that a share of it is no error to want",
+                f"{line.label} is 0 on these data, and so is every share of it",
                 remedy=f"Write it in its unit: {line.label} within 10",
             )
         target_error *= abs(value)
@@ -153,8 +151,7 @@ def check_magnitude(label: str, amount: float) -> None:
     if not SMALLEST_AMOUNT <= amount <= LARGEST_AMOUNT:
         size = "small" if amount < SMALLEST_AMOUNT else "large"
         raise refuse(
-            f"{label} has values that are too {size} for a plan",
-            remedy="Multiply the values by a constant first",
+            f"{label} has values that are too {size} for a plan", remedy="Multiply them by a constant first"
         )
 
 

@@ -382,23 +382,7 @@ def summarise_regret(
     return ChoiceRegret(eps, factors, *(np.array(column) for column in zip(*rows, strict=True)))
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """The cost of a draw on public samples.
-
-    Attributes:
-        users: How many users they are scaled to; 0 where they are scaled to a number of rows.
-        extra: What a draw adds to the error on average, as a share of the error of the best bound; the largest over
-            the samples. For a quantile of the rows per user: the rank error, as a share of the users.
-    """
-
-    users: int
-    extra: float
-
-
-def forecast(
-    problem: ChoiceProblem, rows: int | None = None, users: Sequence[int] = USERS
-) -> tuple[Forecast, ...]:
+def forecast(problem: ChoiceProblem, rows: int | None = None, users: Sequence[int] = USERS) -> FloatArray:
     """Return what a selection costs if nothing is known but roughly how many users there are.
 
     It reads public samples alone, so that it says nothing of private data.
@@ -406,13 +390,12 @@ def forecast(
     Args:
         problem: The selection; its variance of a value is the worst case, or known from elsewhere.
         rows: Of a learner, the public number of rows; None for other bounds.
-        users: Numbers of users; of a learner they are as many as its rows take.
+        users: Numbers of users.
 
     Returns:
-        One forecast for each of them. Average costs are exact, by the probabilities of the exponential mechanism.
-
-    Raises:
-        InvalidInput: A number of users is beyond what samples are scaled to.
+        What a draw adds to the error on average, as a share of the error of the best bound, the largest over the
+        samples; for a quantile of the rows per user the rank error. Exact, by the probabilities of the exponential
+        mechanism. One for each number of users; with ``rows`` one, for as many users as it takes.
     """
     costs = []
     for key in SAMPLES:
@@ -422,5 +405,4 @@ def forecast(
             # Beyond what samples are scaled to, nothing changes any more.
             scales = np.clip([rows / histogram.num_rows], *SCALE_RANGE)
         costs.append(summarise_regret(problem, histogram, None, scales).mean[:, 0])
-    worst = np.max(costs, axis=0)
-    return tuple(Forecast(n, float(extra)) for n, extra in zip((0,) if rows else users, worst, strict=True))
+    return np.asarray(np.max(costs, axis=0))

@@ -317,10 +317,7 @@ NOT_COMPARED = ("mechanism", "delta")
 def against_epsilon(dataset: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
     """Get the number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
     if parameters.purpose is BoundPurpose.QUANTILE:
-        return (
-            "A quantile of the rows per user is the same at every ε of a release. What its choice costs over the ε of "
-            "the choice is the main figure."
-        )
+        return "A quantile of the rows per user is the same at every ε of a release."
     histogram = dataset.histogram
 
     def compute_best(epsilon: float) -> tuple[float, float]:
@@ -341,9 +338,8 @@ def against_epsilon(dataset: Dataset, parameters: PrivateParameters) -> BoundCom
         histogram.sizes,
         histogram.users,
         is_integer=parameters.purpose is not BoundPurpose.SMOOTH,
-        caption="The second curve is what the direct choice adds on average to the error of choosing in the clear, at "
-        "the ε of the choice as entered: exact. The table has bounds taken without a look at these data, which "
-        "spends nothing; the one called best is chosen in the clear, and leaks.",
+        caption="The second curve is what the direct choice adds on average, exact. In the table, the bound called "
+        "best is chosen in the clear and leaks.",
         candidate_error_note="Error (1 = chosen in the clear)",
     )
 

@@ -98,12 +98,11 @@ class PrivateParameters(Parameters):
         place=LINE,
         former_name="wanted",
     )
-    """The private choice aims at what is best for this question. A private copy serves all of them. The pair of bounds
-    per group has a tab below, and *Per group* a button."""
+    """The direct choice aims at this; a private copy serves all."""
     selection_epsilon: float = public.number(
         0.1, "ε of the choice", EPSILON_RANGE, width=118, place=LINE, former_name="epsilon_choice"
     )
-    """Comes on top of the privacy budget beside it, which is that of the release that will use the bound."""
+    """Comes on top of the privacy budget of the release that will use the bound."""
     largest: int = public.number(
         DEFAULT_LARGEST,
         "Public maximum of rows per user",
@@ -111,8 +110,7 @@ class PrivateParameters(Parameters):
         name="the public maximum of rows per user",
         renewed=True,
     )
-    """From what the quantity is or how it was collected, not from the data. No bound above it is chosen; users with
-    more count as having this many in a copy."""
+    """From what the quantity is, not from the data. No bound above it is chosen."""
     variance_share: float = of_data.number(
         WORST_SHARE,
         "Variance of a value / (highest − lowest)²",
@@ -121,8 +119,7 @@ class PrivateParameters(Parameters):
         unit="share of (U − L)²",
         only_with=FOR_MEAN,
     )
-    """The best bound depends on the values through this number alone. The worst case is 0.25: half of the values at
-    either end. Take it from what the quantity is, not from the data."""
+    """From what the quantity is, not from the data; 0.25 is the worst case, half of the values at either end."""
     user_share: float = of_data.number(
         0.0,
         "Share ρ of the variance between users",
@@ -133,14 +130,12 @@ class PrivateParameters(Parameters):
         step=0.05,
         only_with=FOR_MEAN,
     )
-    """How alike rows of one user are, for the mean of this table. An assumption, as on *Mean*; not read off private
-    data. 0: rows are independent, as in the paper."""
+    """How alike rows of one user are, an assumption as on *Mean*. 0: rows are independent, as in the paper."""
     margin: float = public.number(
         0.0, "Margin, in users", (0.0, 1e12), name="the margin", unit="users", only_with=FOR_SUM
     )
-    """The best bound has 1/ε users above it. These are few: a draw easily lands above them all, where more noise is
-    all that it brings. Aiming at this many users more costs a little bias instead. A draw adds 2/ε users by itself, at
-    most as many again."""
+    """How many users more than 1/ε to leave above the bound: a little bias against draws that land above all users. A
+    draw adds 2/ε users by itself, at most as many again."""
     release_delta: float | None = public.number(
         None,
         "δ of the release, if Gaussian",
@@ -150,7 +145,7 @@ class PrivateParameters(Parameters):
         placeholder="Laplace",
         only_with=FOR_SUM,
     )
-    """Empty for a count with Laplace noise. With Gaussian noise another bound is best, by its δ."""
+    """Empty for a count with Laplace noise."""
     quantile: float = public.number(
         0.95,
         "Quantile, as a share",
@@ -167,8 +162,7 @@ class PrivateParameters(Parameters):
         unit="rows per user",
         placeholder="none",
     )
-    """Optional, for the direct choice: what you expect from other data or from experience. It steers the draw where
-    the data say little, as for a sum. It must not come from these data."""
+    """Optional, for the direct choice: what you expect from other data or experience, never from these data."""
     guess_factor: float | None = public.number(
         None,
         "Right within a factor of",
@@ -177,16 +171,15 @@ class PrivateParameters(Parameters):
         initial=2.0,
         former_name="factor",
     )
-    """The answer lies within this factor of the guess with a chance of about two in three."""
+    """The answer lies within it with a chance of about two in three."""
     relation: Relation = public.choice(
         Relation.ADD_OR_REMOVE, "Neighbouring data sets", name="neighbouring data: one user", as_list=True
     )
-    """Under both, who has how many rows is private. Replace: the number of users is public, and a copy needs twice the
-    noise."""
+    """Replace: the number of users is public, and a copy needs twice the noise."""
     mechanism: CopyNoise = public.choice(
         CopyNoise.LAPLACE, "Noise of the private copy", COPY_NOISES, former_name="noise"
     )
-    """Discrete Laplace noise for ε-DP, discrete Gaussian noise for (ε, δ)-DP, drawn by OpenDP."""
+    """Discrete Laplace for ε-DP, discrete Gaussian for (ε, δ)-DP, by OpenDP."""
     delta: float | None = public.number(
         None,
         "δ",
@@ -196,7 +189,7 @@ class PrivateParameters(Parameters):
         width=110,
         only_with=("mechanism", (CopyNoise.GAUSSIAN,)),
     )
-    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    """The probability that ε does not hold. Well below 1 / (number of users)."""
 
     def _check_together(self, problems: Problems) -> None:
         problems.inside(0.0, 1.0, **{"the quantile of rows per user": self.quantile})

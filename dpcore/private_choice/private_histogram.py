@@ -112,8 +112,7 @@ class PublicBins:
         grow = wording.agreeing(wider, "grows", "grow")
         return (
             f"{wording.counted(k, 'bin')}: each size up to {int(self.exact_up_to):,}, then {wider:,} that {grow} by a "
-            f"factor of {wording.entered(self.growth)} up to {wording.counted(largest, 'row')} per user; who has more "
-            f"counts as having {largest:,}"
+            f"factor of {wording.entered(self.growth)} up to {wording.counted(largest, 'row')} per user"
         )
 
 
@@ -345,7 +344,7 @@ class PrivateCopy:
         p = self.parameters
         return (
             f"{self.facts.mechanism[0].upper()}{self.facts.mechanism[1:]} noise of scale {self.scale:.4g} on the "
-            f"users in each of {p.bins.sentence}; the noisy counts were then fitted to a histogram that can be."
+            f"users in each of {p.bins.sentence}; then fitted to a histogram that can be."
         )
 
     def to_dataset(self, name: str, contribution: Contribution = Contribution.ROWS) -> Dataset:

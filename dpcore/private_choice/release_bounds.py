@@ -1,4 +1,4 @@
-"""Bounds and ranges that are selected for releases of other pages, and what a private range costs.
+"""Bounds that are selected privately for releases of other pages.
 
 The bounds are those of a quantile, of a learner, and of a column's sum, row by row. Each is one
 `dpcore.private_choice.choice.ChoiceProblem`, so that one mechanism draws them all. The proofs here say that a
@@ -30,38 +30,24 @@ users are too many, may move with one user for all users of a bin: of these no b
 
 Source: Epasto et al. 2020, section 4 and appendix B; Amin et al. 2019, equation 6 and theorem 1. Conditions,
 distances and the approximation for a learner are ours.
-
-The cost of choosing a range privately, and of other ways, is compared with the best range in the clear. The error is
-that of `dpcore.mean.value_range`: what clamping cuts off and weighing shifts, without letting them cancel, and noise.
-For every way this is the mean of its error over draws, over the least error at the same bound on rows: exactly for
-the two mechanisms that draw from a grid, over simulated draws for bins. All of it is computed from the values: on
-private data as private as they are.
-
-The number of users is varied by taking every user ``scale`` times: shares stay, noise matters less.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcore.answer.answer import ReleaseSetting
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import compute_unit_scale
 from dpcore.common.privacy import ReleaseFacts
-from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
-from dpcore.data import samples
-from dpcore.dataset import Values
+from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.learning.optimal_cap import THEOREM_FACTOR
 from dpcore.learning.parameters import LearningParameters
-from dpcore.mean.value_range import RangeChoice, ValueRangeProblem, WeightedRows, best_joint
 from dpcore.per_group.private_pair import PrivatePairProblem
-from dpcore.private_choice import private_range
-from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst, softmax
+from dpcore.private_choice.choice import MECHANISM, ChoiceProblem, SmallFirst
 from dpcore.private_choice.parameters import (
     DEFAULT_LARGEST,
     NumberKind,
@@ -71,12 +57,10 @@ from dpcore.private_choice.parameters import (
 )
 from dpcore.private_choice.private_range import RangeProblem
 from dpcore.private_choice.scores import (
-    RESOLUTION,
     CapMean,
     RankedSum,
     RisingPrice,
     SmoothMean,
-    interval_distance,
 )
 from dpcore.private_choice.table_scores import Condition
 from dpcore.quantile.parameters import QuantileParameters
@@ -226,178 +210,3 @@ def count_units(totals: FloatArray, unit: float, largest: int) -> ContributionHi
     with np.errstate(over="ignore"):
         units = np.ceil(totals / unit * (1.0 - 1e-9))
     return ContributionHistogram.from_counts(np.clip(units, 1.0, largest + 1.0).astype(np.int64))
-
-
-SHARE = 0.99
-"""Share of the rows between the two quantiles of the usual rule, which leaves half of a per cent beyond either end."""
-SUCCESS = 1.0 - 1e-9
-"""Chance that no empty bin is taken, as libraries have it."""
-RUNS = 400
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Values with the release that will use the range.
-
-    Attributes:
-        values: One per row.
-        epsilon: Of the release.
-        scale: How many times every user is there.
-    """
-
-    values: Values
-    epsilon: float
-    scale: float = 1.0
-
-    @property
-    def users(self) -> float:
-        """Return the users, each taken so many times."""
-        return self.scale * float(np.unique(self.values.user_codes).size)
-
-    @cached_property
-    def best(self) -> RangeChoice:
-        """Return the best range and bound in the clear."""
-        return best_joint(self._problem)
-
-    @property
-    def half_width(self) -> float:
-        """Return half of the width of the best range."""
-        return (self.best.upper - self.best.lower) / 2.0
-
-    @cached_property
-    def _problem(self) -> ValueRangeProblem:
-        """Return the problem of the best range; noise of ``scale`` times the users is that at as many times epsilon."""
-        return ValueRangeProblem(self.values, min(self.epsilon * self.scale, 1e3))
-
-    @cached_property
-    def _rows(self) -> WeightedRows:
-        return WeightedRows(self._problem, self.best.threshold)
-
-    def error_ratios(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
-        """Return the errors of ranges at the best bound over the least error; ends broadcast, and may be swapped."""
-        ends = np.asarray(lower), np.asarray(upper)
-        return self._rows.error_parts(np.minimum(*ends), np.maximum(*ends)).error / self.best.error
-
-    def scale_tails(self, tails: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
-        """Return `private_range.sum_tails` of ``scale`` times the users."""
-        above, reaching = (np.rint(tail * self.scale).astype(np.int64) for tail in tails)
-        return above, reaching
-
-
-MIN_CHANCE = 1e-6
-"""Centres of a smaller chance are left out of a mean error, where the centre is drawn."""
-
-
-def cost_draw(table: Table, problem: RangeProblem) -> float:
-    """Return the mean error of a draw over the least error; exact, but for centres that are hardly ever drawn."""
-    anchor = problem.anchor
-    if anchor is None:
-        half_users = round(table.users * (RESOLUTION // 2))
-        distances = interval_distance(
-            *table.scale_tails(private_range.sum_tails(table.values, problem.centres)), half_users
-        )
-        slope = problem.epsilon_of_centre / (2.0 * problem.centre_sensitivity)
-        chances = softmax(problem.centre_log_prior - slope * distances)
-        index = np.flatnonzero(chances > MIN_CHANCE)
-        costs = [_cost_ends(table, problem, float(centre)) for centre in problem.centres[index]]
-        return float(np.average(costs, weights=chances[index]))
-    return _cost_ends(table, problem, anchor)
-
-
-def _cost_ends(table: Table, problem: RangeProblem, anchor: float) -> float:
-    """Return the mean error of the draws beside an anchor over the least error."""
-    chances = [
-        softmax(problem.logits(table.scale_tails(query), anchor))
-        for query in private_range.list_tails(problem, table.values, anchor)
-    ]
-    upper = problem.ends(anchor)
-    if problem.anchor is None:
-        widths = problem.widths(anchor)
-        return float(table.error_ratios(anchor - widths, anchor + widths) @ chances[0])
-    if problem.lower is not None:
-        return float(table.error_ratios(anchor, upper) @ chances[0])
-    lower = -problem.ends(-anchor)
-    return float(chances[0] @ table.error_ratios(lower[:, None], upper) @ chances[1])
-
-
-def cost_quantiles(table: Table, problem: RangeProblem) -> float:
-    """Return the mean error of two DP quantiles over the grid: equal weights, half of epsilon each, a public target."""
-    ends = np.concatenate((-problem.grid[::-1], problem.grid))
-    # Half of epsilon for either end, and half of that again, as a distance moves the normaliser as well.
-    target, slope = (1.0 - SHARE) / 2.0 * table.users * RESOLUTION, problem.epsilon / 4.0 / RESOLUTION
-    upper, lower = (
-        softmax(-slope * interval_distance(*table.scale_tails(private_range.sum_tails(values, ends)), target))
-        for values in (table.values, private_range.mirror(table.values))
-    )
-    # Ends in the wrong order are put in the right one, as whoever calls a library would.
-    return float(lower[::-1] @ table.error_ratios(ends[:, None], ends) @ upper)
-
-
-def cost_bins(table: Table, problem: RangeProblem) -> float:
-    """Return the same of noisy counts in bins of doubling width on either side of 0, over simulated draws.
-
-    The outermost bins above a threshold give the ends; an empty one passes it with a chance of 1 - `SUCCESS`. If
-    none passes, the whole public range is taken. Each user counts 1 in all, a share in each bin, which is kinder to
-    this way than libraries are.
-    """
-    first, stop = math.floor(math.log2(problem.unit)), math.ceil(math.log2(problem.largest))
-    edges = 2.0 ** np.arange(first, stop + 1)
-    ends = np.concatenate((-edges[::-1], [0.0], edges))
-    _, user_index, counts = np.unique(table.values.user_codes, return_inverse=True, return_counts=True)
-    weight = table.scale / counts[user_index]
-    inside = np.clip(np.searchsorted(ends, table.values.values, side="right") - 1, 0, ends.size - 2)
-    sums = np.bincount(inside, weights=weight, minlength=ends.size - 1)
-    # One empty bin stays below b ln(1 / (2 (1 - p))) with chance p; all of them at p^(number of bins).
-    bin_chance = SUCCESS ** (1.0 / sums.size)
-    threshold = math.log(1.0 / (2.0 * -math.expm1(math.log(bin_chance)))) / problem.epsilon
-    noise = np.random.default_rng(0).laplace(0.0, 1.0 / problem.epsilon, (RUNS, sums.size))
-    passes = sums + noise >= threshold
-    usable = passes.any(axis=1)
-    low = np.where(usable, passes.argmax(axis=1), 0)
-    high = np.where(usable, sums.size - passes[:, ::-1].argmax(axis=1), sums.size)
-    return float(np.mean(table.error_ratios(ends[low], ends[high])))
-
-
-def cost_guess(table: Table, factor: float) -> float:
-    """Return the error of a range ``factor`` times as wide as the best one on either side of its middle; it is free."""
-    middle, half_width = (table.best.lower + table.best.upper) / 2.0, table.half_width
-    return float(table.error_ratios(middle - factor * half_width, middle + factor * half_width))
-
-
-RangeCosts = tuple[float, float, float, float, float]
-"""Mean error over the least one of ways to a range, the largest over the samples: of a draw, of two DP quantiles, of
-noisy counts in bins, and of ranges twice and ten times as wide as the best, from what is known."""
-
-
-SAMPLES = ("shop-events", "item-ratings")
-"""Public samples with values."""
-
-
-def compare_range_costs(problem: RangeProblem, users: float) -> RangeCosts:
-    """Return what the ways cost on public samples, each user of which is taken so often that they weigh as so many.
-
-    The grid has as many powers of ten as that of ``problem``, about the best range of each sample; where a centre is
-    known, it is the sample's median in one digit, and where L is, the best one.
-    """
-    costs = []
-    for key in SAMPLES:
-        values = samples.load(key).values
-        assert values is not None
-        sizes = np.unique(values.user_codes, return_counts=True)[1]
-        # A user below the bound on rows counts in part, so that it takes more of them.
-        count = float(np.minimum(sizes, problem.max_contributions).sum()) / problem.max_contributions
-        table, span = Table(values, problem.epsilon_release, users / count), problem.largest / problem.unit
-        half_width = table.half_width
-        midpoint = float(f"{np.median(values.values):.0e}")
-        on_sample = replace(
-            problem,
-            unit=half_width / math.sqrt(span),
-            largest=half_width * math.sqrt(span),
-            centre=None if problem.centre is None else midpoint,
-            lower=None if problem.lower is None else table.best.lower,
-            users=users,
-        )
-        drawn = [compute(table, on_sample) for compute in (cost_draw, cost_quantiles, cost_bins)]
-        costs.append([*drawn, cost_guess(table, 2.0), cost_guess(table, 10.0)])
-    draw, quantiles, bins, twice, ten_times = np.max(costs, axis=0).tolist()
-    return draw, quantiles, bins, twice, ten_times

@@ -26,11 +26,11 @@ from dpcore.data.totals_per_user import Amounts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_WHOLE = 2.0**53
-"""Above it the next whole number is no float64, and so cannot be compared with a bound."""
+"""The largest float64 whose next whole number is one, too."""
 PROBES = 64
-"""Totals looked at at once where the least error is looked for."""
+"""Totals evaluated at once in the search."""
 SHORT_COST = 1e-3
-"""How much rounding a bound may add to its error, as a share of the least error."""
+"""Share of the least error that rounding the bound may add."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class TotalProblem:
             if self.is_integer and self.amounts.largest > MAX_WHOLE:
                 largest = wording.entered(self.amounts.largest)
                 problems.add(
-                    f"whole bounds are told apart up to 2⁵³ only, and a total is {largest}",
+                    f"whole bounds go up to 2⁵³ only, and a total is {largest}",
                     remedy="Allow any bound, or use a larger unit",
                 )
             if not math.isfinite(self.unit_noise * max(self.amounts.largest, 1.0)):
@@ -299,7 +299,7 @@ def certify(problem: TotalProblem, bound: float) -> Certificate:
         _one_side(problem, bound, value, slope_right, largest),
     )
     allowed = "whole bounds" if problem.is_integer else "bounds"
-    return Certificate(value, lower, f"the error is convex in the bound, with subgradients for all {allowed}")
+    return Certificate(value, lower, f"convex in the bound; subgradients for all {allowed}")
 
 
 def _recompute(problem: TotalProblem, bound: float) -> tuple[float, float, float]:
@@ -349,20 +349,19 @@ def _second_point(problem: TotalProblem, bound: float, away: float, end: float) 
 
 def _describe_stop(problem: TotalProblem, max_total: float) -> str:
     if problem.amounts.total == 0.0:
-        return "All totals are 0: there is nothing to release."
+        return "All totals are 0."
     rank = critical_rank(problem)
     too_few = problem.amounts.largest_at_rank(rank) == 0.0
-    users = f"{wording.counted(rank, 'user')} with a positive total, and there are fewer"
+    users = wording.counted(rank, "user")
     if problem.measure is Measure.BOUND:
         if too_few:
-            return f"Nothing useful can be released: it takes at least {users}."
-        return f"Exact: the total of rank {rank:,}, counted from the largest."
+            return f"Nothing useful can be released: it takes at least {users} with a positive total."
+        return f"Exact: the total of rank {rank:,} from the top."
     if max_total == 0.0:
-        return "Nothing useful can be released: publishing 0 errs less than any noisy sum."
+        return "Nothing useful can be released: publishing 0 has a smaller error."
     if too_few:
-        saved = 1.0 - float(measure_errors(problem, max_total)) / problem.amounts.total
-        return f"Of little use: it takes about {users}. The error is only {saved:.1%} below that of publishing 0."
-    return "Exact: bisection over the distinct totals, then the root within one piece."
+        return f"Of little use: it takes about {users} with a positive total."
+    return "Exact: bisection over the totals, then a root."
 
 
 def error_interval(problem: TotalProblem, bound: float, coverage: float = 0.95) -> tuple[float, float]:

@@ -30,33 +30,30 @@ from dpcore.total import nonnegative, strategies
 from dpcore.total.nonnegative import TotalProblem
 
 HIGHEST_RANGE = (1e-6, 1e15)
-"""Of a public maximum of a total, in the unit of its column."""
+"""Of a public maximum of a total."""
 DELTA_RANGE = (1e-15, 0.5)
-"""The exact Gaussian noise was checked over this range; with a delta near 1 hardly anything is promised."""
+"""The exact Gaussian noise was checked over this range."""
 
 ASSUMPTIONS = (
-    f"Neighbouring data sets differ thus: {nonnegative.NEIGHBOURS.value}. "
-    "That user changes the bounded sum by at most the bound",
-    "The budget is for this one number; every further release needs its own",
-    "The errors are those on the very data given, averaged over the noise alone: nothing is assumed of how "
-    "contributions are distributed",
-    "The bound is taken as public. If it was computed from private data, ε does not cover that",
+    f"Neighbouring data sets: {nonnegative.NEIGHBOURS.value}. That user changes the bounded sum by at most the bound",
+    "Every further release needs its own budget",
+    "The errors are averages over the noise alone; the distribution of contributions is arbitrary",
+    "The bound is public. If it was computed from private data, ε does not cover that",
 )
-"""What the answers of `dpcore.total` rest on; sentences without their full stop."""
+"""Sentences without their full stop."""
 ASSUMPTIONS_ON_RELEASE = (
     *ASSUMPTIONS[:2],
-    "The errors are those on the users of the release, averaged over the noise of the sum alone",
-    "The bound was chosen on a DP release, whose ε covers it; ε of the sum comes on top",
+    "The errors are those on the release, averaged over the noise of the sum",
+    "The DP release's own ε covers the bound; ε of the sum comes on top",
 )
-"""The same where the contributions are themselves a DP release."""
+"""The assumptions on a DP release."""
 
 SIGNED_ASSUMPTIONS = (
-    f"Neighbouring data sets differ thus: {nonnegative.NEIGHBOURS.value}. "
-    "That user changes the clipped sum by at most max(|L|, |U|)",
+    f"Neighbouring data sets: {nonnegative.NEIGHBOURS.value}. That user changes the sum by at most max(|L|, |U|)",
     *ASSUMPTIONS[1:3],
-    "L and U are taken as public. If they were computed from private data, ε does not cover that",
+    "L and U are public. If they were computed from private data, ε does not cover that",
 )
-"""What the answers of `dpcore.total.signed` rest on."""
+"""The assumptions on signed totals."""
 
 
 class Summed(Option):
@@ -80,29 +77,28 @@ class TotalParameters(Parameters):
 
     # Which of two quantities is released; every release says it.
     summed: Summed = public.choice(Summed.ROWS, "What is summed", place=LINE)
-    """The number of rows, or the values of the value column."""
+    """Rows, or the value column."""
     mechanism: NoiseKind = noise_kind("Mechanism")
-    """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
+    """Laplace for ε-DP, Gaussian for (ε, δ)-DP."""
     delta: float | None = gaussian_delta(DELTA_RANGE, "mechanism", place=LINE)
-    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
     objective: Measure = public.choice(
         Measure.ABSOLUTE, "Error to minimise", MEASURE_NAMES, former_name="measure"
     )
-    """Expected: the mean of |release − truth|, exactly. RMSE: root mean squared error, exactly. Bound: bias plus mean
-    noise, as in the paper; it is never smaller than the expected error."""
+    """Expected: mean of |release − truth|. RMSE: root mean squared error. Bound: the paper's bias plus mean noise."""
     # In the unit of a column that other data may not have.
     own_bound: float | None = own_bound(placeholder="optional", width=180)
-    """Optional: a bound you use today, in rows per user or in the unit of the column."""
+    """A bound you use today, per user."""
     # It bounds totals of a column, so it can have been read off only where there were values.
     lower: float | None = _end_of_totals("Lowest total L")
-    """A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."""
+    """Smaller totals count as this; empty for a proposal."""
     upper: float | None = _end_of_totals("Highest total U")
-    """A total outside [L, U] counts as the nearer end. Leave both empty for a proposal."""
+    """Larger totals count as this; empty for a proposal."""
     # Whoever moves it until its curve touches the best one has read it off the data.
     own_share: float = of_data.number(
         0.99, "Your own quantile", (0.0, 1.0), name="your own quantile", place=TAB
     )
-    """The bound is this quantile of the users' totals: 0.99 for the value that 99 % of users do not exceed."""
+    """The bound is this quantile of the users' totals."""
     runs: int = public.number(
         1000, "Runs of each point", (2, strategies.MAX_RUNS), name="the number of runs", place=TAB
     )
@@ -116,7 +112,7 @@ class TotalParameters(Parameters):
         width=230,
         place=CARD,
     )
-    """Public: from what the quantity is. No bound above it is drawn. For the private draw alone."""
+    """A public limit for choosing the bound with DP."""
 
     def _check_together(self, problems: Problems) -> None:
         if self.own_bound is not None:
@@ -166,7 +162,7 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     if dataset.totals is not None and dataset.totals.column:
         return UserTotals(Amounts.from_totals(dataset.totals), column=dataset.totals.column)
     if dataset.values is None:
-        refusal = "These data hold no column of values that could be added up."
+        refusal = "These data have no column of values to add up."
         if dataset.release is not None:
             refusal = "A DP release holds only how many users have how many rows, and no values."
         return UserTotals(None, refusal=refusal)
@@ -175,7 +171,7 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
         sums = sums_per_user(dataset.values)
         absolute_sum = float(np.abs(sums).sum())
     if not np.isfinite(absolute_sum):
-        return UserTotals(None, column=column, refusal="The totals add up to more than a number can hold.")
+        return UserTotals(None, column=column, refusal="The totals are too large to add up.")
     if sums.min() >= 0.0:
         return UserTotals(Amounts.from_totals(sums), column=column)
     negative = int(np.sum(sums < 0.0))

@@ -28,7 +28,7 @@ from dpcore.total import nonnegative
 from dpcore.total.nonnegative import TotalProblem
 
 MAX_RUNS = 1_000_000
-"""Runs of one simulated point; their noise is held at once, 8 bytes each."""
+"""Runs of one point, whose noise is held at once."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,9 @@ def simulate_strategies(
 
 PAPER = "Amin et al. 2019"
 USERS, MEDIAN_ROWS, MEAN_ROWS = 138_493, 68, 144.4
-"""MovieLens 20M, as its makers describe it: users, and the median and the mean of their ratings."""
+"""MovieLens 20M, as its makers describe it."""
 SPREAD = math.sqrt(2.0 * math.log(MEAN_ROWS / MEDIAN_ROWS))
-"""Standard deviation of the logarithm of a log-normal law with that median and that mean."""
+"""Of the logarithm of a log-normal law with that median and mean."""
 EPSILONS = tuple(float(x) for x in np.geomspace(1e-6, 1.0, 13))
 
 
@@ -199,34 +199,26 @@ def relative_errors(amounts: Amounts, epsilon: float) -> dict[str, float]:
     }
 
 
+LINE_NAMES = "Quantile 1 − 1/(nε), the paper's", "Median", "95 % quantile"
 FIGURES = (
     PaperFigure(
         "amin-figure-1",
         PAPER,
         "Figure 1",
-        "error of a private count by three ways to bound it",
-        "Neighbours add or remove one user; Laplace noise; errors are expectations. The paper counts the ratings of "
-        f"MovieLens 20M. Its data may not be passed on: these are {USERS:,} "
-        f"generated users whose ratings have its median ({MEDIAN_ROWS}) and its mean ({MEAN_ROWS:g}), by a "
-        "log-normal law; "
-        "5 draws of them.",
+        "error of a count by three ways to bound it",
+        "Neighbours add or remove one user; Laplace noise; expected errors. MovieLens 20M may not be shared; these are "
+        f"5 draws of {USERS:,} users, log-normal with its median ({MEDIAN_ROWS}) and mean ({MEAN_ROWS:g}).",
         "Sum and count",
         "Four ways to choose a bound",
         Axis("privacy budget ε", "", (EPSILONS[0], EPSILONS[-1])),
         Axis("relative error of the count"),
         EPSILONS,
         tuple(
-            Line(
-                s.key,
-                "Quantile 1 − 1/(nε), the paper's" if s is BEST else wording.capital(s.name),
-                s.style,
-                s.symbol,
-            )
-            for s in PAPER_STRATEGIES
+            Line(strategy.key, name, strategy.style, strategy.symbol)
+            for strategy, name in zip(PAPER_STRATEGIES, LINE_NAMES, strict=True)
         ),
         lambda epsilon, seed: relative_errors(_ratings(seed), epsilon),
         5,
-        "The paper prints no numbers of this figure. What it says holds: a fixed quantile is best at one ε only, "
-        "flat by bias above it and with noise that grows as 1/ε below.",
+        "The paper prints no numbers; its claim holds.",
     ),
 )

@@ -22,14 +22,11 @@ import enum
 import functools
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.answer.plot import Axis, Style, linear_axis
-from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import simulate_drugs
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
@@ -72,10 +69,7 @@ def train_bassily(
     runs: range,
     step_size: StepSize = StepSize.PRINTED,
     share: float = 1.0,
-    *,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> FloatArray | None:
+) -> FloatArray:
     """Train several runs with the logistic loss, weights divided by their sum as in the paper.
 
     Args:
@@ -86,11 +80,9 @@ def train_bassily(
         runs: Their numbers.
         step_size: How η(t) is read.
         share: Of the m² steps that are made, the last ones, above 0: η(t) goes on as if the others had been made.
-        progress: Told the share of steps done.
-        should_stop: Asked every thousand steps.
 
     Returns:
-        θ, shape (num_features, runs), the last iterate; None where it was stopped.
+        θ, shape (num_features, runs), the last iterate.
     """
     num_users, num_features, num_runs = rows.num_users, rows.num_features, len(runs)
     total = float(rows.histogram.kept_rows(cell.bound))
@@ -118,10 +110,6 @@ def train_bassily(
     row_positions = np.arange(largest_size)
     weight_columns = np.arange(num_runs)[:, None] * (weights.shape[1] > 1)
     for step in range(steps - num_made + 1, steps + 1):
-        if step % 1000 == 0:
-            progress((step - (steps - num_made)) / num_made)
-            if should_stop():
-                return None
         users = rng.integers(0, num_users, num_runs)
         sizes = rows.sizes[users]
         width = int(sizes.max())
@@ -136,76 +124,6 @@ def train_bassily(
         noise = sigma * rng.standard_normal((num_runs, num_features))
         theta = np.clip(theta - first_rate / math.sqrt(step) * (num_users * gradient + noise), -BOX, BOX)
     return np.asarray(theta.T)
-
-
-MAX_USERS = 1000
-"""Users up to which all m² steps are made: a million of them take about two minutes for each cell of the table."""
-
-
-def list_paper_cells(largest: int) -> tuple[Cell, ...]:
-    """List the columns of the paper's table 2: smooth weights and caps of 1 to 4 rows, and no bound."""
-    bounded_cells = [Cell(method, bound) for method in (Method.SMOOTH, Method.CAP) for bound in range(1, 5)]
-    return (*bounded_cells, Cell(Method.SMOOTH, largest))
-
-
-@dataclass(frozen=True, eq=False)
-class PaperTable:
-    """Losses of the last iterate on the training rows, averaged over rows.
-
-    Attributes:
-        epsilon: ε.
-        step_size: How it was read.
-        cells: Methods and bounds.
-        losses: Shape (finished cells, runs): of the first cells.
-    """
-
-    epsilon: float
-    step_size: StepSize
-    cells: tuple[Cell, ...]
-    losses: FloatArray
-
-
-def fill_paper_table(
-    rows: ClassifierRows,
-    epsilon: float,
-    step_size: StepSize,
-    runs: int,
-    seed: int = 0,
-    share: float = 1.0,
-    *,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-    on_more: Callable[[PaperTable], None] = lambda table: None,
-) -> PaperTable:
-    """Compute all cells of one line of the paper's table 2; if stopped, keep the finished cells.
-
-    Args:
-        rows: The data.
-        epsilon: ε.
-        step_size: How it is read.
-        runs: Of each cell, at least 2.
-        seed: Of all runs.
-        share: As of `train_bassily`.
-        progress: Told the share of steps done.
-        should_stop: Asked every thousand steps.
-        on_more: Given the table whenever a cell is done.
-    """
-    paper_cells = list_paper_cells(int(rows.sizes.max()))
-    table = PaperTable(epsilon, step_size, paper_cells, np.empty((0, runs)))
-    for cell_index, cell in enumerate(paper_cells):
-
-        def report(cell_share: float, num_done: int = cell_index) -> None:
-            progress((num_done + cell_share) / len(paper_cells))
-
-        theta = train_bassily(
-            rows, cell, epsilon, seed, range(runs), step_size, share, progress=report, should_stop=should_stop
-        )
-        if theta is None:
-            break
-        losses = compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0]
-        table = replace(table, losses=np.vstack((table.losses, losses)))
-        on_more(table)
-    return table
 
 
 PAPER = "Epasto et al. 2020"
@@ -241,7 +159,6 @@ def compute_losses(
     means: dict[str, float] = {}
     for epsilon, (key, cell) in itertools.product(WEIGHTS, cells.items()):
         theta = train_bassily(rows, cell, epsilon, seed, range(RUNS), step_size, share)
-        assert theta is not None  # Nobody stops it.
         means[f"{key}_{epsilon}"] = float(compute_scores(rows, LossKind.LOGISTIC, theta)[:, 0, 0].mean())
     return means
 
@@ -264,7 +181,7 @@ FIGURES = (
         f"of its table 1, which may not be passed on. These are 240 made-up reviews of 40 drugs; all m² steps, "
         f"{RUNS} runs on each data set.",
         "Training",
-        "The paper's learner",
+        "Against the bound",
         linear_axis(
             "bound on rows per user, h",
             (0.8, 5.2),

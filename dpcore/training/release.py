@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from dpcore.common.checks import Problems
 from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.data.column_names import escape_formula
 from dpcore.training import account, optimum
 from dpcore.training.account import (
     WEIGHT_SHARE,
@@ -32,11 +35,10 @@ from dpcore.training.account import (
     rank_within_users,
     weight_sensitivity,
 )
-from dpcore.training.adaptive_bound import descend_by_rule
-from dpcore.training.descent import descend_as_entered
+from dpcore.training.descent import descend_as_entered, descend_by_rule
 from dpcore.training.integer_sums import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
-from dpcore.training.rows import ClassifierRows
+from dpcore.training.rows import ClassifierRows, Scaling
 
 MECHANISM = "discrete Gaussian gradient descent"
 OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
@@ -78,19 +80,11 @@ def _squared_sensitivity(mechanism: Mechanism) -> int:
     return int(gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
 
 
-@dataclass(frozen=True)
-class _WeightGrid:
-    """The grid on which the sum of weights is released; ``squared`` is 0 if the sum is public."""
-
-    squared: int
-    step: float
-
-
-def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _WeightGrid:
-    """Choose the grid of the sum of weights."""
+def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> tuple[int, float]:
+    """Choose the grid of the sum of weights: its squared sensitivity in steps, 0 if it is public, and its step."""
     sensitivity = weight_sensitivity(mechanism.neighbours, bound)
     if not sensitivity:
-        return _WeightGrid(0, 1.0)
+        return 0, 1.0
     gradients = mechanism.steps * _squared_sensitivity(mechanism)
     sensitivity_in_steps = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
@@ -101,7 +95,7 @@ def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _
         # Nor may all weights together be more steps than OpenDP's sampler takes, 2^53. Their number is public here; for
         # users who come or go it is not, and a weight is at most `root` steps.
         finest_step = max(finest_step, bound * num_users * 2.0**-52)
-    return _WeightGrid(sensitivity_in_steps**2, max(sensitivity / (sensitivity_in_steps - 2), finest_step))
+    return sensitivity_in_steps**2, max(sensitivity / (sensitivity_in_steps - 2), finest_step)
 
 
 class StoppedError(Exception):
@@ -190,8 +184,8 @@ def _price_release(
         squared_sensitivity = choose_rule_grid(mechanism, bound_follows).total
         num_draws = steps * (num_features + bound_follows) + 1
     else:
-        grid = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
-        squared_sensitivity = steps * _squared_sensitivity(mechanism) + grid.squared
+        squared_weights, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
+        squared_sensitivity = steps * _squared_sensitivity(mechanism) + squared_weights
         num_draws = steps * num_features + 1
     noise = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
     name = OUTPUT_MECHANISM if is_output else MECHANISM
@@ -260,7 +254,7 @@ class _Release:
         return round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
     def descend_by_rule(self) -> Model:
-        """Release as `adaptive_bound.simulate` does for one run."""
+        """Release as `descent.simulate` does for one run."""
         rows, mechanism, noise = self.choose_rows(), self.mechanism, self.noise
         bound_follows = self.cell.method is Method.FOLLOWED
         grid = choose_rule_grid(mechanism, bound_follows)
@@ -303,17 +297,17 @@ class _Release:
     def descend_as_entered(self) -> Model:
         """Release as `descent.train_cells` does for one run."""
         rows, mechanism, noise, bound = self.choose_rows(), self.mechanism, self.noise, self.cell.bound
-        grid = _choose_weight_grid(mechanism, bound, rows.num_users)
+        squared_weights, weight_step = _choose_weight_grid(mechanism, bound, rows.num_users)
         # The sum of weights, public or with noise, at least that of one user.
         weights = np.minimum(bound, rows.sizes)
         weight_sum = math.fsum(weights)
-        if grid.squared:
-            weight_steps = np.trunc(weights / grid.step).astype(np.int64).sum(keepdims=True)
-            weight_sum = max(float(noise.release(weight_steps, grid.squared)[0]) * grid.step, bound)
+        if squared_weights:
+            weight_steps = np.trunc(weights / weight_step).astype(np.int64).sum(keepdims=True)
+            weight_sum = max(float(noise.release(weight_steps, squared_weights)[0]) * weight_step, bound)
         unit, squared_gradient = bound * mechanism.clip / CELLS, _squared_sensitivity(mechanism)
 
         def take_gradient(theta: FloatArray, step: int) -> FloatArray:
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.squared > 0)
+            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weights > 0)
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
             return np.asarray(unit * noise.release(gradient_sum, squared_gradient))[:, None]
 
@@ -343,7 +337,7 @@ class _Release:
 
 
 _MINIMISER_TOLERANCE = 1e-6
-"""How far from the exact minimiser the one that is found may lie, as a share of how far a user moves it."""
+"""Largest distance to the exact minimiser, as a share of how far a user moves it."""
 _OUTPUT_CELLS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 
@@ -355,3 +349,59 @@ def _output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
         math.ceil(sensitivity * _OUTPUT_CELLS * (1.0 + 2.0 * _MINIMISER_TOLERANCE) + math.sqrt(num_features))
         + 1
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseRecord:
+    """A release as it was made, kept so that it is never repeated unasked.
+
+    Attributes:
+        question: What it answers: digest of the rows, mechanism, method and bound.
+        names: Of the features, shape (num_features,).
+        scaling: How features are brought to norm 1 before the model is applied.
+        model: What was drawn.
+        positive_meaning: What a score above 0 says of a row, as ``kind = cat``.
+    """
+
+    question: object
+    names: tuple[str, ...]
+    scaling: Scaling
+    model: Model
+    positive_meaning: str
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Return the names of the features, as a spreadsheet may open them."""
+        return [escape_formula(name) for name in self.names]
+
+    @property
+    def ends(self) -> FloatArray:
+        """Return the lowest and the highest value of each feature, NaN without a range, shape (2, num_features)."""
+        return np.array([value_range or (np.nan, np.nan) for value_range in self.scaling.ranges]).T
+
+
+def write_models(records: Sequence[ReleaseRecord]) -> str:
+    """Write every released model, one line per feature.
+
+    Columns: ``draw``, ``feature``, its range, ``norm``, ``theta``, ``positive``, method and bounds, ``label``.
+
+    A feature with a range is clipped to it and mapped to [-1, 1]; then a row longer than ``norm`` is shortened
+    to it, and all are divided by it. A score above 0 means the class in ``positive``.
+    """
+    frames = []
+    for number, record in enumerate(records, 1):
+        columns = {
+            "draw": number,
+            "feature": record.feature_names,
+            "lowest": record.ends[0],
+            "highest": record.ends[1],
+            "norm": record.scaling.norm,
+            "theta": record.model.theta,
+            "positive": escape_formula(record.positive_meaning),
+            "method": record.model.cell.method.value,
+            "bound": record.model.cell.reach,
+            "last_bound": record.model.last_bound,
+            "label": record.model.facts.label,
+        }
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames).to_csv(index=False, lineterminator="\n")

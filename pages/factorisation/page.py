@@ -13,22 +13,24 @@ from dpcore.answer import Answer
 from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.factorisation.answer import build_answer, words
-from dpcore.factorisation.answer.sections import show_training, solve_beside_page
+from dpcore.factorisation.answer.answer import show_training, solve_beside_page
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source
 from pages.factorisation.question import QUESTION, RANGE
-from pages.shared.base import demo
 from pages.shared.fields import fields
-from pages.shared.render.question_page import Page, Renderer
+from pages.shared.render import question_page
+from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
+from pages.shared.screen.sections import Renderer
+from pages.shared.server import access
 from pages.shared.session import session
 
 SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
-"""What a public demo trains at most, about the defaults."""
+"""Limits of a public demo."""
 NOT_ANSWERED = ("item", "chosen_from", "unobserved")
-"""Fields that only a tab uses, and no report says."""
+"""Fields of tabs, which no report needs."""
 PAIRS = (
     ("steps", "gradient_bound"),
     RANGE,
@@ -39,11 +41,6 @@ PAIRS = (
     ("count_share", "delta"),
 )
 """Fields that stand beside each other."""
-
-
-def has_ratings(dataset: Dataset) -> bool:
-    """Return True if the data hold a value for pairs of users and items."""
-    return dataset.pairs is not None and dataset.pairs.sums is not None
 
 
 def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
@@ -57,26 +54,23 @@ class FactorisationPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; ratings of one's own need their range first."""
         ends = {QUESTION.key("lowest"): "the lowest rating", QUESTION.key("highest"): "the highest rating"}
-        sources = list(RatingSource) if has_ratings(dataset) else [RatingSource.GENERATED]
+        has_ratings = dataset.pairs is not None and dataset.pairs.sums is not None
+        sources = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
 
         def list_empty() -> list[str]:
             return [name for key, name in ends.items() if st.session_state[key] is None]
 
         def draw_source() -> None:
             fields.draw(QUESTION, "source", options=sources)
-            if not has_ratings(dataset):
-                st.caption("The data in use hold no ratings of items, so these are generated.")
+            if not has_ratings:
+                st.caption("The data in use hold no ratings, so these are generated.")
                 session.draw_data_link("Bring ratings")
 
         def draw_training() -> None:
             fields.draw(QUESTION, "train_epsilons")
-            fields.columns(QUESTION, (1, 1), "repeats", "train_seed")
+            fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
         def ask_range(unused: Collection[str]) -> bool:
-            if dataset.pairs is not None and not has_ratings(dataset):
-                st.markdown(
-                    ":small[The data in use have groups but no ratings of them: **these are generated**.]"
-                )
             if RANGE[0] in unused:
                 return False
             session.explain_cleared(ends)
@@ -85,14 +79,15 @@ class FactorisationPage(Page):
             # Below the line, where they are seen; once both are filled they stand under *More settings*.
             fields.draw_row(QUESTION, *RANGE)
             st.info(
-                f"**What range can a rating have?** Enter {' and '.join(list_empty())}, from what a rating is by "
-                "design. Do not read it off private data. The answer follows.",
+                f"**What range can a rating have?** Enter {' and '.join(list_empty())} by design, not from data.",
                 icon=":material/straighten:",
             )
             return True
 
-        in_pairs = {pair[0]: functools.partial(fields.columns, QUESTION, (1, 1), *pair) for pair in PAIRS}
-        parameters: FactorisationParameters | None = inputs.read_inputs(
+        in_pairs = {
+            pair[0]: functools.partial(fields.draw_row, QUESTION, *pair, shares=(1, 1)) for pair in PAIRS
+        }
+        parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             options={"source": sources},
@@ -105,13 +100,13 @@ class FactorisationPage(Page):
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: FactorisationParameters) -> bool:
         """Refuse in a public demo what trains for too long."""
-        if not demo.is_served():
+        if not access.is_served():
             return False
         problems, generator = Problems(), parameters.generator
         if generator is not None and generator.num_users * generator.ratings_per_user > SERVED_RATINGS:
             problems.add(
                 f"this public demo generates at most {SERVED_RATINGS:,} ratings",
-                remedy="Take fewer users or fewer ratings per user, or run the app on your own computer",
+                remedy="Take fewer, or run the app on your own computer",
             )
         if parameters.repeats > SERVED_REPEATS:
             problems.add(f"this public demo trains at most {SERVED_REPEATS} seeds", remedy="Take fewer")

@@ -19,17 +19,14 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
 
 def answer(dataset: Dataset, parameters: LearningParameters) -> str:
     """Write the best cap if users differ as is set, and if they are alike."""
-    current, first = (
-        solve(dataset, parameters),
-        solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance)),
-    )
+    current = solve(dataset, parameters)
+    first = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
     change = current.max_contributions - first.max_contributions
     rises = "It rises" if change > 0 else "It falls" if change < 0 else "It stays"
     rows = wording.counted(current.max_contributions, "row")
     return (
-        f"**{rises}**, from {wording.number(first.max_contributions)} to {rows}. A bound changes the mix of users that "
-        f"the model sees; where they differ, a better mix is worth noise of {wording.number(current.privacy)} instead "
-        f"of {wording.number(first.privacy)}."
+        f"**{rises}**, from {wording.number(first.max_contributions)} to {rows}: if users differ, a better mix of them "
+        f"is worth noise of {wording.number(current.privacy)} instead of {wording.number(first.privacy)}."
     )
 
 
@@ -40,7 +37,7 @@ STEP = Step(
     field="loss_variance",
     goal=0.25,
     is_enough=lambda variance: variance >= 0.05,
-    question="While users are alike, a low bound costs little. Must it rise or fall where they differ?",
+    question="If users are alike, a low bound costs little. Must it rise or fall if they differ?",
     move="Move Var(H) from 0 to its right end, 0.25",
     answer=answer,
 )

@@ -19,9 +19,10 @@ from dpcore.report.content import Line
 from dpcore.report.script import Code, Source
 from pages.multitask.question import QUESTION, list_answer_fields
 from pages.shared.fields import fields
-from pages.shared.render.question_page import Page, Renderer, contents
+from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
 from pages.shared.screen import layout
+from pages.shared.screen.sections import Renderer, contents
 from pages.shared.session import session
 
 
@@ -47,8 +48,8 @@ class MultitaskPage(Page):
         with slots.notes:
             if not is_generated:
                 st.info(
-                    f"{subject} no tasks: rows do not say who contributes to which task. Choose generated tasks under "
-                    "*More settings*, or bring a table with one row per contribution and a task column.",
+                    f"{subject} no tasks. Choose generated ones under *More settings*, or bring a table with a task "
+                    "column.",
                     icon=":material/info:",
                 )
             with st.container(horizontal=True, vertical_alignment="center"):

@@ -13,7 +13,8 @@ from dpcore.answer.paper_figure import FigureRuns, PaperFigure
 from dpcore.common import wording
 from dpcore.papers.items import Paper
 from pages.papers.question import QUESTION
-from pages.shared.base import catalogue, keys, tables
+from pages.shared.base import catalogue, keys
+from pages.shared.figures.figures import MISSING
 
 Destination = tuple[str, str]
 """Title of a page, and a tab of it; empty for the first screen."""
@@ -96,7 +97,7 @@ def _show_table(
         columns | {"Open": list_labels(destinations)},
         hide_index=True,
         column_config=thumbnails | {"Open": button_column},
-        placeholder=tables.MISSING,
+        placeholder=MISSING,
         height="content",
         alt=alt,
     )

@@ -11,16 +11,16 @@ from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.dataset import Dataset
 from dpcore.mean import Target, VarianceSource
-from dpcore.plan import lines
-from dpcore.plan.lines import LineStatistic
-from dpcore.plan.parameters import MEAN_FIELDS, PlanParameters
+from dpcore.plan import parameters as plan_parameters
+from dpcore.plan.parameters import MEAN_FIELDS, LineStatistic, PlanParameters
 from dpcore.report import script
 from pages.plan.question import QUESTION, RANGE_FIELDS
-from pages.shared.screen import inputs, layout
+from pages.shared.render import question_page
+from pages.shared.screen import layout
 
 RELEASE, QUANTILE, WANTED_ERROR, WEIGHT = COLUMN_NAMES = ["Release", "q", "Wanted error", "Weight"]
 EDITOR_WIDTH = 480
-"""Pixels, for all four columns: what lies in the popover makes it wide, and a table alone does not."""
+"""Pixels: a table alone does not make the popover wide."""
 
 
 def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
@@ -28,7 +28,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
     state, key = st.session_state, QUESTION.key
 
     def is_hidden(name: str) -> bool:
-        parsed_lines = lines.parse_lines(state[key("lines")], Problems())
+        parsed_lines = plan_parameters.parse_lines(state[key("lines")], Problems())
         if name in RANGE_FIELDS:
             return not any(line.statistic.needs_range for line in parsed_lines)
         if name not in MEAN_FIELDS:
@@ -44,7 +44,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
             _draw_editor()
 
-    parameters: PlanParameters | None = inputs.read_inputs(
+    parameters: PlanParameters | None = question_page.read_inputs(
         QUESTION, slots, hidden=is_hidden, widgets={"lines": draw_editor}
     )
     return parameters
@@ -73,19 +73,19 @@ def _draw_editor() -> None:
                 options=[statistic.value for statistic in LineStatistic], required=True
             ),
             QUANTILE: st.column_config.NumberColumn(
-                help="Which quantile; 0.5, the median, where empty", format="%g", width=70
+                help="0.5, the median, where empty", format="%g", width=70
             ),
             WANTED_ERROR: st.column_config.TextColumn(
-                help="5% of the value (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
+                help="5% (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
                 width=120,
             ),
             WEIGHT: st.column_config.NumberColumn(
-                help="How much its squared error counts; 1 where empty", format="%g", width=90
+                help="Of its squared error; 1 where empty", format="%g", width=90
             ),
         },
-        alt="The numbers that are released, with the wanted error and the weight of each",
+        alt="Released numbers, wanted errors and weights",
     )
-    st.caption(f"At most {lines.MAX_LINES} lines. The last, empty row adds one.")
+    st.caption("The last, empty row adds a line.")
     state[text] = state[QUESTION.key("written")] = write_lines(edited)
 
 
@@ -93,7 +93,7 @@ def build_frame(text: str) -> pd.DataFrame:
     """Return the table of lines; a line that cannot be read stays as it was entered."""
     rows = [
         (statistic, quantile, wanted_error or None, None if weight == 1.0 else weight)
-        for statistic, quantile, wanted_error, weight in lines.tabulate_lines(text)
+        for statistic, quantile, wanted_error, weight in plan_parameters.tabulate_lines(text)
     ]
     types = dict(zip(COLUMN_NAMES, (object, float, object, float), strict=True))
     return pd.DataFrame(rows, columns=COLUMN_NAMES).astype(types)

@@ -12,8 +12,8 @@ from dpcore.answer import Answer
 from dpcore.code import Quantity
 from dpcore.common.checks import Problems
 from dpcore.common.text_fields import parse_numbers
-from dpcore.plan import lines
-from dpcore.plan.lines import Line, LineStatistic
+from dpcore.plan import parameters
+from dpcore.plan.parameters import Line, LineStatistic
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 
@@ -25,9 +25,8 @@ STATISTICS = {
     Quantity.GROUP_ROWS: LineStatistic.GROUP_ROWS,
     Quantity.GROUP_SUMS: LineStatistic.GROUP_SUMS,
 }
-"""By what the card of another page releases."""
-REFUSALS = {Quantity.GROUP_MEANS: "A plan has no means per group: their sums and rows can be lines of one."}
-"""Releases of other pages that somebody would look for in vain, and what to do."""
+"""By the release of another page."""
+REFUSALS = {Quantity.GROUP_MEANS: "A plan has no means per group: add their sums and rows."}
 
 
 def list_lines(card: Answer) -> tuple[str, ...]:
@@ -40,7 +39,7 @@ def list_lines(card: Answer) -> tuple[str, ...]:
 
 def list_missing(text: str, new_lines: tuple[str, ...]) -> tuple[str, ...]:
     """Return the new lines that are not in the text."""
-    present_labels = {line.label for line in lines.parse_lines(text, Problems())}
+    present_labels = {line.label for line in parameters.parse_lines(text, Problems())}
     return tuple(line for line in new_lines if line not in present_labels)
 
 
@@ -48,7 +47,7 @@ def describe_differences(card: Answer) -> tuple[str, ...]:
     """Return sentences on how a plan differs from the page."""
     sentences = []
     if card.setting is not None and card.setting.neighbours is not NEIGHBOURS:
-        sentences.append("There a user comes or goes with all their rows, whatever is protected here.")
+        sentences.append("There a user with all their rows is protected.")
     if getattr(card.parameters, "selection_share", None) is not None:
         sentences.append("There the list of groups is public.")
     return tuple(sentences)
@@ -69,9 +68,7 @@ def draw(card: Answer, key: str) -> None:
     if not list_missing(st.session_state.get(QUESTION.key("lines")) or "", new_lines):
         st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)
         return
-    advice = (
-        "Several numbers from one budget: Plan gives each its share, with the range and the noise set here."
-    )
+    advice = "Plan divides one budget among several numbers, with this range and noise."
     st.button(
         "Add to the plan",
         key=f"{key}_plan",

@@ -9,14 +9,14 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.plan.answer import add_noise_comparison, build_answer, words
+from dpcore.plan.answer import build_answer, words
 from dpcore.plan.answer.answer import solve_beside_page
 from dpcore.plan.parameters import PlanParameters
 from dpcore.report import script
 from pages.plan import inputs
 from pages.plan.question import QUESTION
-from pages.shared.base import tables
 from pages.shared.card import cards
+from pages.shared.figures import figures
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
 
@@ -31,7 +31,7 @@ class PlanPage(Page):
     def draw_behind(self, answer: Answer) -> None:
         """Draw every line with its share, bound and error, and what stands behind the plan."""
         plan = words.tabulate_plan(answer.solution)
-        tables.show(plan, "Share, bound and error of every number", height="content")
+        figures.show_table(plan, "Share, bound and error of every number", height="content")
         st.caption(words.TABLE_NOTE)
         cards.behind(replace(answer, numbers=answer.numbers[:2]))
 
@@ -44,13 +44,13 @@ class PlanPage(Page):
         return f"**Choice** holds every line with its share, bound and error. Label: *{answer.disclosure.label}*."
 
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
-        """Offer the answer, which compares both noises, and what was entered as a file for the command."""
-        super().show_files(add_noise_comparison(answer, dataset), dataset, label)
+        """Offer the answer, and what was entered as a file for the command."""
+        super().show_files(answer, dataset, label)
         if not script.can_read_again(dataset):
             return
         st.markdown(
             "**plan.toml** holds what you entered, with the names of your columns: `sweet-spot plan plan.toml "
-            "data.csv` gives this answer in a shell, and `docs/plan.md` says how Python does. Label: *public input*."
+            "data.csv` gives this answer. Label: *public input*."
         )
         cards.file_button(
             "Settings (TOML)", "plan.toml", Disclosure.PUBLIC, lambda: inputs.write_settings(dataset, answer)

@@ -41,8 +41,7 @@ QUESTION = Question(
     icon=":material/splitscreen:",
     url_path="plan",
     group="Choose a bound",
-    lead="You release several numbers about one table from one privacy budget. **How much of it does each get, and "
-    "under which bound?**",
+    lead="Several numbers share one privacy budget. **How much of it does each get, and under which bound?**",
     sentence="I release several numbers about one table: how do they share one ε?",
     release="Several numbers from one budget",
     answers_from=(Facet.ROWS, Facet.VALUES, Facet.GROUPS),

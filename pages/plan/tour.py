@@ -17,7 +17,7 @@ def answer(dataset: Dataset, parameters: PlanParameters) -> str:
     share = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
         f"**{wording.capital(label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
-        f"{len(solution.lines)} are as exact as wanted; it alone needs {share} of the ε that is enough for all."
+        f"{len(solution.lines)} are as exact as wanted; it alone needs {share} of what all need."
     )
 
 
@@ -30,7 +30,7 @@ STEP = Step(
     field="epsilon",
     goal=10.0,
     is_enough=lambda epsilon: epsilon >= 3.0,
-    question="Five numbers share one ε, and each is wanted within 5 %. Which one eats most of the budget?",
-    move="Move ε from 1 up to 10, and watch which curve stays above 1",
+    question="Five numbers share one ε, each wanted within 5 %. Which eats most of it?",
+    move="Move ε from 1 up to 10: which curve stays above 1?",
     answer=answer,
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from dpcore.answer.distribution import RANGE_SOURCE
+from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import ReleaseFacts
@@ -27,24 +27,24 @@ from dpcore.private_choice.parameters import (
 from dpcore.private_choice.private_histogram import PrivateCopyParameters
 from dpcore.private_choice.private_range import PrivateRange
 from dpcore.private_choice.release_bounds import SelectionRequest
-from dpcore.report import document
+from dpcore.report import content as report_content
 from pages.mean.question import QUESTION as MEAN
 from pages.private_choice.question import QUESTION
 from pages.shared.base import keys, page_run
 from pages.shared.base.cache import cached
-from pages.shared.card import cards, code_panel
+from pages.shared.card import cards
 from pages.shared.fields import fields, setting
 from pages.shared.session import session
 
 DEMONSTRATION = "These data are public: nothing needs protecting."
 
 FROM_FILE = (
-    "The data in use are a DP release from a file, and the data behind it are not here to draw from. What you choose "
-    "on the release spends nothing more and may be published under its label."
+    "The data in use are a DP release from a file, without the data behind it to draw from. What you choose on the "
+    "release spends nothing more and may be published under its label."
 )
 COPY_IS = (
-    "Release how many users have how many rows, once, with noise. It becomes the data in use: explore it on every "
-    "page, at any ε, and show all of it. Values, totals and tasks are not in it."
+    "Release how many users have how many rows, once, with noise. It becomes the data in use: explore and show it on "
+    "every page, at any ε. Values, totals and tasks are not in it."
 )
 CHOICE_IS = "Draw one number, the {}, for these settings. The data in use stay as they are."
 
@@ -193,7 +193,7 @@ def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif dataset.release is not None:
-        st.caption("Both draw on the private data behind the release in use, and both add to what was spent.")
+        st.caption("Both draw on the private data behind the release in use.")
     label = f"Release {'a' if dataset.release is None else 'another'} private copy"
     fields.button(
         label, "private_release", "content_copy", draw_copy, parameters.copy, is_main=True, help=COPY_IS
@@ -250,7 +250,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     if number in OF_MEAN and None in ends:
         # An invented one would clamp the values without a word.
         st.info(
-            f"**What range can a value have?** Enter L and U on the page *Mean*, {RANGE_SOURCE} The program follows.",
+            f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}",
             icon=":material/straighten:",
         )
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
@@ -267,7 +267,7 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
         lower, upper = (wording.entered(end or 0.0) for end in ends)
         st.caption(f"Value bounds [{lower}, {upper}] as on the page *Mean*.")
     st.caption("ε of the release as at the top of the page.")
-    code_panel.show(program, f"private_chosen_{index}")
+    cards.show_code(program, f"private_chosen_{index}")
 
 
 def _show_copy(dataset: Dataset) -> None:
@@ -277,14 +277,13 @@ def _show_copy(dataset: Dataset) -> None:
     with st.container(key="private_released"):
         st.markdown(f"**In use: {wording.plain(dataset.name)}**")
         st.markdown(
-            f"{wording.plain(dataset.source, 500)} All pages are computed from the release now: what they show may be "
-            "published under this label."
+            f"{wording.plain(dataset.source, 500)} What pages show now may be published under this label."
         )
         cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):
             # Not on request: the page reruns when simulated copies are done, and a file that is being made
             # at that moment is lost. A release has one line per bin at most.
-            content = document.write_histogram(dataset)
+            content = report_content.write_histogram(dataset)
             cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, content)
             for title, icon in (("Mean", "functions"), ("Sum and count", "add_circle")):
                 label = f"{title} on the release"

@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset
 from dpcore.learning import LearningParameters
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
-from dpcore.private_choice import choice, release_bounds
+from dpcore.private_choice import choice
 from dpcore.private_choice.answer import selection as selections
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
@@ -54,7 +54,6 @@ Fields = tuple[Question, tuple[str, ...]]
 NO_FIELDS: Fields = (QUESTION, ())
 find_range = actions.find_range
 _forecast = cached(max_entries=16)(choice.forecast)
-_compare_range_costs = cached(max_entries=16)(release_bounds.compare_range_costs)
 
 
 @dataclass(frozen=True)
@@ -90,17 +89,10 @@ class BoundSelection:
     def help(self) -> str:
         """Return what a press does and spends."""
         assert self.request is not None
-        spending, is_pair = (
-            actions.describe_spending(self.request.facts),
-            self.request.number is NumberPair.PAIR,
-        )
-        note = (
-            " *Choose privately* compares it with other ways."
-            if isinstance(self.request.number, BoundPurpose)
-            else ""
-        )
-        drawn = "both bounds for these settings, with one ε" if is_pair else "one bound, with an ε of its own"
-        return f"Draws {drawn}. {spending}{f' {words.PAIR_AIM}' if is_pair else note}"
+        spending = actions.describe_spending(self.request.facts)
+        if self.request.number is NumberPair.PAIR:
+            return f"Draws both bounds with one ε. {spending} {words.PAIR_AIM}"
+        return f"Draws one bound with an ε of its own. {spending}"
 
     @property
     def cost(self) -> str:
@@ -231,7 +223,7 @@ def _build_card(
     subject = "pair" if request.number is NumberPair.PAIR else "bound"
     names = "headline", "numbers", "disclosure", "code", "bound"
     changes: dict[str, Any] = {name: getattr(released, name) for name in names}
-    detail = f"{released.detail} This {subject} may be published. The figure may not: it shows private data."
+    detail = f"{released.detail} This {subject} may be published, but not the figure: it shows private data."
     return replace(card, **changes, detail=detail, error_parts=(), near_optimal="")
 
 
@@ -260,7 +252,7 @@ def with_range(card: Answer) -> Answer:
 def offer_range(dataset: Dataset) -> None:
     """Draw the button that leads to the form, on a page that asks for the range of private values."""
     if dataset.values is not None and dataset.release is None and dataset.is_private:
-        help_text = "Draws L and U with an ε of its own. What you know of the quantity costs nothing."
+        help_text = "Draws L and U with an ε of its own."
         name, key = "Choose it privately", "private_range_ask"
         fields.button(name, key, "casino", page_run.ask, _show_range_dialog, dataset, help=help_text)
 
@@ -285,23 +277,17 @@ def _draw_range_form(dataset: Dataset) -> bool:
     if dataset.values is None:
         st.info("A range is drawn from values, and the data in use have none.")
         return False
-    st.markdown(
-        "L and U from what you know of the quantity cost nothing, and are the first choice. Else draw them, with an ε "
-        "of their own."
-    )
+    st.markdown("L and U from what you know of the quantity cost nothing, and are the first choice.")
     try:
         problem = _read_range_problem()
     except InvalidInput as refusal:
         fields.show_problems(refusal.problems)
         return False
     if problem is None:
-        st.caption("Fill in the fields to see what a draw spends and what it is good for.")
+        st.caption("Fill in the fields to see what a draw spends.")
         return False
     request = SelectionRequest(NumberPair.RANGE, problem, problem.epsilon_release)
     st.markdown(f"{words.describe_range_cost(problem)} {actions.describe_spending(request.facts)}")
-    if problem.users is not None:
-        costs = _compare_range_costs(problem, min(max(problem.users, 10.0), 1e6))
-        st.markdown(words.tabulate_range_costs(costs))
     ends = "L and U" if problem.lower is None else "U"
     label = f"Draw {ends} (ε = {format_rounded_up(problem.epsilon)})"
     return fields.button(label, "private_range_draw", "casino", actions.select, request, is_main=True)
@@ -342,9 +328,7 @@ def _read_range_problem() -> RangeProblem | None:
 def show_pair() -> None:
     """Draw the button for the pair of bounds of *Per group*, selected with one ε."""
     data = session.dataset()
-    st.markdown(
-        f"In how many groups may one user count, and how much in each? Both are drawn with one ε. {words.PAIR_AIM}"
-    )
+    st.markdown(f"In how many groups may one user count, and how much in each? {words.PAIR_AIM}")
     if data.pairs is None and data.pair_sizes is None:
         st.info("These data have no groups: load them in *Your data* with a group in each row.")
         return

@@ -16,8 +16,7 @@ from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.answer.answer import build_methods
-from dpcore.private_choice.answer.sections import solve_beside_page
+from dpcore.private_choice.answer.answer import build_methods, solve_beside_page
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
@@ -31,19 +30,19 @@ from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
-from pages.shared.fields import fields, jobs, runner, setting
+from pages.shared.fields import fields, jobs, setting
 from pages.shared.figures import figures
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 from pages.total.question import QUESTION as TOTAL
 
 SUM_OF_A_COLUMN = (
-    "The bound is on rows, so it is for a **count of rows**. The bound of a **sum of a column** is drawn on *Sum and "
-    "count*."
+    "This bound is for a **count of rows**; that of a **sum of a column** is drawn on *Sum and count*."
 )
-SUM_OF_THE_TOTAL = "A row is one unit of {} here, so the bound is for its **sum**."
+SUM_OF_THE_TOTAL = "A row is one unit of {} here: the bound is for its **sum**."
 AIMS = {
     Measure.ABSOLUTE: "it minimises the expected error",
     Measure.RMSE: "it minimises the root mean squared error",
@@ -103,7 +102,7 @@ def explain_total(dataset: Dataset, parameters: PrivateParameters, number: float
         total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, objective=measure)
     except InvalidInput:
         return ""
-    bound = runner.compute(Cached(solve, (dataset, total))).bound
+    bound = jobs.compute(Cached(solve, (dataset, total))).bound
     differing = [AIMS[measure]] if measure is not Measure.BOUND else []
     if (mechanism, delta) != (parameters.release_noise, parameters.release_delta):
         delta_text = f" with δ = {wording.entered(delta)}" if delta else ""
@@ -145,7 +144,7 @@ class PrivatePage(Page):
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
             return False
 
-        parameters: PageParameters | None = inputs.read_inputs(
+        parameters: PageParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             hidden=lambda name: name == "guess_factor" and without_guess,
@@ -171,7 +170,7 @@ class PrivatePage(Page):
         figures.draw(main)
         return main
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the simulation is, or that it was stopped."""
         super().draw_progress(state, runs)
         if state.value.copies.cancelled and not any(jobs.working(run.key) for run in runs):

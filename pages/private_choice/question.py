@@ -34,28 +34,28 @@ class PageParameters(PrivateParameters):
     """The question, with what stands in the forms of its tabs; links and session files carry all of it."""
 
     pair_unit: float | None = _form_number("Unit of an amount", (1e-12, 1e12), width=170)
-    """What amounts are rounded to: cents, or whole euros. Public: from what the quantity is, not from the data."""
+    """What amounts are rounded to. From what the quantity is, not from the data."""
     pair_largest: float | None = _form_number("Highest amount", (1e-12, MOST_WIDTH), width=170)
-    """No L∞ above it is drawn. Public: from what the quantity is, not from the data."""
+    """No L∞ above it is drawn. From what the quantity is, not from the data."""
     range_known: KnownValue = public.choice(
         KnownValue.TYPICAL, "You know", name="what you know of the values", place=TAB
     )
     range_centre: float | None = _form_number("Typical value", _MAGNITUDES, width=130)
-    """Near the middle. Public: from what the quantity is, not from the data."""
+    """From what the quantity is, not from the data."""
     range_lower: float | None = _form_number("Lowest value L", _MAGNITUDES, width=130)
-    """Then U alone is drawn. Public: from what the quantity is, not from the data."""
+    """Then U alone is drawn. From what the quantity is, not from the data."""
     range_unit: float | None = _form_number(
         "Smallest distance", _DISTANCES, name="smallest distance of an end", width=150
     )
-    """No end is drawn closer to the value that you know. Public: from what the quantity is, not from the data."""
+    """No end is drawn closer to the value that you know. Not from the data."""
     range_largest: float | None = _form_number(
         "Largest distance", _DISTANCES, name="largest distance of an end", width=150
     )
-    """No end is drawn farther from it. Public: from what the quantity is, not from the data."""
+    """No end is drawn farther from it. Not from the data."""
     range_users: float | None = _form_number(
         "Users, about", (1, MAX_SIZE), name="the number of users", width=260
     )
-    """From what you know. Whether a draw is of use depends on it; the number in the data is private."""
+    """From what you know; the number in the data is private."""
     range_bound: int | None = _form_number(
         "Public bound, rows",
         (1, MAX_SIZE),
@@ -63,12 +63,11 @@ class PageParameters(PrivateParameters):
         placeholder="optional",
         width=150,
     )
-    """A bound on rows per user that you know or that was published, not one read off the data. A user counts as having
-    at most so many rows beyond an end. Empty: the bound that was drawn before, or 1."""
+    """A bound that you know or that was published, not one read off the data. Empty: the bound that was drawn, or 1."""
     range_epsilon: float | None = public.number(
         0.25, "ε of the range", EPSILON_RANGE, is_required=False, width=110, place=TAB
     )
-    """Comes on top of all others."""
+    """On top of all others."""
 
     @property
     def question(self) -> PrivateParameters:
@@ -83,9 +82,8 @@ QUESTION = Question(
     url_path="choose-privately",
     group="Privacy",
     step="{purpose}",
-    lead="A bound chosen on private data tells something about them. **What does it cost to choose it with an ε of its "
-    "own?**",
-    sentence="My data are private: how do I choose the bound without leaking, and what does that cost?",
+    lead="A bound chosen on private data leaks. **What does it cost to choose it with an ε of its own?**",
+    sentence="How do I choose the bound of private data without leaking, and what does that cost?",
     answers_from=(Facet.ROWS,),
     parameters=PageParameters,
     also=FieldOrigin.PUBLIC.each(

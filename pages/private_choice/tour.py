@@ -23,8 +23,8 @@ def write_answer(dataset: Dataset, parameters: PrivateParameters) -> str:
     sum_bound = wording.counted(sum_parameters.condition.best_bound(dataset.histogram), "row")
     return (
         f"With ε = {wording.entered(epsilon)} of its own, {format_share(cost.median)} more error in the median and "
-        f"{format_share(cost.percentile_95)} in 1 draw of 20. A sum is harder: its best bound is {sum_bound}, and the "
-        f"median cost {format_share(sum_cost.median)}."
+        f"{format_share(cost.percentile_95)} in 1 draw of 20. A sum, whose best bound is {sum_bound}, costs "
+        f"{format_share(sum_cost.median)}."
     )
 
 
@@ -35,7 +35,7 @@ STEP = Step(
     field="selection_epsilon",
     goal=0.1,
     is_enough=lambda epsilon: epsilon >= 0.05,
-    question="Every bound so far was read off the data, so it tells about them. What does a private choice cost?",
+    question="A bound that is read off the data leaks. What does a private choice cost?",
     move="Raise *ε of the choice* from 0.01 to 0.1",
     answer=write_answer,
     tab="Why the number leaks",

@@ -6,36 +6,37 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, SearchResult
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
 from dpcore.common.privacy import format_rounded_up
+from dpcore.common.progress import Stage
+from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
 from dpcore.regression import draw as regression_draw
-from dpcore.regression.answer import RegressionSolution, build_answer, words
-from dpcore.regression.answer.solution import count_clipped, get_table, solve_beside_page
-from dpcore.regression.draw import draw_coefficients
-from dpcore.regression.estimate import ErrorTarget
-from dpcore.regression.parameters import (
-    DataSource,
-    RegressionGenerator,
-    RegressionParameters,
-    round_outwards,
-)
+from dpcore.regression.answer import RegressionSolution, build_answer
+from dpcore.regression.answer.answer import FIT
+from dpcore.regression.answer.solution import PROVED, count_clipped, get_table, solve_beside_page
+from dpcore.regression.draw import Draw, draw_coefficients
+from dpcore.regression.estimate import ErrorTarget, compute_variances
+from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
-from pages.shared.base import tables
 from pages.shared.card import cards
 from pages.shared.data import table_upload
-from pages.shared.fields import fields, runner
+from pages.shared.fields import fields, jobs
+from pages.shared.figures import figures
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 
+WARN_CLIPPED = 0.05
+"""Share of clipped labels above which the page warns."""
 TARGETS = {ErrorTarget.COEFFICIENTS: "Coefficients", ErrorTarget.PREDICTIONS: "Predictions"}
 
 
@@ -46,9 +47,8 @@ def show_release(answer: Answer) -> None:
     problem, estimate, labels = solution.problem, solution.best_estimate, get_table(solution.data).labels
     epsilon, lower = format_rounded_up(problem.epsilon), answer.parameters.lower
     st.markdown(
-        f"A draw adds fresh Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each "
-        f"coefficient, by OpenDP, and spends **ε = {epsilon}**. The page keeps it and draws again only when you ask; "
-        "every further draw of the same labels spends more."
+        f"A draw adds Laplace noise of scale **{wording.number(estimate.noise.scale)}** to each coefficient, by "
+        f"OpenDP, and spends **ε = {epsilon}**. Every further draw of the same labels spends more."
     )
     if solution.variance_is_private:
         st.warning(
@@ -57,9 +57,7 @@ def show_release(answer: Answer) -> None:
             icon=":material/lock:",
         )
     fields.button(
-        f"Draw once more: spends another ε = {epsilon}"
-        if draws
-        else f"Draw the coefficients: spends ε = {epsilon}",
+        f"Draw {'once more' if draws else 'the coefficients'}: spends ε = {epsilon}",
         "regression_draw",
         "casino",
         store.draw,
@@ -71,19 +69,37 @@ def show_release(answer: Answer) -> None:
     store.say_refused()
     is_earlier = latest is not None and latest.question != problem.digest
     store.show_account(None if latest is None else latest.facts, is_earlier)
-    columns = words.tabulate_release(solution, latest)
-    tables.show(
-        columns,
-        "Coefficients with noise scale, standard error and, once drawn, released value and interval",
-        "regression_coefficients",
-        dict.fromkeys([*columns][1:], "%.4g"),
+    columns = tabulate_release(solution, latest)
+    formats = dict.fromkeys([*columns][1:], "%.4g")
+    figures.show_table(
+        columns, "Coefficients with noise scale and standard error", "regression_coefficients", formats
     )
-    st.caption(words.describe_release(solution))
+    st.caption(
+        f"A coefficient is in {wording.plain(solution.unit, 30)} per unit of its feature, that of a category compared "
+        "with the reference level. Errors and intervals contain sampling error and noise. They assume σ², a linear "
+        "model and few clipped labels, and hold for each coefficient alone."
+    )
     if latest is None:
         cards.label(answer.disclosure)
     else:
         label = "Released coefficients (CSV)"
         store.file_button(label, lambda: regression_draw.write_draws(draws), "released-coefficients")
+
+
+def tabulate_release(solution: RegressionSolution, latest: Draw | None) -> dict[str, Any]:
+    """Tabulate the coefficients of the latest draw with their intervals; before the first one, their errors alone."""
+    problem, estimate = solution.problem, solution.best_estimate
+    names = problem.feature_names if latest is None else latest.names
+    columns: dict[str, Any] = {"Coefficient": [escape_formula(name) for name in names]}
+    if latest is not None:
+        columns["Released"] = values = latest.release.values
+        columns |= {"95 % from": values - latest.half_widths, "95 % to": values + latest.half_widths}
+    scale = estimate.noise.scale if latest is None else latest.release.scale
+    errors = np.sqrt(compute_variances(problem, estimate)) if latest is None else latest.standard_errors
+    columns |= {"Noise scale b": np.full(len(names), scale), "Standard error": errors}
+    if solution.parameters.source is DataSource.GENERATED:
+        columns["True (generated)"] = solution.parameters.generator.generate().coefficients
+    return columns
 
 
 def build_shown_answer(
@@ -102,7 +118,7 @@ def generate() -> RegressionData | None:
     if generator is None:
         fields.show_problems(problems)
         return None
-    data, _ = runner.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
+    data, _ = jobs.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
     return RegressionData(data, data.digest)
 
 
@@ -129,7 +145,7 @@ class RegressionPage(Page):
             UPLOAD,
             {DataSource.GENERATED: generate, DataSource.UPLOAD: lambda: table_upload.show_upload(UPLOAD)},
             DataSource.GENERATED,
-            "The data are generated as in the paper, appendix E.1.1: normal features and a linear model with noise.",
+            "As in the paper's appendix E.1.1: normal features and a linear model with noise.",
             GENERATOR_FIELDS,
             lambda data: wording.counted(data.histogram.num_users, "user"),
         )
@@ -144,26 +160,42 @@ class RegressionPage(Page):
         propose_range(dataset)
         key = QUESTION.key
         st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
-        parameters: RegressionParameters | None = inputs.read_inputs(
+        parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             hidden=GENERATOR_FIELDS.__contains__,
-            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), words.FIT),
-            ask_first=lambda unused: inputs.ask(dataset, {key("lower"): "L", key("upper"): "U"}, "label"),
+            draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), FIT),
+            ask_first=lambda unused: question_page.ask_for_range(
+                dataset, {key("lower"): "L", key("upper"): "U"}, "label"
+            ),
         )
-        if parameters is not None and (text := words.warn_of_clipping(count_clipped(dataset, parameters))):
-            slots.notes.warning(text, icon=":material/warning:")
+        outside = None if parameters is None else count_clipped(dataset, parameters)
+        if outside is not None and outside.num_outside > WARN_CLIPPED * outside.num_values:
+            slots.notes.warning(
+                f"{outside.percent} of the labels are clipped, which biases the coefficients. Set L and U from what "
+                "you know of the quantity.",
+                icon=":material/warning:",
+            )
             if dataset.is_private:
                 with slots.notes:
                     cards.label(dataset.provenance)
         return parameters
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the searches are, or how sure the answer is."""
         super().draw_progress(state, runs)
-        if state.value is not None and state.stage is Stage.FINAL and not any(run.failed for run in runs):
-            st.caption(words.describe_end(state.value))
+        solution: RegressionSolution | None = state.value
+        if solution is None or state.stage is not Stage.FINAL or any(run.failed for run in runs):
+            return
+        certificate = solution.best_estimate.certificate
+        text = ":material/verified: Proved best."
+        if not certificate.proves(PROVED):
+            gap = wording.percent(certificate.relative_gap)
+            text = f":material/pan_tool: Stopped: another C could save at most {gap} of the variance."
+        elif not solution.draws.num_draws:
+            text = ":material/pan_tool: The trial of bounds was stopped."
+        st.caption(text)
 
     def tabs(self, answer: Answer) -> Mapping[str, Callable[[], None]]:
         """Return the release."""
@@ -175,7 +207,11 @@ class RegressionPage(Page):
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        return words.describe_files(answer.solution)
+        label = answer.solution.data.provenance.label
+        return (
+            "**C** holds one line per complete row of the table and one column per coefficient, **Choice** question "
+            f"and answer. Both are labelled *{label}*."
+        )
 
     def fields_in_report(self, answer: Answer) -> Sequence[str]:
         """Leave out the settings of the generator for other data."""
@@ -188,7 +224,7 @@ class RegressionPage(Page):
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is DataSource.GENERATED:
-                return "data = None  # Features, labels and owners are generated, as the settings say."
+                return "data = None  # The settings say how data are generated."
             return write_table_cell(code, source, public_only, own_data.design, "dpcore.regression.problem")
 
         return Source(dataset, needs_rows=True, write_cell=write_cell)

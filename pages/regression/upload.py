@@ -39,10 +39,10 @@ class RegressionData:
 
 UPLOAD = TableUpload(
     QUESTION,
-    uploader_label="A table with one row per observation, a label, features, and a column that says whose it is (CSV)",
+    uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label="Label: what is predicted (private)",
-    public_help="The method takes features and owners as public in any case; this is about the labels.",
-    build=problem.build_dataset,
+    public_help="This is about the labels: features and owners are taken as public in any case.",
+    build=problem.read_labelled_table,
     build_entry=RegressionData,
     check=problem.check,
 )
@@ -65,7 +65,7 @@ def find_releases(answer: Answer) -> Releases:
 
 
 def list_lines(draws: Sequence[Draw], ledger: Ledger) -> tuple[Line, ...]:
-    """List the latest draw and all that was spent, releases included that ended in an error, as lines of a report."""
+    """List the latest draw for the report, and all that was spent, failed releases included."""
     return releases.list_lines(
         draws,
         ledger,

@@ -7,14 +7,13 @@ import streamlit as st
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import presets
-from dpcore.start.answer import build_answer
-from dpcore.start.answer.answer import ASSUMPTION
+from dpcore.start.answer import ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout, plots
-from pages.shared.session import session, shelf
+from pages.shared.screen import layout, sections
+from pages.shared.session import session
 from pages.start import contents
 from pages.start.question import QUESTION
 
@@ -50,12 +49,12 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
         replace(parameters, bound=None) if dataset.is_private else parameters
     )
     # During the tour its question says whose rows these are, and the sentence would answer it.
-    if parameters.users in presets.SENTENCES and shelf.get_tour() is None:
+    if parameters.users in presets.SENTENCES and session.get_tour() is None:
         slots.notes.markdown(f"**Invented users.** {presets.SENTENCES[parameters.users]}")
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
-        plots.show(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
+        sections.show_plot(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
     with slots.answer:
         cards.answer(answer, key="start_card")
 

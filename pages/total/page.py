@@ -12,9 +12,10 @@ from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, r
 from dpcore.total.answer.answer import solve_beside_page
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from pages.shared.card import cards
-from pages.shared.fields import runner
+from pages.shared.fields import jobs
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 from pages.total.question import QUESTION
 
@@ -23,7 +24,7 @@ REPORTED = ("mechanism", "delta", "summed", "objective", "own_bound", "lower", "
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
-    totals: UserTotals = runner.compute(
+    totals: UserTotals = jobs.compute(
         Cached(user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
     )
     return totals
@@ -43,17 +44,17 @@ class TotalPage(Page):
         def is_hidden(name: str) -> bool:
             return name in ("lower", "upper") and compute_totals(dataset).signed is None
 
-        return inputs.read_inputs(QUESTION, slots, hidden=is_hidden)
+        return question_page.read_inputs(QUESTION, slots, hidden=is_hidden)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
-        """Say why there is nothing to add up; a bound can still be drawn privately."""
+        """Say why there is nothing to add up; a bound can still be chosen with DP."""
         totals = compute_totals(dataset)
         if not (reason := explain_refusal(totals)):
             return False
         with slots.notes:
             st.info(plain(reason, 400), icon=":material/info:")
             if totals.amounts is None:
-                session.draw_data_link("Bring data with values")
+                session.draw_data_link("Upload values")
         if totals.column and dataset.is_private:
             with slots.answer:
                 cards.answer(refused_answer(dataset, parameters, totals.column), "total_card")
@@ -63,17 +64,14 @@ class TotalPage(Page):
         """Draw the error over the bound."""
         plot = super().draw_main(answer, label)
         if not is_signed(answer) and answer.solution.choice.max_total == 0.0:
-            st.caption("The best bound, 0, has no place on a log axis.")
+            st.caption("The best bound, 0, is off the log axis.")
         elif plot.handle is None:
-            st.caption("The curve is of ranges [−T, T]. Yours has ends of two sizes: none can be dragged.")
+            st.caption("Only ranges [−T, T] can be dragged.")
         return plot
 
     def describe_files(self, answer: Answer) -> str:
-        """Return Markdown on the content of the file *Choice*."""
-        return (
-            "**Choice** holds the question, the bound with its errors, and the proof where there is one. The numbers "
-            f"behind each figure are below it. Label in all: *{answer.disclosure.label}*."
-        )
+        """Describe the content of the file *Choice*."""
+        return f"**Choice** holds the question, the bound and its errors. Label: *{answer.disclosure.label}*."
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the simulation asks for."""
@@ -91,7 +89,7 @@ class TotalPage(Page):
         """Offer the page for sums per group."""
         if not is_signed(answer):
             with slots.bottom:
-                file, label = session.page_file("Per group"), "Per group (GROUP BY): a page of its own"
+                file, label = session.page_file("Per group"), "Per group (GROUP BY)"
                 st.page_link(file, label=label, icon=":material/table_rows:")
 
 

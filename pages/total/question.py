@@ -24,8 +24,7 @@ QUESTION = Question(
     icon=":material/add_circle:",
     url_path="sum-and-count",
     group="Choose a bound",
-    lead="You release how many rows there are, or what they add up to, with differential privacy for every user. "
-    "**How much may one user add?**",
+    lead="You release a count of rows or a sum with user-level differential privacy. **How much may one user add?**",
     step="a sum or count",
     sentence="I release a sum or a count: how much may one user add?",
     release="A sum or a count",

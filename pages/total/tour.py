@@ -25,9 +25,8 @@ def answer(dataset: Dataset, parameters: TotalParameters) -> str:
     current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
     return (
         f"**{wording.counted(current.users_affected, 'user')}**: it falls from {wording.number(first.max_total)} to "
-        f"{wording.number(current.max_total)}. One row more in it saves a row of every user above it and costs "
-        f"1/ε = {wording.number(1.0 / parameters.epsilon)} rows of noise, so it pays while more users than 1/ε are "
-        "above."
+        f"{wording.number(current.max_total)}. Raising it by 1 saves one row per user above it and costs 1/ε = "
+        f"{wording.number(1.0 / parameters.epsilon)} rows of noise."
     )
 
 
@@ -38,7 +37,7 @@ STEP = Step(
     field="epsilon",
     goal=0.1,
     is_enough=lambda epsilon: epsilon <= 0.3,
-    question="At ε = 1 the best bound on a count cuts nobody. How many users does it cut at ε = 0.1?",
-    move="Move ε down to 0.1, and watch the best bound",
+    question="At ε = 1 the best bound cuts nobody. How many users at ε = 0.1?",
+    move="Move ε down to 0.1",
     answer=answer,
 )

@@ -12,35 +12,33 @@ from dpcore.answer.section import SearchResult, Solver
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from dpcore.training.answer import TrainingSolution, build_answer, plots, words
-from dpcore.training.answer.sections import list_sections, solve_beside_page
-from dpcore.training.bassily import MAX_USERS
+from dpcore.training.answer.answer import solve_beside_page
 from dpcore.training.experiment import MAX_RUNS
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
-from pages.shared.base import demo
-from pages.shared.fields import fields, jobs, runner
+from pages.shared.fields import fields, jobs
 from pages.shared.figures.figures import draw as draw_plot
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
+from pages.shared.server import access
 from pages.training import release, upload
-from pages.training.question import MAX_DEMO_PAPER_USERS, MAX_DEMO_RUNS, QUESTION
+from pages.training.question import MAX_DEMO_RUNS, QUESTION
 
 
 def solve(data: TrainingData, parameters: TrainingParameters) -> Solver:
     """Train beside the page; a public demo makes fewer runs."""
-    found: SearchResult = yield from solve_beside_page(
-        data, parameters, MAX_DEMO_RUNS if demo.is_served() else MAX_RUNS
-    )
-    return found
+    max_runs = MAX_DEMO_RUNS if access.is_served() else MAX_RUNS
+    result: SearchResult = yield from solve_beside_page(data, parameters, max_runs)
+    return result
 
 
 def build(data: TrainingData, parameters: TrainingParameters, solution: TrainingSolution) -> Answer:
     """Build the answer; its methods section is about the model that was released, if there is one."""
     release.collect()  # Whatever tab is open, and before files and methods are made.
     answer, model = build_answer(data, parameters, solution), release.find_latest(solution)
-    sections = list_sections(MAX_DEMO_PAPER_USERS if demo.is_served() else MAX_USERS)
-    return replace(answer, make_methods=lambda: words.write_methods(solution, model), sections=sections)
+    return replace(answer, make_methods=lambda: words.write_methods(solution, model))
 
 
 def draw_figure_choices() -> None:
@@ -53,7 +51,7 @@ def draw_figure_choices() -> None:
             "Mean over",
             {ScoreUnit.ROWS: "Rows", ScoreUnit.USERS: "Users"},
             QUESTION.key("over"),
-            "Over users, every user counts alike; over rows, heavy users count for more.",
+            "Over rows, heavy users count for more.",
         )
 
 
@@ -70,14 +68,14 @@ class TrainingPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, data: TrainingData) -> TrainingParameters | None:
         """Draw the inputs, and say what a label means and what a public demo does not do."""
-        parameters: TrainingParameters | None = inputs.read_inputs(
+        parameters: TrainingParameters | None = question_page.read_inputs(
             # Empty fields of the generator are named where the data are made, and matter to no other data.
             QUESTION, slots, hidden=GENERATOR_FIELDS.__contains__, draw_more=draw_figure_choices, columns=2
         )  # fmt: skip
         if parameters is not None:
             with slots.notes:
                 upload.show_label_rule(data, parameters.positive_above)
-                if demo.is_served() and parameters.runs > MAX_DEMO_RUNS:
+                if access.is_served() and parameters.runs > MAX_DEMO_RUNS:
                     st.caption(f":material/cloud_off: A public demo makes {MAX_DEMO_RUNS} runs of each.")
         return parameters
 
@@ -88,7 +86,7 @@ class TrainingPage(Page):
         draw_plot(plot)
         return plot
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[runner.Run]) -> None:
+    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
         """Draw how far the runs are, or how many there are."""
         super().draw_progress(state, runs)
         if state.value is not None and not jobs.working(runs[0].key):
@@ -103,7 +101,7 @@ class TrainingPage(Page):
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is not DataSource.UPLOAD:
-                return "data = None  # The settings name the sample, or say how the data are generated."
+                return "data = None  # The settings say which data."
             code.import_name("TrainingData", "dpcore.training.training_data")
             code.import_name("make_scaling", "dpcore.training.rows")
             return (

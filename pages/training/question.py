@@ -8,9 +8,8 @@ from dpcore.training.parameters import TrainingParameters
 from pages.shared.base.question import FieldOrigin, Question
 from pages.shared.data import table_upload
 
-MAX_DEMO_USERS, MAX_DEMO_RUNS, MAX_DEMO_PAPER_USERS = 2_000, 20, 200
-"""What a public demo generates and runs at most, and the users for whom it runs the paper's learner: others wait for
-the same two cores."""
+MAX_DEMO_USERS, MAX_DEMO_RUNS = 2_000, 20
+"""What a public demo generates and runs at most: others wait for the same two cores."""
 
 # As on Regression, all settings belong to data that this page has for itself.
 QUESTION = Question(
@@ -31,14 +30,12 @@ QUESTION = Question(
         "proposed",
         "runs_job",
         "runs_job_earlier",
-        "paper_job",
-        "paper_job_earlier",
         "release_job",
         "draws",
         "spent",
         "refused",
     )
-    | FieldOrigin.PUBLIC.each("measure", "over", "bounds_score", "tabs", "paper_epsilon", "paper_steps"),
+    | FieldOrigin.PUBLIC.each("measure", "over", "bounds_score", "tabs"),
     # Until a release could be bounded in several ways, it was by smooth weights, with steps as entered, on one split.
     formerly={"others": {"bounded_by": Method.SMOOTH, "pace": Pace.ENTERED, "splits": 1}},
 )

@@ -22,11 +22,11 @@ from dpcore.training.training_data import (
     find_unlisted_levels,
     load_sample,
 )
-from pages.shared.base import demo
 from pages.shared.base.question import rounded_out
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
-from pages.shared.fields import fields, runner
+from pages.shared.fields import fields, jobs
+from pages.shared.server import access
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
 
@@ -46,10 +46,9 @@ def _build_entry(dataset: Dataset, account: str, design: Design | None) -> Train
 
 UPLOAD = TableUpload(
     QUESTION,
-    uploader_label="A table with one row per observation, a label (numbers or classes), features, and a column "
-    "that says whose it is (CSV)",
+    uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label="Label: what is predicted",
-    public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
+    public_help="Rows of private data are protected as a whole: features, labels and users.",
     build=build_dataset,
     build_entry=_build_entry,
     check=_check_saved,
@@ -66,12 +65,12 @@ def read_data() -> TrainingData | None:
     data: TrainingData | None = table_upload.choose_data(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: runner.compute(Cached(load_sample, (), kept=1)),
+            DataSource.SAMPLE: lambda: jobs.compute(Cached(load_sample, (), kept=1)),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
         DataSource.GENERATED,
-        "A logistic model whose best θ is known, and users with a heavy tail of rows.",
+        "A logistic model, and users with a heavy tail of rows.",
         GENERATOR_FIELDS,
         lambda data: (
             f"{wording.counted(data.histogram.num_rows, 'row')} of "
@@ -86,24 +85,20 @@ def _generate() -> TrainingData | None:
     values = {name: st.session_state[QUESTION.key(field)] for name, field in names.items()}
     labels = {name: QUESTION.field(field).name for name, field in names.items()}
     generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
-    if generator is not None and demo.is_served() and generator.num_users > MAX_DEMO_USERS:
+    if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
             f"A public demo generates at most {MAX_DEMO_USERS:,} users. Run Sweet Spot on your computer for more.",
             icon=":material/cloud_off:",
         )
         return None
-    data: TrainingData | None = None
     try:
-        data = (
-            None
-            if generator is None
-            else runner.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
-        )
+        if generator is not None:
+            data: TrainingData = jobs.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
+            return data
     except InvalidInput as refused:
         problems = list(refused.problems)
-    if problems:
-        fields.show_problems(problems)
-    return data
+    fields.show_problems(problems)
+    return None
 
 
 ENDS = {"low": "lowest", "high": "highest"}
@@ -129,8 +124,8 @@ def _show_upload() -> TrainingData | None:
         is_open = bool(find_empty_columns())
         with st.expander("Ranges of the features", expanded=is_open, icon=":material/straighten:"):
             st.caption(
-                "What each column can be, from what the quantity is. Read off private data, ranges are not covered by "
-                "ε. Values outside are clipped."
+                "Take ranges from what the quantity is: ε does not cover ranges read off private data. Values outside "
+                "are clipped."
             )
             with st.grid(4, min_column_width=150):
                 for column, ends in keys.items():
@@ -139,7 +134,7 @@ def _show_upload() -> TrainingData | None:
     if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "
-            f"{wording.plain(', '.join(empty_columns), 200)} from what the quantity is. The answer follows.",
+            f"{wording.plain(', '.join(empty_columns), 200)}.",
             icon=":material/straighten:",
         )
         return None
@@ -168,7 +163,7 @@ def show_label_rule(table: TrainingData, positive_above: float) -> None:
     has_named_class = table.design is not None and bool(table.design.positive)
     if (rule_text := describe_label_rule(table, positive_above)) and not has_named_class:
         st.info(
-            f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again and "
-            "name one class under *Which one is 1?*",
+            f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again "
+            "and name one class.",
             icon=":material/label:",
         )

@@ -14,10 +14,11 @@ from dpcore.counting.engines import Recipe
 from dpcore.data import generators, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.dataset import Dataset
-from pages.shared.base import cache, catalogue, demo
+from pages.shared.base import cache, catalogue
 from pages.shared.base.question import Facet, Question
 from pages.shared.data import uploads
 from pages.shared.fields import fields
+from pages.shared.server import access
 from pages.shared.session import session, session_file
 from pages.your_data.question import QUESTION
 
@@ -29,15 +30,11 @@ def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
     sample = session.get_loaded().origin.name
     st.session_state[QUESTION.key("sample")] = sample if sample in samples.SAMPLES else None
+    titles = {name: sample.title for name, sample in samples.SAMPLES.items()}
     st.selectbox(
-        "Sample",
-        list(samples.SAMPLES),
-        index=None,
-        key=QUESTION.key("sample"),
-        on_change=_load_sample,
-        format_func=lambda key: samples.SAMPLES[key].title,
+        "Sample", list(titles), None, titles.__getitem__, QUESTION.key("sample"), on_change=_load_sample,
         placeholder="Choose a sample",
-    )
+    )  # fmt: skip
 
 
 def _load_sample() -> None:
@@ -68,9 +65,8 @@ def _key(name: str, field_name: str) -> str:
 def _generate(name: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
     state, generator_type = st.session_state, generators.GENERATORS[name]
-    labels = {
-        field_name: f"“{field.label}”" for field_name, field in generator_type.declared_fields().items()
-    }
+    declared = generator_type.declared_fields().items()
+    labels = {field_name: f"“{field.label}”" for field_name, field in declared}
     if any(_key(name, field_name) not in state for field_name in labels):
         return  # A late press: the page shows another generator by now.
     values = {field_name: state[_key(name, field_name)] for field_name in labels}
@@ -90,13 +86,9 @@ _DEFAULT_ROLES = Roles(TableKind.EVENTS, user="user_id")
 
 def show_recipes(roles: Roles | None) -> None:
     """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
-    with st.expander(
-        "Count in your own database or on a cluster", icon=":material/dns:", key=QUESTION.key("engine_open")
-    ):
-        st.markdown(
-            "Run this where your data are; only the histogram comes back, and you open it here. Nothing is typed "
-            "into this page: credentials come from the engine's own settings."
-        )
+    title = "Count in your own database or on a cluster"
+    with st.expander(title, icon=":material/dns:", key=QUESTION.key("engine_open")):
+        st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
         with st.grid(2):
             titles = {name: engine.title for name, engine in counting.ENGINES.items()}
             key: str = fields.pick("Engine", titles, QUESTION.key("engine"))
@@ -105,18 +97,16 @@ def show_recipes(roles: Roles | None) -> None:
         engine = counting.ENGINES[key]
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
-            st.caption("Put the name of your own column in the place of user_id.")
+            st.caption("Replace user_id by the name of your column.")
         recipe = _write_recipe(key, roles, table or DEFAULT_TABLE)
         st.caption(f"Credentials come from {engine.credentials}.")
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
         command.code(recipe.command, language="bash", wrap_lines=True)
         install = f"pip install 'ibis-framework[{engine.key}]'"
-        command.caption(
-            f"Run it in the folder of Sweet Spot, after: {install}. Then upload histogram.csv here."
-        )
+        command.caption(f"Run it in the folder of Sweet Spot, after {install}. Upload histogram.csv here.")
         python.code(recipe.python, language="python")
         sql.code(recipe.sql, language="sql")
-        sql.caption("For the histogram. Columns are taken for text, and the value for a number.")
+        sql.caption("Columns are taken for text, and the value for a number.")
 
 
 @cache.cached(max_entries=4)
@@ -130,13 +120,12 @@ ENTRY = uploads.Entry(QUESTION, "session_")
 
 def show_session_upload() -> None:
     """Show the uploader for a session file, and the outcome of the last file."""
-    if demo.is_served():
+    if access.is_served():
         uploads.show_demo_notice()
         return
     ENTRY.show(
-        "A file that *Save session*, in the sidebar, has made",
-        "Data and settings take the place of those in use. What was released of any data stays on the account, here "
-        "and in the file.",
+        "A file that *Save session* has made",
+        "It replaces the data and settings in use. What was released of any data stays on the account.",
         _open_file,
     )
     opened = st.session_state.get(QUESTION.key("session_opened"))
@@ -161,10 +150,8 @@ def _open_file(files: list[UploadedFile]) -> None:
 
 
 def _show_opened_session(opened: session_file.FileContent) -> None:
-    st.success(
-        f"The session of {plain(opened.saved)} is open. In use: {plain(session.dataset().name)}.",
-        icon=":material/check:",
-    )
+    in_use = f"In use: {plain(session.dataset().name)}."
+    st.success(f"The session of {plain(opened.saved)} is open. {in_use}", icon=":material/check:")
     if opened.left_out:
         lines = "\n".join(f"- {plain(words, 400)}" for words in opened.left_out)
         st.info(f"The file does not hold:\n{lines}", icon=":material/info:")
@@ -172,8 +159,7 @@ def _show_opened_session(opened: session_file.FileContent) -> None:
             if session.dataset().name != file.name:
                 st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
     if opened.not_followed:
-        message = "These settings of the file were not followed; all others were."
-        st.warning(message, icon=":material/warning:")
+        st.warning("These settings of the file were not followed.", icon=":material/warning:")
         fields.show_problems(opened.not_followed)
 
 

@@ -16,11 +16,11 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, explain_unused_values
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution, Dataset
-from pages.shared.base import demo
 from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
+from pages.shared.server import access
 from pages.shared.session import own_tables, session
 from pages.your_data import contents
 from pages.your_data.question import QUESTION
@@ -48,7 +48,7 @@ _LOOK_JOB = QUESTION.key("look_job")
 
 def is_local() -> bool:
     """Return True if the app runs on the person's own computer (``make app``), so that it may read paths."""
-    return os.environ.get(LOCAL) == "1" and not demo.is_served()
+    return os.environ.get(LOCAL) == "1" and not access.is_served()
 
 
 def is_waiting() -> bool:
@@ -59,13 +59,13 @@ def is_waiting() -> bool:
 
 def show_panel() -> None:
     """Show all steps from files to a data set."""
-    if demo.is_served():
+    if access.is_served():
         uploads.show_demo_notice()
         return
     st.session_state.setdefault(_key("stopped"), "")
     _use_finished_jobs()
     if jobs.watch(_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", measured=False):
-        st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
+        st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
     if is_waiting() or (session.is_file() and not ENTRY.problems):
@@ -101,12 +101,10 @@ def _show_problems() -> None:
 
 def _show_uploader() -> None:
     ENTRY.show(
-        "A table: one row per contribution, or one per user with a count, or a histogram; or a distribution of pairs "
-        "(up to 200 MB)",
-        "CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed with gzip or "
-        "Zstandard. Several files with the same columns count as one table. They are read on this computer, reduced to "
-        "counts, and dropped. Nothing is sent anywhere. A distribution of pairs is the JSON file that "
-        "`python -m dpcore.counting --distribution-to` writes, for *Per group*.",
+        "A table of contributions, of counts per user or of a histogram, up to 200 MB",
+        "CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed. Several files "
+        "with the same columns count as one table. They are read on this computer, reduced to counts, and dropped. "
+        "A distribution of pairs from `sweet-spot count --distribution-to` opens here, too.",
         _read_uploads,
         multiple=True,
     )
@@ -116,7 +114,7 @@ def _show_uploader() -> None:
                 "Or the path of a file on this computer, of any size",
                 key=_key("path"),
                 placeholder="/home/me/events.parquet",
-                help="It is counted where it lies, not copied. Several paths: put a semicolon between them.",
+                help="It is not copied. Put a semicolon between several paths.",
                 persist_state="session",
             )
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
@@ -246,21 +244,15 @@ TABLE_KINDS = {
     TableKind.HISTOGRAM: "A size, with its number of users",
     TableKind.PAIRS: "A pair of user and group",
 }
-KIND_FOLLOWS = {
-    TableKind.EVENTS: "A user may have many rows.",
-    TableKind.COUNTS: "A column says how many rows they have.",
-    TableKind.HISTOGRAM: "So many users have so many rows each.",
-    TableKind.PAIRS: "An engine counted the rows of each.",
-}
 PUBLIC = {
     Disclosure.PRIVATE: "No",
     Disclosure.PUBLIC: "Yes: anybody may see them",
     Disclosure.DP_RELEASE: "They are a DP release, as the file says",
 }
 PUBLIC_FOLLOWS = {
-    Disclosure.PRIVATE: "What is computed from them is for your eyes only; a bound is drawn with noise.",
-    Disclosure.PUBLIC: "Every number and plot may be published; a bound costs no ε.",
-    Disclosure.DP_RELEASE: "What is computed from them may be published; its ε was spent when it was made.",
+    Disclosure.PRIVATE: "Do not publish what is computed from them; a bound is drawn with noise.",
+    Disclosure.PUBLIC: "You may publish every number and plot; a bound costs no ε.",
+    Disclosure.DP_RELEASE: "You may publish what is computed from them; their ε is spent.",
 }
 MISSING_USERS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
 CONTRIBUTION = {
@@ -297,7 +289,7 @@ def _choose_roles(source: counting.Source) -> Roles:
             key=_key("names"),
             on_change=_rename,
             persist_state="session",
-            help="The file names none. From left to right, as many as there are; programs will have them, too.",
+            help="The file names none. Programs will have these names, too.",
         )
         try:
             source.with_names(names.split(","))
@@ -305,7 +297,7 @@ def _choose_roles(source: counting.Source) -> Roles:
             fields.show_problems(refused.problems)
     st.session_state.setdefault(_key("kind"), TableKind.EVENTS)
     table_kind: TableKind = fields.radio(
-        "**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True, captions=KIND_FOLLOWS
+        "**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True
     )
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
@@ -323,13 +315,10 @@ def _choose_roles(source: counting.Source) -> Roles:
     if known_file and known_file.roles == roles:
         explanation += f" As in {known_file.name}, which has the same columns."
     st.caption(wording.plain(explanation, 400))
-    if unused_values := explain_unused_values(head, roles):
-        st.caption(f":material/info: {wording.plain(unused_values, 400)}")
     release = _find_stated_release(source, roles)
     _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if release is None else 3])
     if release is not None:
-        label = f"Every line of the file is labelled *{release.label}*."
-        st.caption(f"{label} That is the word of whoever wrote it: nothing here can check it.")
+        st.caption(f"The file states *{release.label}*. Nothing here can check it.")
     return roles
 
 
@@ -365,37 +354,31 @@ def _show_event_choices(source: counting.Source) -> None:
     """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
     used_columns = {state[_role_key(role)] for role in ROLES_OF[TableKind.EVENTS]}
-    _show_further_columns(
-        "further",
-        [column for column in source.columns if column not in used_columns],
-        "Further columns that only together with it identify a user",
-        "Say, shop and customer number, where each shop numbers its own customers.",
-    )
+    label = "Further columns that only together with it identify a user"
+    help_text = "Say, shop and customer number, if each shop numbers its own customers."
+    _show_further_columns("further", source.columns, used_columns, label, help_text)
     if state[_role_key("task")] != NO_COLUMN:
         used_columns |= set(state.get(_key("further"), ()))
-        _show_further_columns(
-            "further_task",
-            [column for column in source.columns if column not in used_columns],
-            "Further columns that together with it make a group",
-            "Say, product and day, for a release per product and day.",
-        )
+        label = "Further columns that together with it make a group"
+        help_text = "Say, product and day."
+        _show_further_columns("further_task", source.columns, used_columns, label, help_text)
     state.setdefault(_key("contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, _key("contribution"))
     fields.radio("Rows without a user", MISSING_USERS, _key("missing"), horizontal=True)
     if not source.complete and len(source.columns) > 2:
-        st.checkbox(
-            "Also look for rows that are exact copies of others",
-            key=_key("copies"),
-            persist_state="session",
-            help="In a file of this size that takes another pass over all its columns.",
-        )
+        label, help_text = "Also look for exact copies of rows", "That takes another pass over the file."
+        st.checkbox(label, key=_key("copies"), persist_state="session", help=help_text)
 
 
-def _show_further_columns(name: str, options: list[str], label: str, help: str) -> None:
-    key = _key(name)
+def _show_further_columns(
+    name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
+) -> None:
+    key, options = _key(name), [column for column in columns if column not in used_columns]
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
-        st.multiselect(label, options, key=key, placeholder="None needed", persist_state="session", help=help)
+        st.multiselect(
+            label, options, key=key, placeholder="None needed", persist_state="session", help=help_text
+        )
 
 
 def _read_roles(table_kind: TableKind) -> Roles:
@@ -421,8 +404,7 @@ def _choose_distribution(dataset: Dataset) -> None:
     groups = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs} of {users} and {groups}.")
     st.caption(
-        "The file says how pairs of user and group are distributed, not which lie in which group. *Per group* answers "
-        "from it, and says what is approximate. Nothing can check that its numbers are true."
+        "*Per group* answers from how pairs are distributed. Nothing can check that these numbers are true."
     )
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
@@ -442,13 +424,12 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
     st.session_state[_key("stopped")] = ""
     if not source.complete:
         copies = bool(st.session_state.get(_key("copies")))
-        jobs.start(
-            _key("job"),
-            roles,
-            lambda progress, should_stop: counting.count(
-                source, roles, provenance, copies=copies, progress=progress, should_stop=should_stop
-            ),
-        )
+
+        def work(progress: Progress, should_stop: ShouldStop) -> counting.CountResult:
+            tools: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
+            return counting.count(source, roles, provenance, copies=copies, **tools)
+
+        jobs.start(_key("job"), roles, work)
         ENTRY.refuse(())
         st.rerun()
     try:

@@ -3,15 +3,15 @@
 import pandas as pd
 import streamlit as st
 
-from dpcore.answer import distribution
+from dpcore.answer import axes
 from dpcore.common import wording
 from dpcore.common.wording import plain
 from dpcore.dataset import Contribution, Dataset
-from dpcore.report import document
+from dpcore.report import content
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import figures
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout, sections
 from pages.shared.session import session
 from pages.your_data import contents, file_upload
 from pages.your_data.question import QUESTION
@@ -25,11 +25,7 @@ SOURCES = {
 """The drawing that stands beside what the data can answer."""
 
 
-CONTRIBUTION_NAMES = {
-    Contribution.ROWS: "Rows",
-    Contribution.DISTINCT_TASKS: "Distinct tasks",
-    Contribution.TOTAL: "Total",
-}
+CONTRIBUTION_NAMES = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"), strict=True))
 
 
 def body(slots: layout.PageSlots) -> None:
@@ -44,7 +40,7 @@ def body(slots: layout.PageSlots) -> None:
         slots.notes.caption(f"In use until then: {plain(data.name)}.")
         return
     with slots.figure:
-        main = distribution.plot_classes(data)
+        main = axes.plot_classes(data)
         st.markdown(f"**{main.title}**")
         figures.draw(main)
     with slots.answer:
@@ -57,7 +53,7 @@ def show_offers(dataset: Dataset) -> None:
     """Show the data in use, and which pages answer from which column."""
     with st.container(key="in_use"):
         st.header(f"In use: {plain(dataset.name)}")
-        st.markdown(distribution.describe_sizes(dataset.histogram))
+        st.markdown(axes.describe_sizes(dataset.histogram))
         cards.label(dataset.provenance)
     with st.container(key="your_data_offers", gap="xsmall"):
         st.markdown("**What these data can answer**")
@@ -72,20 +68,19 @@ def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for note in dataset.notes:
         st.info(plain(note, 400), icon=":material/info:")
-    st.markdown(
-        f"{distribution.describe_share(dataset.histogram)} "
-        f"Gini coefficient {dataset.histogram.summary().gini:.2f} {distribution.GINI_SCALE}."
-    )
+    gini = f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
+    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini}")
     grid = st.grid(2, min_column_width=240)
-    for build_plot in distribution.DISTRIBUTIONS.values():
+    for build_plot in axes.DISTRIBUTIONS.values():
         with grid.cell():
             plot = build_plot(dataset)
             st.markdown(f"**{plot.title}**")
-            plots.show(plot, keeps_y=True)
+            sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
     st.caption(plain(dataset.source, 400))
+    provenance = dataset.provenance
     cards.file_button(
-        "Histogram (CSV)", "histogram.csv", dataset.provenance, lambda: document.write_histogram(dataset)
+        "Histogram (CSV)", "histogram.csv", provenance, lambda: content.write_histogram(dataset)
     )
 
 
@@ -94,22 +89,13 @@ def show_heaviest(dataset: Dataset) -> None:
     sizes = dataset.histogram.heaviest_sizes(10)
     shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
-        together = (
-            f"The {wording.number(sizes.size)} heaviest users hold" if sizes.size > 1 else "One user holds"
-        )
-        share = wording.percent(float(shares.sum()))
-        st.markdown(f"{together} {share} of all contributions. Who they are is not kept.")
-        st.table(
-            pd.DataFrame(
-                {
-                    "Rank": [wording.number(rank) for rank in range(1, sizes.size + 1)],
-                    CONTRIBUTION_NAMES[dataset.contribution]: [
-                        wording.number(size) for size in sizes.tolist()
-                    ],
-                    "Share of all": [wording.percent(share) for share in shares.tolist()],
-                }
-            ).set_index("Rank")
-        )
+        together = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
+        st.markdown(f"{together} {wording.percent(float(shares.sum()))} of all contributions.")
+        columns = {
+            CONTRIBUTION_NAMES[dataset.contribution]: map(wording.number, sizes.tolist()),
+            "Share of all": map(wording.percent, shares.tolist()),
+        }
+        st.table(pd.DataFrame(columns, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
 
 
 layout.show(QUESTION, body, has_budget=False, runs_alone=False)

@@ -12,8 +12,8 @@ from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from dpcore.answer import Style
 from dpcore.report import charts
-from pages.shared.figure.component import FIGURE, PLOTLY, STRIP
-from pages.shared.speed.figure_socket import ADDRESS as AHEAD
+from pages.shared.figure import FIGURE, PLOTLY, STRIP
+from pages.shared.speed import ADDRESS as AHEAD
 from tests.browser.browser import settle
 from tests.browser.test_journeys import NARROW, WIDE, go_to, short_axes, short_axes_are_drawn
 

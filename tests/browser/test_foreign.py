@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from pages.shared.server.guard import WRONG_HOST
+from pages.shared.server.access import WRONG_HOST
 from tests import foreign
 from tests.browser import browser as helpers
 from tests.browser.browser import listen, settle

@@ -18,7 +18,7 @@ from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common import wording
 from dpcore.data import samples
 from pages.shared.fields.setting import DEFAULT_EPSILON
-from pages.shared.speed.figure_socket import ADDRESS
+from pages.shared.speed import ADDRESS
 from tests.browser.browser import settle, stop_button
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import pytest
 
 import dpcore as ss
 from dpcore.common.checks import InvalidInput
-from dpcore.common.parameters import list_former_names
+from dpcore.common.text_fields import list_former_names
 from dpcore.questions import QUESTIONS, parameters_of
 from dpcore.report.script import read_settings
 

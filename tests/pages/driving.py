@@ -25,10 +25,10 @@ from streamlit.testing.v1 import AppTest, app_test, element_tree, local_script_r
 from streamlit.util import calc_hash
 
 from dpcore.dataset import Dataset
+from pages.shared import figure as shared_figure
 from pages.shared.base import catalogue, keys
 from pages.shared.card import cards
 from pages.shared.fields import jobs
-from pages.shared.figure import component
 from pages.shared.server import server
 from pages.shared.session import links, session
 
@@ -299,7 +299,7 @@ def address_of(at: AppTest) -> dict[str, str]:
 
 def chart(at: AppTest, key: str) -> dict[str, Any]:
     """The figure with this key, as Plotly gets it."""
-    spec: dict[str, Any] = json.loads(at.get_by_key(component.KEY_BEGINS + key).proto.bytes)["figure"]
+    spec: dict[str, Any] = json.loads(at.get_by_key(shared_figure.KEY_BEGINS + key).proto.bytes)["figure"]
     return spec
 
 
@@ -307,7 +307,7 @@ def figure_keys(at: AppTest) -> list[str]:
     """The keys of all figures on the page."""
     # An element's id is a digest and its key.
     keys_of_all = [element.proto.id.split("-", 2)[2] for element in at.get("bidi_component")]
-    begins = component.KEY_BEGINS
+    begins = shared_figure.KEY_BEGINS
     return [key.removeprefix(begins) for key in keys_of_all if key.startswith(begins)]
 
 

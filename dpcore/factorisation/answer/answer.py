@@ -1,15 +1,38 @@
-"""The answer for a recommender: one object that page, report, files, script and notebook read."""
+"""The answer for a recommender: one object that page, report, files, script and notebook read, and its tabs."""
 
 from __future__ import annotations
 
-from dpcore.answer import Answer
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dpcore.answer import section
+from dpcore.answer.answer import Answer
+from dpcore.common import wording
+from dpcore.common.progress import ShouldStop, Stage
+from dpcore.data.column_names import escape_formula
 from dpcore.dataset import Dataset
-from dpcore.factorisation import files
+from dpcore.factorisation import paper
+from dpcore.factorisation.allocation import Scheme, divide_budget
 from dpcore.factorisation.answer import plots, words
-from dpcore.factorisation.answer.sections import build_sections
-from dpcore.factorisation.answer.solution import FactorisationSolution, solve
-from dpcore.factorisation.answer.words import choose_programs, write_methods
-from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
+from dpcore.factorisation.answer.solution import (
+    FactorisationSolution,
+    choose_share_settings,
+    find_disclosure,
+    find_stored,
+    judge,
+    load_ratings,
+    replace_noise,
+    solve,
+)
+from dpcore.factorisation.implicit import select_choices
+from dpcore.factorisation.parameters import CHOICE_SPREAD, FactorisationParameters, RatingSource
+from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.study import SCHEMES, ModelKind, ProgressReport, StudyResult, find_nearest, run
+
+NUM_NEIGHBOURS = 6
+NOT_TRAINED = "Nothing is trained for these settings yet: press *Train* above."
 
 
 def build_answer(
@@ -20,9 +43,9 @@ def build_answer(
     """Choose which items get a user's budget in a recommender, and decide whether it beats item means.
 
     Args:
-        dataset: Ratings: a user, an item and a value in each row; None where the settings say how they are generated.
-        parameters: The question.
-        solution: What was found for both, with a training or without; by default all models are trained here.
+        dataset: Ratings: a user, an item and a value in each row; None if the parameters say how they are generated.
+        parameters: The parameters.
+        solution: The solution for both, with a training or without; by default all models are trained here.
 
     Returns:
         The answer; its ``solution`` is a `FactorisationSolution`. Plots are computed when they are asked for.
@@ -40,22 +63,248 @@ def build_answer(
     """
     solution = solve(dataset, parameters) if solution is None else solution
     disclosure, result = solution.disclosure, solution.result
+    numbers = words.build_numbers(solution)
     return Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution),
-        numbers=words.build_numbers(solution),
+        numbers=numbers,
         assumptions=words.ASSUMPTIONS,
         disclosure=disclosure,
         facts=words.build_facts(solution),
-        code=choose_programs(solution, dataset if solution.parameters.source is RatingSource.DATA else None),
+        code=words.choose_programs(
+            solution, dataset if solution.parameters.source is RatingSource.DATA else None
+        ),
         parameters=solution.parameters,
         solution=solution,
         plots=plots.build_plots(solution),
-        make_methods=lambda: write_methods(solution),
+        make_methods=lambda: words.write_methods(solution),
         files={}
         if result is None
-        else {"factorisation_runs.csv": lambda: files.runs_csv(result, disclosure.label)},
+        else {"factorisation_runs.csv": lambda: write_runs(result, disclosure.label)},
         sections=build_sections(solution),
-        bound=lambda: files.budget_table(solution.shares, solution.spreads),
-        error=None if solution.verdict is None else words.build_numbers(solution)[0].value,
+        bound=lambda: tabulate_budget(solution),
+        error=None if solution.verdict is None else numbers[0].value,
     )
+
+
+def tabulate_budget(solution: FactorisationSolution) -> pd.DataFrame:
+    """Tabulate the budget by scheme, a row for each fifth of the items, the rarest first.
+
+    Columns: ``fewest_ratings`` and ``most_ratings`` of an item in it, then for each scheme the share of all
+    squared weights that its items get.
+    """
+    fewest, most = zip(*solution.spreads, strict=True)
+    shares = {scheme_shares.scheme.value: scheme_shares.shares for scheme_shares in solution.shares}
+    index = pd.RangeIndex(1, len(fewest) + 1, name="fifth")
+    return pd.DataFrame({"fewest_ratings": fewest, "most_ratings": most, **shares}, index=index)
+
+
+def write_runs(result: StudyResult, label: str) -> str:
+    """Write one CSV line per model, epsilon, seed and bucket that was reached.
+
+    Columns: model (name of a `ModelKind`), epsilon (empty for models without privacy), seed (from 0), items
+    (``all``, or the bucket from 1, the rarest, to `BUCKETS`), rmse (in the ratings' unit), recall (empty where
+    not measured).
+
+    Args:
+        result: Of the study.
+        label: What the numbers are, written as a comment on top.
+    """
+    rows = []
+    for model_kind in result.study.models:
+        errors, recalls = (result.list_runs(model_kind, measure) for measure in ("rmse", "recall"))
+        epsilons = result.study.epsilons if model_kind.is_private else ("",)
+        for cell in np.argwhere(np.isfinite(errors[: len(epsilons)])):
+            index, seed, bucket = cell
+            numbers = errors[index, seed, bucket], recalls[index, seed, bucket]
+            rows.append((model_kind.name.lower(), str(epsilons[index]), seed, bucket or "all", *numbers))
+    columns = ("model", "epsilon", "seed", "items", "rmse", "recall")
+    return f"# {label}\n{pd.DataFrame(rows, columns=columns).to_csv(index=False)}"
+
+
+def solve_beside_page(dataset: Dataset, parameters: FactorisationParameters) -> section.Solver:
+    """Divide the budget, and take the training as far as it is."""
+    given_data = dataset if parameters.source is RatingSource.DATA else None
+    ratings: Ratings = yield section.Cached(load_ratings, (parameters.of_ratings, given_data), 2)
+    shares = []
+    for scheme in Scheme:
+        settings = choose_share_settings(parameters, scheme)
+        shares_of_scheme = yield section.Cached(divide_budget, (ratings, scheme, *settings), 48)
+        shares.append(replace_noise(shares_of_scheme, parameters))
+    training: section.SearchResult = yield search_training(ratings, parameters)
+    result = None if training.stage is Stage.EARLIER else training.value
+    disclosure = find_disclosure(parameters, dataset)
+    return section.SearchResult(FactorisationSolution(parameters, ratings, disclosure, tuple(shares), result))
+
+
+def search_training(
+    ratings: Ratings, parameters: FactorisationParameters, is_trained: bool = False
+) -> section.Search:
+    """Build the search that trains all models. The page's own ε may change under its result."""
+    return section.Search(
+        "train_job",
+        (ratings.digest, replace(parameters.study, epsilons=(1.0,))),
+        lambda report, stop: run(ratings, parameters.study, report, stop),
+        "Training",
+        "Train again" if is_trained else "Train",
+        "model_training",
+        is_main=not is_trained,
+        outdated=":material/history: The last training was for other settings.",
+        of_data=parameters.source is RatingSource.DATA,
+        first=lambda: find_stored(parameters),
+        is_complete=lambda result: result.finished,
+        heavy=True,
+    )
+
+
+def show_training(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Offer the training of all models."""
+    yield search_training(answer.solution.ratings, answer.parameters, answer.solution.result is not None)
+
+
+def show_basis(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Say how many users, items and ratings there are."""
+    yield section.Note(words.describe_ratings(answer.solution))
+
+
+def show_budget(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Show how the budget is divided, for a page whose main figure shows something else."""
+    yield "Where noise over signal is above 1, no scheme can teach an item's vector much."
+    yield answer.plots["factorisation-shares"]()
+
+
+def show_popularity(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Show the differences to uniform sampling by popularity."""
+    if answer.solution.verdict is None:
+        yield section.Note(NOT_TRAINED)
+        return
+    measure = yield section.Choice("measure", "Measure", {"rmse": "Error (RMSE)", "recall": "Recall"})
+    yield answer.plots[f"factorisation-buckets-{measure}"]()
+    yield section.Note(
+        f"Paired by seed; whiskers are 95{wording.PERCENT} intervals."
+        + (
+            " Recall of rated items among the top 20 (all, most rated) to 100 (rarest). It shows little if, as in "
+            "generated ratings, taste does not decide what is rated."
+            if measure == "recall"
+            else ""
+        )
+    )
+    yield section.Label()
+
+
+def show_nearest_items(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Show the items that are nearest to one item, under each model."""
+    verdict = answer.solution.verdict
+    yield section.Fields(("item",))
+    item_names = None
+    if answer.parameters.source is RatingSource.DATA:
+        item_names = yield section.ItemNames("item")
+    if verdict is None:
+        yield section.Note(NOT_TRAINED)
+        return
+    result: StudyResult = verdict.result
+    if not result.models:
+        yield section.Note("This training was stored with its errors only: *Train again*.")
+        return
+    counts, epsilon = result.train_counts, verdict.epsilon
+    names = list(item_names or (f"item {i}" for i in range(counts.size)))
+    item = int((-counts).argsort(kind="stable")[min(answer.parameters.item, counts.size) - 1])
+    model_names = {ModelKind.NO_PRIVACY: "Not private"}
+    model_names |= {model_kind: words.SCHEME_NAMES[scheme] for model_kind, scheme in SCHEMES.items()}
+    columns: dict[str, list[str]] = {}
+    for model_kind, name in model_names.items():
+        model = result.models.get((model_kind, epsilon if model_kind.is_private else 0.0))
+        if model is not None:
+            columns[name] = [
+                f"{escape_formula(names[neighbour])} ({wording.counted(int(counts[neighbour]), 'rating')})"
+                for neighbour in find_nearest(model.learned_coordinates, np.array([item]), NUM_NEIGHBOURS)[0]
+            ]
+    yield (
+        f"**Nearest to {wording.plain(names[item])}** ({wording.counted(int(counts[item]), 'rating')} in training), "
+        f"at ε = {wording.entered(epsilon)}, first seed."
+    )
+    yield section.Table(columns, "The nearest items under each model", key="factorisation_neighbours")
+    if (plot := plots.plot_nearest_items(answer.solution)) is not None:
+        yield section.Figures((plot,), titled=True)
+    yield section.Label()
+
+
+def show_choices(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Show recall over epsilon and by popularity, trained on what users chose."""
+    parameters: FactorisationParameters = answer.parameters
+    ratings: Ratings = answer.solution.ratings
+    uses_data = parameters.source is RatingSource.DATA
+    yield (
+        "**What should be recommended?** Only what users chose counts; what they did not choose counts a little as a "
+        "*no*. Of users held out, a fifth of their choices is to be found among the first 20 recommended."
+        + ("" if uses_data else " Here taste decides what generated users choose.")
+    )
+    yield section.Fields(("chosen_from", "unobserved") if uses_data else ("unobserved",))
+    study = parameters.choice_study
+
+    def train(report: ProgressReport, stop: ShouldStop) -> StudyResult:
+        if uses_data:
+            choices = select_choices(ratings, parameters.chosen_from)
+        else:
+            population = replace(parameters.population, choice_spread=CHOICE_SPREAD)
+            choices = select_choices(population.draw(np.random.default_rng(parameters.data_seed)))
+        return run(choices, study, report, stop)
+
+    result: StudyResult | None = yield section.Search(
+        "implicit_job",
+        (ratings.digest, replace(study, epsilons=(1.0,)), parameters.train_epsilons, parameters.chosen_from),
+        train,
+        "Training on choices",
+        "Train on choices",
+        "model_training",
+        shows_outdated=True,
+        of_data=uses_data,
+        heavy=True,
+    )
+    if result is None:
+        return
+    verdict = judge(result, max(result.study.epsilons))
+    yield words.write_comparison(result, parameters.epsilon)
+    if verdict is not None:
+        yield section.Figures((plots.plot_over_epsilon(result, answer.disclosure),), titled=True)
+        buckets, kinds = ("All", *plots.BUCKET_NAMES), result.study.models
+        recalls = np.array([result.summarise(model_kind).mean[verdict.index] for model_kind in kinds])
+        columns = {
+            "Model": [model_kind.value for model_kind in kinds],
+            **dict(zip(buckets, recalls.T.tolist(), strict=True)),
+        }
+        yield (
+            f"**By popularity, at ε = {wording.entered(verdict.epsilon)}.** Recall at 20 over all items; by fifths of "
+            "the items at 100 on the rarest to 20 on the most chosen."
+        )
+        alt, formats = "Recall of each model by popularity", dict.fromkeys(buckets, "%.3f")
+        yield section.Table(columns, alt, formats, key="factorisation_table_recall")
+    yield section.Label()
+
+
+def show_paper_figures(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Show the paper's figures at its setting, on generated ratings and choices."""
+    yield section.PaperFigures(paper.FIGURES)
+
+
+def show_runs(answer: Answer, dataset: Dataset) -> section.Parts:
+    """Offer all runs as a file."""
+    for name, write in answer.files.items():
+        help_text = "Error and recall of each model, ε, seed and bucket."
+        yield section.File("Runs (CSV)", name, write, help=help_text)
+
+
+def build_sections(solution: FactorisationSolution) -> section.Sections:
+    """Build the tabs of an answer."""
+    budget = {} if solution.verdict is None else {"Who gets the budget": show_budget}
+    return {
+        section.BEHIND: show_basis,
+        "Items": {
+            **budget,
+            "Rare and popular items": show_popularity,
+            "Nearest items": show_nearest_items,
+            "Implicit feedback": show_choices,
+        },
+        "Studies": {"The paper's figures": show_paper_figures},
+        section.DOWNLOADS: show_runs,
+    }

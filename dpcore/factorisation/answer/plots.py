@@ -23,11 +23,12 @@ from dpcore.answer import (
 )
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
+from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme
 from dpcore.factorisation.answer import words
 from dpcore.factorisation.answer.solution import FactorisationSolution
-from dpcore.factorisation.measures import BUCKETS, RECALL_SIZE, assign_buckets, compare_neighbours
-from dpcore.factorisation.study import SCHEMES, ModelKind, StudyResult
+from dpcore.factorisation.ratings import BUCKETS, assign_buckets
+from dpcore.factorisation.study import RECALL_SIZE, SCHEMES, ModelKind, StudyResult, compare_neighbours
 
 MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
     ModelKind.UNIFORM: {"style": Style.ENTERED, "dash": "solid", "width": 2, "symbol": "square"},
@@ -41,16 +42,15 @@ MODEL_STYLES: dict[ModelKind, dict[str, Any]] = {
     ModelKind.ITEM_MEAN: {"style": Style.CUSTOMARY, "dash": "dash"},
     ModelKind.NO_PRIVACY: {"style": Style.PRIVACY},
 }
-"""Line and points by model; those without privacy are lines across."""
 BUCKET_NAMES = ("Rarest", "2nd fifth", "Middle", "4th fifth", "Most rated")
 NUM_NEAREST = 20
-"""Nearest items that are compared, as in the paper."""
+"""As in the paper."""
 AXIS_MIN_EPSILON, AXIS_MAX_EPSILON = 0.2, 20.0
-"""Between which noise sets the axis of noise over signal, so that it stays while epsilon moves."""
+"""The axis of noise over signal fits the noise between them, and stays while epsilon moves."""
 
 
 def build_plots(solution: FactorisationSolution) -> dict[str, Callable[[], Plot]]:
-    """Return the functions that make the plots, by key, the main one first."""
+    """Build the functions that make the plots, by key, the main one first."""
     makers: dict[str, Callable[[], Plot]] = {"factorisation-shares": lambda: plot_shares(solution)}
     if (verdict := solution.verdict) is None:
         return makers
@@ -113,8 +113,7 @@ def plot_shares(solution: FactorisationSolution) -> Plot:
         "factorisation-shares",
         "Who gets the budget",
         f"The most popular fifth of items gets {wording.percent(float(uniform.shares[-1]))} of the budget under "
-        f"uniform sampling and {wording.percent(float(adaptive.shares[-1]))} under adaptive weights; noise over signal "
-        "falls from rare to popular items.",
+        f"uniform sampling, {wording.percent(float(adaptive.shares[-1]))} under adaptive weights.",
         _bucket_axis(),
         share_axis("share of the budget", (0.0, 1.0), number_format=".1%"),
         bars,
@@ -145,7 +144,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
             continue
         columns |= {f"{measure}_{column}": mean, f"half_interval_{column}": half_width}
         if model_kind.is_private:
-            low, high = mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
+            low, high = _add_whiskers(mean, half_width)
             items.append(Curve(model_kind.value, epsilons, mean, low=low, high=high, **style))
         else:
             items.append(Curve(model_kind.value, limits, [float(mean[0])] * 2, **style))
@@ -168,32 +167,34 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     )
 
 
+def _add_whiskers(mean: FloatArray, half_width: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Compute both ends of the intervals; where there is no interval, both are the mean."""
+    return mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
+
+
 def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     """Plot differences of "rmse" or "recall" to uniform sampling by popularity, paired by seed."""
     verdict = solution.verdict
     assert verdict is not None
-    result = verdict.result
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
     labels, items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
     for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
-        difference = result.compare(model_kind, ModelKind.UNIFORM, measure)
+        difference = verdict.result.compare(model_kind, ModelKind.UNIFORM, measure)
         mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
         columns[f"difference_{model_kind.name.lower()}"] = mean
         columns[f"half_interval_{model_kind.name.lower()}"] = half_width
-        low, high = mean - np.nan_to_num(half_width), mean + np.nan_to_num(half_width)
         style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_width),)
+        low, high = _add_whiskers(mean, half_width)
         items.append(Bars(model_kind.value, labels, mean, style, low, high, opacity=0.8, hover=hover))
     name, heading, better = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),
     }[measure]
-    rarest = float(np.asarray(columns["difference_adaptive"])[1])
+    title = f"{heading} against uniform sampling, rare to popular"
     return Plot(
         f"factorisation-buckets-{measure}",
-        f"{heading} against uniform sampling, rare to popular",
-        f"On the rarest fifth of items adaptive weights change {name} by {rarest:+.4f} against uniform sampling."
-        if np.isfinite(rarest)
-        else f"Differences of {name} to uniform sampling by popularity.",
+        title,
+        title,
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         linear_axis(
             f"difference of {name}", title=f"Difference of {name} to uniform ({better})", number_format="+.4f"
@@ -216,7 +217,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     result = verdict.result
     reference = result.models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
-    labels, best, items = label_buckets(solution.spreads), 0.0, list[Item]()
+    labels, largest_overlap, items = label_buckets(solution.spreads), 0.0, list[Item]()
     for model_kind, scheme in SCHEMES.items():
         model = result.models.get((model_kind, verdict.epsilon))
         if reference is None or model is None or model.item_vectors.shape[1] < 2:
@@ -225,7 +226,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
             model.learned_coordinates, reference.learned_coordinates, np.arange(buckets.size), NUM_NEAREST
         )
         overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
-        best = max(best, float(overlaps.max()))
+        largest_overlap = max(largest_overlap, float(overlaps.max()))
         column = Column(f"overlap_{scheme.value}", overlaps)
         items.append(Curve(words.SCHEME_NAMES[scheme], labels, column, **MODEL_STYLES[model_kind]))
     if not items:
@@ -234,8 +235,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     return Plot(
         "factorisation-overlap",
         "Nearest items in common with the model without privacy",
-        f"Of an item's {NUM_NEAREST} nearest items at most {wording.percent(best)} are those of the model without "
-        f"privacy; chance alone gives {wording.percent(chance)}.",
+        f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance)}.",
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
         (*items, Level("Chance", chance, dash="dash")),

@@ -1,28 +1,34 @@
-"""The solution for a recommender: who gets the budget, and how well the trained models predict."""
+"""The solution for a recommender: who gets the budget, and how well the trained models predict.
+
+The training on the page's default ratings takes ten seconds, and comes stored with the program. To make it anew:
+``python -c "from dpcore.factorisation.answer import solution; solution.train_and_store()"``. A test trains one seed of
+it again.
+"""
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from dpcore.answer.against import BoundComparison, cache_by_epsilon
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
 from dpcore.factorisation.allocation import BudgetShares, Scheme, Spending, divide_budget
-from dpcore.factorisation.measures import BUCKETS, assign_buckets
 from dpcore.factorisation.parameters import FactorisationParameters, RatingSource
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import BUCKETS, Ratings, assign_buckets
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult, run
 
 
 def load_ratings(parameters: FactorisationParameters, dataset: Dataset | None) -> Ratings:
-    """Load the table that the parameters name.
+    """Draw the generated ratings, or load those of the data, as the parameters say.
 
     Raises:
         InvalidInput: The data hold no ratings.
@@ -44,7 +50,7 @@ def find_disclosure(parameters: FactorisationParameters, dataset: Dataset | None
 
 
 MIN_SEEDS = 3
-"""Below which nothing is said to be clear."""
+"""For a clear verdict."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,6 @@ class FactorisationSolution:
         disclosure: Of everything that is computed from them.
         shares: Who gets the budget under each scheme.
         result: Of the training for this question, as far as it is; None before.
-        finished: True if that training is not at work any more.
     """
 
     parameters: FactorisationParameters
@@ -133,7 +138,6 @@ class FactorisationSolution:
     disclosure: Provenance
     shares: tuple[BudgetShares, ...]
     result: StudyResult | None = None
-    finished: bool = False
 
     @cached_property
     def spreads(self) -> list[tuple[int, int]]:
@@ -152,30 +156,55 @@ class FactorisationSolution:
         return None if self.result is None else judge(self.result, self.parameters.epsilon)
 
 
-def solve(
-    dataset: Dataset | None, parameters: FactorisationParameters, should_stop: ShouldStop = never
-) -> FactorisationSolution:
+def solve(dataset: Dataset | None, parameters: FactorisationParameters) -> FactorisationSolution:
     """Compute the shares of the budget, and train every model on every seed.
 
     Args:
         dataset: With ratings; None where they are generated, as the parameters say.
-        parameters: The question; of data that are given, their ratings are meant, whatever its source is.
-        should_stop: Asked before each sweep; where it says yes, what is finished is the result.
+        parameters: The parameters; if data are given, their ratings are used whatever the source says.
 
     Raises:
-        InvalidInput: There are no data where they are asked for, they hold no ratings, or so few that a split leaves
-            nothing to train on or to test.
+        InvalidInput: The data are missing, hold no ratings, or so few that a split leaves nothing to train on or test.
     """
     if dataset is None and parameters.source is RatingSource.DATA:
-        raise refuse("no data were given, and the settings name ratings of one's own")
+        raise refuse("no data were given, and the settings name your own ratings")
     if dataset is not None:
         parameters = replace(parameters, source=RatingSource.DATA)
     ratings = load_ratings(parameters, dataset)
     divided = [divide_budget(ratings, s, *choose_share_settings(parameters, s)) for s in Scheme]
     shares = tuple(replace_noise(shares_of_scheme, parameters) for shares_of_scheme in divided)
-    result = run(ratings, parameters.study, should_stop=should_stop)
+    result = run(ratings, parameters.study)
     disclosure = find_disclosure(parameters, dataset)
-    return FactorisationSolution(parameters, ratings, disclosure, shares, result, finished=True)
+    return FactorisationSolution(parameters, ratings, disclosure, shares, result)
+
+
+STORED_FILE = Path(__file__).with_name("stored.json")
+STORED_PARAMETERS = FactorisationParameters(epsilon=1.0)
+"""Of the stored training, at any epsilon of the page."""
+NUM_STORED_DIGITS = 6
+"""After the point, of an error."""
+
+
+def find_stored(parameters: FactorisationParameters) -> StudyResult | None:
+    """Return the stored training for these parameters, without its models; None if another one was stored."""
+    comparable = replace(parameters, epsilon=STORED_PARAMETERS.epsilon, item=STORED_PARAMETERS.item)
+    return _read_stored() if comparable == STORED_PARAMETERS else None
+
+
+@functools.cache
+def _read_stored() -> StudyResult:
+    """Read the stored training."""
+    content = json.loads(STORED_FILE.read_text(encoding="utf-8"))
+    rmse, recall = (np.array(content[measure]) for measure in ("rmse", "recall"))
+    return StudyResult(STORED_PARAMETERS.study, rmse, recall, np.zeros(0, dtype=np.int64), finished=True)
+
+
+def train_and_store() -> None:
+    """Train on the page's default ratings, and write the file of the stored training."""
+    result = run(load_ratings(STORED_PARAMETERS, None), STORED_PARAMETERS.study)
+    measures = {"rmse": result.rmse, "recall": result.recall}
+    content = {name: runs.round(NUM_STORED_DIGITS).tolist() for name, runs in measures.items()}
+    STORED_FILE.write_text(f"{json.dumps(content)}\n", encoding="utf-8")
 
 
 def replace_noise(shares: BudgetShares, parameters: FactorisationParameters) -> BudgetShares:
@@ -238,8 +267,6 @@ def against_epsilon(dataset: Dataset, parameters: FactorisationParameters) -> Bo
         histogram.sizes,
         histogram.users,
         loss_heading="Ratings left out",
-        caption="By noise over signal alone (1: as large), under uniform sampling, exact. The best k does not depend "
-        "on ε; ε moves the second curve, and where it is above 1 no item's vector is learned well. Errors of trained "
-        "models at several ε are the main figure after *Train*.",
+        caption="Under uniform sampling. The best k is the same at every ε; above 1, no item's vector is learned well.",
         provenance=Disclosure.PUBLIC if parameters.source is RatingSource.GENERATED else None,
     )

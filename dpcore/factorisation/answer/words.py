@@ -23,25 +23,28 @@ from dpcore.factorisation.answer.solution import (
     judge,
     list_verdicts,
 )
-from dpcore.factorisation.parameters import Algorithm, FactorisationParameters
-from dpcore.factorisation.rating_study import PRIVATE_KINDS, RatingStudy
+from dpcore.factorisation.parameters import Algorithm
+from dpcore.factorisation.studies import PRIVATE_KINDS, RatingStudy
 from dpcore.factorisation.study import FACTORISATION, ModelKind, StudyResult
 from dpcore.report.content import Line, summarise_dataset
 
 SCHEME_NAMES = {scheme: scheme.value.capitalize() for scheme in Scheme}
 ASSUMPTIONS = (
     "Neighbouring data differ in one user, with all their ratings",
-    "Only item vectors and noisy counts are released. Each user computes their own vector and offset locally, from "
-    "these and their own ratings. Predictions stay with the user and are private for everybody else (joint "
-    "differential privacy)",
-    "The range of ratings is public; ratings are centred around its midpoint",
-    "The list of items is public, and so are d, T, k, μ and both ridges; ε does not cover their choice",
-    "Errors and buckets are computed without noise, to choose by: they are not part of the release",
+    "Only item vectors and noisy counts are released. Each user computes their vector, offset and predictions locally; "
+    "these are private for everybody else (joint differential privacy)",
+    "The range of ratings, the list of items, d, T, k, μ and both ridges are public; ε does not cover their choice",
+    "Errors and buckets are computed without noise: they are not part of the release",
     "The noise is simulated in floating point, without protection against attacks on its low bits",
 )
-FEW_SEEDS = f"Train at least {MIN_SEEDS} seeds: with fewer nothing is clear."
+BASELINES = {
+    "rmse": ("item means with own offsets", "release item means"),
+    "recall": ("the most popular items", "recommend the most popular items"),
+}
+"""By measure: the rival, and what to do if it wins."""
+FEW_SEEDS = f"Train at least {MIN_SEEDS} seeds for a clear answer."
 NEAR_OPTIMAL_SHARE = 0.01
-"""Share of the smallest error by which a near-optimal model may be worse."""
+"""Relative excess of a near-optimal error."""
 
 
 def write_headline(solution: FactorisationSolution) -> str:
@@ -50,47 +53,42 @@ def write_headline(solution: FactorisationSolution) -> str:
         return write_verdict(verdict)
     noise = float(solution.find_shares(Scheme.ADAPTIVE).noise_to_signal[0])
     if not math.isfinite(noise):
-        return "Not trained with these settings yet."
+        return "Not trained yet."
     return f"Not trained yet: noise on the rarest items is {wording.number(noise, 2)} times their signal."
 
 
 def write_verdict(verdict: Verdict) -> str:
     """Write whether a factorisation is worth it, in one sentence."""
-    epsilon = wording.entered(verdict.epsilon)
+    baseline, alternative = BASELINES[verdict.result.study.main_measure]
+    opening = f"At ε = {wording.entered(verdict.epsilon)}"
     if verdict.is_worth_it:
-        return f"At ε = {epsilon}, factorise with adaptive weights: it beats item means with own offsets."
+        return f"{opening}, factorise with adaptive weights: it beats {baseline}."
     if verdict.is_worse:
-        return f"At ε = {epsilon}, release item means: factorising is worse."
-    return f"At ε = {epsilon} it is not clear whether factorising beats item means with own offsets."
+        return f"{opening}, {alternative}: factorising is worse."
+    return f"{opening} it is not clear whether factorising beats {baseline}."
 
 
 def write_comparison(result: StudyResult, epsilon: float) -> str:
-    """Write whether a factorisation is worth it, by errors or by recall, at the trained epsilon nearest to one."""
+    """Write whether a factorisation is worth it at the trained epsilon nearest to one, with recalls if it has some."""
     verdict = judge(result, epsilon)
     if verdict is None:
-        return "Nothing is trained yet that could be compared."
+        return "Nothing is trained yet."
     if result.study.main_measure == "rmse":
         return write_verdict(verdict)
     difference = _add_interval(f"{verdict.gain:+.3f}".replace("-", "−"), verdict.gain_half_width, 3)
-    comparison = f"{verdict.mean:.3f} against {verdict.mean - verdict.gain:.3f}, a difference of {difference}"
-    opening = f"At ε = {wording.entered(verdict.epsilon)}"
-    if verdict.is_worth_it:
-        return f"{opening}, **factorise with adaptive weights**: it recalls more than what is popular, {comparison}."
-    if verdict.is_worse:
-        return f"{opening}, **recommend what is popular**, by noisy counts: factorising recalls less, {comparison}."
     hint = "" if verdict.num_seeds >= MIN_SEEDS else f" {FEW_SEEDS}"
     return (
-        f"{opening} it is **not clear** whether factorising recommends better than what is popular: "
-        f"{comparison}.{hint}"
+        f"**{write_verdict(verdict)}** Recall is {verdict.mean:.3f} against {verdict.mean - verdict.gain:.3f}, a "
+        f"difference of {difference}.{hint}"
     )
 
 
 def write_detail(solution: FactorisationSolution) -> str:
     """Write the sentences that explain the headline."""
     if (verdict := solution.verdict) is None:
-        uniform, adaptive = (
+        adaptive, uniform = (
             wording.percent(solution.find_shares(scheme).shares[:3].sum())
-            for scheme in (Scheme.UNIFORM, Scheme.ADAPTIVE)
+            for scheme in (Scheme.ADAPTIVE, Scheme.UNIFORM)
         )
         return (
             f"Adaptive weights give the rarest three fifths of items {adaptive} of the budget, uniform sampling "
@@ -101,15 +99,11 @@ def write_detail(solution: FactorisationSolution) -> str:
     sentences = [f"Factorising with adaptive weights is {difference} {side}."]
     # It follows the sentence that every epsilon has, so that nothing moves when it appears.
     if not math.isclose(verdict.epsilon, solution.parameters.epsilon):
-        sentences.append(
-            f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours; train again for ε = "
-            f"{wording.entered(solution.parameters.epsilon)}."
-        )
+        sentences.append(f"ε = {wording.entered(verdict.epsilon)} is the nearest trained to yours.")
     if verdict.num_seeds < MIN_SEEDS:
         sentences.append(FEW_SEEDS)
     if not verdict.result.finished:
-        state = "was stopped early" if solution.finished else "is not finished"
-        sentences.append(f"**The training {state}.**")
+        sentences.append("**The training is not finished.**")
     return " ".join(sentences)
 
 
@@ -127,21 +121,10 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         for items, noise in zip(("the rarest", "popular"), adaptive.noise_to_signal[[0, -1]], strict=True)
     )
     noise_numbers = (
-        Number(
-            "Noise s on each sum",
-            wording.number(adaptive.noise),
-            help="Standard deviation of the Gaussian noise on each entry of an item's sums, to which a rating of "
-            "weight 1 adds at most 1. For tail and adaptive weights; uniform sampling needs no counts.",
-            value=adaptive.noise,
-        ),
+        Number("Noise s on each sum", wording.number(adaptive.noise), value=adaptive.noise),
         rare_noise,
         popular_noise,
-        Number(
-            "Noise on each count",
-            wording.number(count_noise),
-            help="Standard deviation of the noise on the number of ratings of each item.",
-            value=count_noise,
-        ),
+        Number("Noise on each count", wording.number(count_noise), value=count_noise),
     )
     if verdict is None:
         return noise_numbers
@@ -158,18 +141,13 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         "most rated": float(changes[-1]),
     }
     return (
-        Number(
-            f"Test error (RMSE), {recommended.value}",
-            f"{error:.4f}",
-            help="Root mean squared error on ratings held out, mean over seeds.",
-            value=error,
-        ),
+        Number(f"Test error (RMSE), {recommended.value}", f"{error:.4f}", value=error),
         interval,
         Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),
         *(
             Number(
                 f"Adaptive, {items}",
-                _write_signed(change),
+                _write_signed(change) if math.isfinite(change) else "none tested",
                 "RMSE against uniform",
                 value=finite_or_none(change),
             )
@@ -182,58 +160,32 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
 def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     """Build the facts behind the answer."""
     if (verdict := solution.verdict) is None:
-        used_budget = "; ".join(
+        used_shares = "; ".join(
             f"{SCHEME_NAMES[shares.scheme].lower()} {wording.percent(shares.used_share)}"
             for shares in solution.shares
         )
         return {
-            "Budget that is used": f"{used_budget}. The unused budget of users with few ratings is lost.",
-            "Noise over signal": "above 1, an item's vector is mostly noise, drawn to the overall mean by the ridge.",
+            "Budget that is used": f"{used_shares}.",
+            "Noise over signal": "above 1, an item's vector is mostly noise.",
         }
-    result = verdict.result
-    errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in result.study.models}
-    errors_without_privacy = "; ".join(
-        f"{model_kind.value.partition(',')[0].lower()} {error:.4f}"
-        for model_kind, error in errors.items()
-        if not model_kind.is_private
-    )
-    trained = list_verdicts(result)
+    errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in PRIVATE_KINDS}
+    limit = min(errors.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
+    near_optimal = [model_kind.value for model_kind, error in errors.items() if error <= limit]
+    trained = list_verdicts(verdict.result)
     winning_epsilons = ", ".join(wording.entered(v.epsilon) for v in trained if v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
-    limit = min(errors[model_kind] for model_kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
-    near_optimal = [model_kind.value for model_kind in PRIVATE_KINDS if errors[model_kind] <= limit]
-    facts_against_uniform = {}
-    for model_kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
-        change = result.compare(model_kind, ModelKind.UNIFORM)
-        ends = [(verdict.index, 1), (verdict.index, -1)]  # The rarest fifth, and the most rated one.
-        text = "not tested on both ends."
-        if all(math.isfinite(change.mean[end]) for end in ends):
-            rarest, most_rated = (_write_gain(change.mean[end], change.half_width[end]) for end in ends)
-            text = f"{rarest} on the rarest fifth of items, {most_rated} on the most rated."
-        facts_against_uniform[f"{name} against uniform"] = text
     return {
-        "Without privacy": f"{errors_without_privacy}.",
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained)}.",
-        "Own offsets": "how far a user rates above the item means, computed locally, never released, at no privacy "
-        "cost. The factorisation subtracts it before it clips ratings.",
+        "Own offsets": "how far users rate above item means, computed locally, not released.",
         "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
-        **facts_against_uniform,
-        "Seeds": f"{wording.counted(result.study.repeats, 'seed')}; each has its own split and noise, which all models "
-        f"share. The 95{wording.PERCENT} intervals are Student's; differences are paired by seed.",
+        "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
     }
-
-
-def _write_gain(change: float, half_width: float) -> str:
-    """Write a change of the error: ``gain 0.0041 ± 0.0013``."""
-    if math.isfinite(half_width) and half_width >= abs(change):
-        return f"no clear change ({_add_interval(_write_signed(change), half_width)})"
-    return f"{'gain' if change < 0.0 else 'cost'} {_add_interval(f'{abs(change):.4f}', half_width)}"
 
 
 def _write_signed(value: float) -> str:
     """Write a value with its sign."""
-    return f"{'+' if value > 0 else '−'}{abs(value):.4f}" if math.isfinite(value) else "none tested"
+    return f"{'+' if value > 0 else '−'}{abs(value):.4f}"
 
 
 def _add_interval(text: str, half_width: float, digits: int = 4) -> str:
@@ -265,14 +217,22 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
     parameters, verdict = solution.parameters, solution.verdict
     if verdict is None:
         return None
-    learning_text = _describe_learning(parameters)
-    recommended = RatingStudy.baseline
-    step = (
-        "Noisy means of the items' ratings were released; users add offsets of their own, computed at home."
+    algorithm = (
+        "least squares on noisy sums [@chien2021]"
+        if parameters.algorithm is Algorithm.STATISTICS
+        else "noisy gradient steps"
     )
+    learning_text = (
+        f"Vectors of {parameters.dimension} entries were learned in {wording.counted(parameters.sweeps, 'sweep')} "
+        f"[@krichene2023, algorithm 3] by {algorithm}; the squared weights of a user sum to at most "
+        f"{parameters.max_items:,}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
+        "[@balle2018]."
+    )
+    recommended = RatingStudy.baseline
+    step = "Noisy means of the items' ratings were released; users add their own offsets locally."
     if verdict.is_worth_it:
         recommended = FACTORISATION
-        step = f"{learning_text} It used all ratings, with weights that fall with an item's noisy number of ratings."
+        step = f"{learning_text} Ratings weigh less the larger their item's noisy count is."
     mean, half_width = verdict.find_error(recommended)
     runs = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
@@ -280,29 +240,12 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         guarantee=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        sentences=f"{step} The root mean squared error on ratings held out is "
-        f"{_add_interval(f'{mean:.4f}', half_width)} ({runs}).",
-        public_sentences=f"{learning_text} It was compared with noisy item means and users' own offsets.",
+        sentences=f"{step} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} ({runs}).",
+        public_sentences=learning_text,
         disclosure=solution.disclosure,
-        rule="A factorisation with adaptive weights was compared with noisy item means and users' own offsets, on "
-        "ratings held out. It was preferred only if the difference is larger than its interval.",
+        rule="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets only if "
+        "its error is lower by more than the interval.",
         subject="The choice",
-    )
-
-
-def _describe_learning(parameters: FactorisationParameters) -> str:
-    """Describe how the vectors are learned."""
-    sweeps = wording.counted(parameters.sweeps, "sweep")
-    method = (
-        "least squares on noisy sums [@chien2021]"
-        if parameters.algorithm is Algorithm.STATISTICS
-        else "noisy gradient steps"
-    )
-    return (
-        f"Vectors of {parameters.dimension} entries were learned in {sweeps} of alternating minimisation "
-        f"[@krichene2023, algorithm 3] by {method}, with squared weights of a user that sum to at most "
-        f"{parameters.max_items:,}. Counts and sweeps together are one Gaussian mechanism [@dong2022], calibrated "
-        "exactly [@balle2018]."
     )
 
 
@@ -310,8 +253,8 @@ def choose_programs(solution: FactorisationSolution, dataset: Dataset | None) ->
     """Return programs for DP item means, where they are recommended; no library fits a factorisation.
 
     Args:
-        solution: What was found.
-        dataset: Whose ratings they are; None where they were generated.
+        solution: The solution.
+        dataset: The data that have the ratings; None if these were generated.
     """
     verdict = solution.verdict
     if verdict is not None and verdict.is_worth_it:

@@ -1,4 +1,4 @@
-"""The answer for the gain of weights over the best cap and its tabs, as all readers take them."""
+"""The answer for the gain of weights over the best cap, its sentences and its tabs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,140 @@ import math
 from typing import NamedTuple
 
 from dpcore import mean
-from dpcore.answer import section
-from dpcore.answer.answer import Answer, ReleaseSetting
+from dpcore.answer import section, standard
+from dpcore.answer.answer import Answer, Number, ReleaseSetting
+from dpcore.answer.axes import ROWS_UNIT
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.dataset import Dataset
-from dpcore.gap_examples import two_groups
-from dpcore.gap_examples.answer import plots
-from dpcore.gap_examples.answer import solution as words
-from dpcore.gap_examples.answer.solution import GapSolution, certify, solve
+from dpcore.gap_examples import regression, two_groups
+from dpcore.gap_examples.answer import solution as plots
+from dpcore.gap_examples.answer.solution import GapSolution, solve
 from dpcore.gap_examples.compare import Comparison, compare
 from dpcore.gap_examples.parameters import NUM_USERS, GapParameters
 from dpcore.mean.answer.answer import mean_forms
+
+WORTH_HAVING = 1.05
+"""Below this ratio of variances a cap is recommended: every library has caps, few have weights."""
+
+
+def format_gain(ratio: float) -> str:
+    """Format a ratio of variances as a gain in per cent."""
+    return wording.percent(max(ratio - 1.0, 0.0), 3) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
+
+
+def certify(comparison: Comparison) -> str:
+    """Write the numbers between which the certificates of both optimisers put the ratio."""
+    low, high = comparison.ratio_at_least, comparison.ratio_at_most
+    is_exact = high - low <= 1e-9 * high
+    limits = "to within rounding" if is_exact else f"between {low:.6f} and {high:.6f}"
+    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits}."
+
+
+def write_headline(comparison: Comparison) -> str:
+    """Write the instruction: a cap, or weights if they gain enough."""
+    gain = format_gain(comparison.ratio)
+    if comparison.ratio < WORTH_HAVING:
+        rows = wording.counted(comparison.cap.max_contributions, "row")
+        return f"Keep at most {rows} of each user: weights gain only {gain}."
+    return f"Use smooth weights: the best bound has {gain} more variance."
+
+
+def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
+    """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
+    ratio, noise_ratio, error = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
+    cap, noise = comparison.cap.max_contributions, wording.number(noise_ratio)
+    rows, noise_unit = wording.counted(cap, "row"), wording.agreeing(noise_ratio, "row", "rows")
+    limit = f"(at most {math.sqrt(two_groups.supremum().ratio):.4f})"
+    ratio_help = "Variance of the mean with the best bound over that with the best smooth weights."
+    noise_help = "2 (B/ε)²/σ²: the noise if one user holds all the weight, in variances of a row."
+    return (
+        Number("Variance, bounded : weights", f"{ratio:.4f}", "", ratio_help, ratio, key="ratio"),
+        Number(
+            "Error, bounded : weights", f"{error:.4f}", limit, "Standard errors.", error, key="error_ratio"
+        ),
+        Number("Best bound", rows, "per user", "Least variance.", cap, ROWS_UNIT, "max_contributions"),
+        Number("Noise ratio ρ", noise, noise_unit, noise_help, noise_ratio, "rows", "noise_ratio"),
+    )
+
+
+def build_facts(solution: GapSolution) -> dict[str, str]:
+    """Build a sentence on this ratio, one on the largest ratio, and one on the reason for the limit."""
+    comparison = solution.comparison
+    if comparison.problem.histogram.sizes.size == 1:
+        ratio_text = "all users have equally many rows, so bounded rows and weights are the same."
+    elif comparison.problem.value_variance == 0.0:
+        ratio_text = "without sampling error the best bound and the best weights are the same."
+    else:
+        threshold = wording.number(comparison.smooth.threshold)
+        ratio_text = f"the best weights have the bound {threshold}. {certify(comparison)}"
+    sentences = {
+        "Here": ratio_text,
+        "Any data": (
+            f"the ratio is below {two_groups.supremum().ratio:.5f}; theorem 3 of the paper says at most 4. See *Any "
+            "noise*."
+        ),
+    }
+    if solution.domination is not None:
+        light_share = wording.percent(solution.domination.light_share)
+        sentences["Why not more"] = (
+            f"give {light_share} of the users one row and the rest unlimited rows. Their best weights are no worse and "
+            f"their best bound is no better; their ratio is {solution.domination.bound:.4f}."
+        )
+    return sentences
+
+
+def write_proof(solution: GapSolution) -> tuple[str, ...]:
+    """Write the proof of theorem 3 on these data, step by step."""
+    proof, number = solution.proof, wording.number
+    cap, limit = number(proof.max_contributions), 2 if proof.case == 1 else 4
+    if proof.case == 1:
+        choice_text = (
+            f"**Case 1**, α ≥ ½: round up, **h′ = ⌈h\\*⌉ = {cap}**. Only heavy users lose rows, so sampling error at "
+            "most doubles."
+        )
+    else:
+        choice_text = (
+            "**Case 2**, α < ½: pass over the share 1 − 1/(2(1 − α)) of the heavy users, "
+            f"{wording.counted(proof.skipped_users, 'user')}; the last of these has **h′ = {cap}** "
+            f"{wording.agreeing(proof.max_contributions, 'row', 'rows')}."
+        )
+    return (
+        f"The best weights have the bound **h\\* = {number(proof.threshold, 4)}**. Users with at most h\\* rows hold "
+        f"the share **α = {wording.percent(proof.share_below, 3)}** of the weight.",
+        choice_text,
+        f"h′ has {proof.sampling_factor:.3f} times the sampling error of the best weights (at most {limit}) and "
+        f"{proof.privacy_factor:.3f} times their noise (at most 4), together **{proof.ratio:.3f} times (at most 4)**.",
+    )
+
+
+def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParameters) -> Methods:
+    """Write the methods section: the recommended bound, and the ratio of the variances."""
+    comparison, noise_text = solution.comparison, cite_noise("Laplace")
+    if comparison.ratio < WORTH_HAVING:
+        rows = wording.counted(comparison.cap.max_contributions, "row")
+        step = f"At most {rows} of each user, drawn at random, were kept"
+    else:
+        threshold = wording.number(comparison.smooth.threshold, 6)
+        step = (
+            f"Rows were weighted such that no user weighs more than {threshold} rows [@epasto2020, section 3]"
+        )
+    return Methods(
+        guarantee=write_guarantee("The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES),
+        sentences=f"{step}, and {noise_text} was added to the mean. "
+        f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
+        public_sentences=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
+        disclosure=dataset.provenance,
+        rule="The best bound and the best weights minimise the expected squared error of the released mean; weights "
+        f"were preferred from a ratio of variances of {wording.number(WORTH_HAVING)} on.",
+        subject="The ratio",
+    )
+
+
+# --- tabs ---------------------------------------------------------------------------------------------------
 
 
 def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.Solver:
@@ -31,9 +151,9 @@ def solve_beside_page(dataset: Dataset, parameters: GapParameters) -> section.So
 def show_proof(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the paper's proof at work on these data."""
     if answer.code is None:
-        yield "**Code for your library:** it needs the range of a value, which you enter on *Mean*."
+        yield "**Code for your library** needs the range of a value: enter it on *Mean*."
     yield "**The proof of theorem 3, on these data**"
-    yield "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(words.write_proof(answer.solution), 1))
+    yield "\n".join(f"{i}. {sentence}" for i, sentence in enumerate(write_proof(answer.solution), 1))
     if answer.disclosure is Disclosure.PRIVATE:
         yield section.Label()
 
@@ -47,7 +167,7 @@ def offer_instance(
         f"{key}_instance.csv",
         lambda: two_groups.instance_csv(comparison.problem, disclosure),
         disclosure,
-        "Rows per user, users, and the noise ratio. *Your data* opens it under *Upload a file*.",
+        "*Your data* opens it under *Upload a file*.",
     )
     proof = section.File(
         "Instance with proof (JSON)",
@@ -60,20 +180,14 @@ def offer_instance(
 
 def offer_data(answer: Answer, dataset: Dataset) -> section.Parts:
     """Offer the data as an instance."""
-    yield (
-        "**Instance** holds how many users have how many rows, with the noise ratio; with proof, also both optima and "
-        f"what proves them. section.Label in both: *{answer.disclosure.label}*."
-    )
+    yield f"Rows per user and the noise ratio. Label: *{answer.disclosure.label}*."
     yield offer_instance(answer.solution.comparison, "gap_data", answer.disclosure)
 
 
 def show_theorem_2(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the instance of section 3.3."""
     g = answer.parameters.g
-    yield (
-        "**Look at** the ratio as g grows: half of the users have one row, half have g. The ratio approaches 3/2 "
-        "but never reaches it."
-    )
+    yield "The ratio approaches 3/2 as g grows."
     yield section.Fields(("g",))
     exact = two_groups.theorem_2(g)
     v, v_cap, ratio = exact.smooth_variance, exact.capped_variance, exact.ratio
@@ -88,8 +202,7 @@ v' &= \frac{{3}}{{4g}} = \frac{{{v_cap.numerator}}}{{{v_cap.denominator}}} = {fl
 \end{{aligned}}
 $$
 
-In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 row and {wording.counted(g, "user")} with
-{wording.counted(g, "row")}. A bound of 1 is best for both. The paper gives both variances as limits; they are exact.
+In units of σ², with 2(B/ε)² = gσ². The paper gives both variances, at bound 1, as limits; they are exact.
 """
     )
     comparison: Comparison = yield section.Cached(compare, (two_groups.theorem_2_problem(g),))
@@ -99,57 +212,38 @@ In units of σ², with 2(B/ε)² = gσ²: {wording.counted(g, "user")} with 1 ro
 
 def show_two_groups(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show other shares than those of the paper."""
-    yield (
-        "**Look at** p = 40 % instead of the paper's 50 %: there two groups reach 25/16 = 1.5625. Raise R "
-        "and watch the dotted curve rise to a limit."
-    )
+    yield "The paper has p = 50 %; p = 40 % is worse. Raise R: the dotted curve rises to a limit."
     yield section.Fields(("light_users", "heavy_size", "light_size"))
     parameters: GapParameters = answer.parameters
     light, heavy_size, light_size = parameters.light_users, parameters.heavy_size, parameters.light_size
     yield plots.plot_two_groups(light, heavy_size, light_size)
-    p, percent = light / NUM_USERS, wording.PERCENT
+    p, caps = light / NUM_USERS, (1, 2, 3)
+    q = 1.0 - p
+    terms = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
+    whole_caps, fine_caps = two_groups.whole_cap_limit(p), two_groups.fine_cap_limit(p)
+    fine_formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
     yield (
         rf"""
-A share p = {light}{percent} of the users has s rows, q = {NUM_USERS - light}{percent} has R·s; 2(B/ε)² = σ²qm/s.
-As R → ∞, with s = 1, the best weights have variance σ²/m, and a bound of x rows has σ²/m times
+A share p = {light}{wording.PERCENT} of the users has s rows, the others, q, have R·s; 2(B/ε)² = σ²qm/s. As R → ∞, with
+s = 1, the best weights have variance σ²/m, and a bound of x rows has σ²/m times
 
 $$
 \frac{{1}}{{p+qx}} + \frac{{q\,x^2}}{{(p+qx)^2}}.
 $$
 
-{_tabulate_caps(p)}
+| bound x | {" | ".join(map(str, caps))} | → ∞ |
+|---|{"---|" * (len(caps) + 1)}
+| times σ²/m | {" | ".join(terms)} | {1.0 / q:.4f} |
 
-{_write_best_cap(p)}
+Best is {_name_cap(whole_caps)}: **{float(whole_caps.ratio):.4f}**. With fine bounds (s → ∞) the best is
+{fine_formula} = **{float(fine_caps.ratio):.4f}**.
 """
     )
     comparison: Comparison = yield section.Cached(compare, (parameters.two_groups(),))
     yield section.Note(
-        f"The instance: {wording.counted(light, 'user')} with {wording.counted(light_size, 'row')}, "
-        f"{wording.counted(NUM_USERS - light, 'user')} with "
-        f"{wording.counted(light_size * heavy_size, 'row')}, ρ = {wording.number(comparison.noise_ratio)}. "
-        f"{certify(comparison)}"
+        f"The instance has {NUM_USERS} users and ρ = {wording.number(comparison.noise_ratio)}. {certify(comparison)}"
     )
     yield offer_instance(comparison, "gap_two_groups")
-
-
-def _tabulate_caps(p: float) -> str:
-    """Write the formula at some caps, as a table."""
-    q, caps = 1.0 - p, (1, 2, 3)
-    terms = [f"{1.0 / (p + q * x) + q * x * x / (p + q * x) ** 2:.4f}" for x in caps]
-    return (
-        f"| bound x | {' | '.join(map(str, caps))} | → ∞ |\n|---|{'---|' * (len(caps) + 1)}\n"
-        f"| times σ²/m | {' | '.join(terms)} | {1.0 / q:.4f} |"
-    )
-
-
-def _write_best_cap(p: float) -> str:
-    """Write the best cap, among whole ones and among finely set ones."""
-    whole_caps, fine_caps = two_groups.whole_cap_limit(p), two_groups.fine_cap_limit(p)
-    formula = "1/(1 − p)" if p <= 1.0 / 3.0 else "(5p − 1)/(4p²)" if p <= 0.5 else "2 − p"
-    return (
-        f"Best is {_name_cap(whole_caps)}: **{float(whole_caps.ratio):.4f}**. Where bounds can be set finely (s → ∞ "
-        f"too) the best is {formula} = **{float(fine_caps.ratio):.4f}**."
-    )
 
 
 def _name_cap(limit: two_groups.RatioLimit) -> str:
@@ -160,78 +254,60 @@ def _name_cap(limit: two_groups.RatioLimit) -> str:
 def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the gap with the noise set free."""
     best = two_groups.supremum()
-    yield (
-        "**Look at** where the blue curve touches the dashed one as you move the noise: the star, "
-        f"{best.ratio:.5f}, is the most that any instance can reach."
-    )
+    yield "The star is the most that any instance, also of more groups, can reach: docs/gap.md proves it."
     yield section.Fields(("noise_per_user",))
     t = answer.parameters.noise_per_user
     yield plots.plot_any_noise(t)
     p = plots.find_worst_share(t)
     limit = two_groups.whole_cap_limit(p, t)
     yield (
-        f"At t = {wording.entered(t)} the worst share is p = {wording.percent(p, 3)}: bound "
-        f"{max(1.0, (1.0 - p) / t):.3f} for the weights, {_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**. The "
-        f"largest of all is at p = {best.light_share:.6f}, t = {best.noise_per_user:.6f}, where bounds {best.caps[0]} "
-        f"and {best.caps[1]} tie: **{best.ratio:.6f}**. More groups do not help: docs/gap.md proves it."
+        f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
+        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**. The star is at p = {best.light_share:.6f}, t = "
+        f"{best.noise_per_user:.6f}: **{best.ratio:.6f}**."
     )
-    comparison: Comparison = yield section.Cached(compare, (two_groups.supremum().problem(),))
-    sizes, users = comparison.problem.histogram.sizes, comparison.problem.histogram.users
+    comparison: Comparison = yield section.Cached(compare, (best.problem(),))
+    light, heavy = comparison.problem.histogram.users.tolist()
     yield section.Note(
-        f"An instance near it: {wording.counted(int(users[0]), 'user')} with "
-        f"{wording.counted(int(sizes[0]), 'row')}, {users[1]} with {sizes[1]:,}, "
-        f"ρ = {comparison.noise_ratio:.4f}. {certify(comparison)}"
+        f"An instance near it: {light} users with 1 row, {heavy} with {comparison.problem.histogram.max_size:,}, ρ = "
+        f"{comparison.noise_ratio:.4f}. {certify(comparison)}"
     )
     yield offer_instance(comparison, "gap_largest")
 
 
 def show_regression(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show where the gap has no bound."""
-    yield (
-        "**Look at** the left figure: for linear regression the gap grows without bound, unlike that for a "
-        "mean."
-    )
+    yield "For linear regression the gap grows without bound."
     yield section.Fields(("example", "regression_g"))
     number, g = answer.parameters.example, answer.parameters.regression_g
-    step = yield section.Cached(plots.solve_regression_step, (number, g), kept=32)
-    growth = yield section.Cached(plots.compute_growth, (number,), kept=4)
+    step = yield section.Cached(regression.solve_regression_step, (number, g), kept=32)
+    growth = yield section.Cached(regression.compute_growth, (number,), kept=4)
     yield section.Figures((plots.plot_growth(growth, step), plots.plot_thresholds(step)))
     yield _write_regression(step)
     yield section.Link("Regression", "Find the best C on other data", "arrow_forward")
 
 
-def _write_regression(step: plots.RegressionStep) -> str:
+def _write_regression(step: regression.RegressionStep) -> str:
     """Write how the paper's C and the best one compare with sample limiting."""
-    example, g, optimum = step.example, step.example.g, step.example.optimum
-    better = "better" if step.ratio > 1.0 else "worse, since it is feasible but not the best,"
-    proof = "the instance is too large to be solved while you wait."
+    example, g, optimum, number = step.example, step.example.g, step.example.optimum, wording.number
+    proof = "it is too large to be solved while you wait."
     if step.certificate is not None:
         solved = step.certificate.value
-        same = "the same" if abs(solved / optimum - 1.0) <= 1e-7 else wording.number(solved, 6)
+        same = "the same" if abs(solved / optimum - 1.0) <= 1e-7 else number(solved, 6)
         proof = f"the solver of *Regression* finds {same}. {step.certificate.sentence}"
     if example.number == 1:
-        formula = " = 1/(g² + 1)²"
-        remark = (
-            "One user's far point pins the first coefficient down, at the price of a large weight; one heavy user "
-            "disturbs the second. One bound must serve both. The paper prints the weight 1/g² where CX = I asks for "
-            "1/g³; 1/g³ is used here. At g = 1 the paper's C is 4 times worse, at g = 2 equal."
-        )
+        remark = "The paper prints the weight 1/g² where CX = I asks for 1/g³, which is used here."
     else:
-        formula = ""
         remark = (
-            "Which rows are kept is drawn at random; shown is the expected variance. The paper's bound for sample "
-            f"limiting, g/9 = {wording.number(example.limiting_bound)}, is to hold with probability ½: exactly, it "
-            f"holds with probability {wording.percent(step.guaranteed_probability, 3)} or more at every bound."
+            f"Shown is the expected variance. The paper's bound for sample limiting, {number(example.limiting_bound)}, "
+            f"holds with probability {wording.percent(step.guaranteed_probability, 3)} or more (paper: ½)."
             + (" Below g = 8 the paper's bounds do not separate the two." if g < 8 else "")
         )
     return (
-        f"**{wording.counted(example.num_rows, 'row')} of {wording.counted(example.num_users, 'user')}.** The paper's "
-        f"C has variance {wording.number(example.feasible_variance, 4)} (its bound: "
-        f"{wording.number(example.weights_bound, 4)}). Sample limiting at its best bound, {step.best_threshold}, has "
-        f"{wording.number(float(step.limited_variances.min()), 4)}: C is {better} by the factor "
-        f"**{wording.number(step.ratio, 4)}**.\n\nThe best C has variance **{wording.number(optimum, 4)}**{formula}: "
-        f"sample limiting at its best has {wording.number(step.best_ratio, 4)} times that, the paper's C "
-        f"{wording.number(example.feasible_variance / optimum, 4)} times. That is a closed form; {proof}\n\n{remark}"
+        f"**{wording.counted(example.num_rows, 'row')} of {wording.counted(example.num_users, 'user')}.** Variance of "
+        f"the paper's C: {number(example.feasible_variance, 4)} (its bound: {number(example.weights_bound, 4)}), of "
+        f"the best C: **{number(optimum, 4)}**. Sample limiting at its best bound, {step.best_threshold}, has "
+        f"**{number(step.ratio, 4)}** and {number(step.best_ratio, 4)} times as much. The best C is a closed form; "
+        f"{proof}\n\n{remark}"
     )
 
 
@@ -276,7 +352,7 @@ def build_answer(
     Args:
         dataset: How many rows users have.
         parameters: The question.
-        solution: What `solve` found for both; computed here by default.
+        solution: The solution of `solve` for both; computed here by default.
         value_range: The range of a value, which a program for a library needs; what is best depends on it only
             through its ratio to sigma. None writes no program.
 
@@ -296,43 +372,42 @@ def build_answer(
     """
     solution = solve(dataset, parameters.mean_parameters()) if solution is None else solution
     comparison = solution.comparison
+    cap, smooth, problem = comparison.cap, comparison.smooth, comparison.problem
+    limit_text = f"For any data set the excess is at most {format_gain(two_groups.supremum().ratio)}."
+    code: CodeChoice | None = None
+    if value_range is not None and value_range[0] < value_range[1]:
+        mean_parameters, neighbours = (
+            mean.MeanParameters(parameters.epsilon, *value_range),
+            Neighbours.REPLACE_VALUES,
+        )
+        code = mean_forms(cap.max_contributions, smooth.threshold, neighbours, dataset, mean_parameters)
+    lower, upper = value_range or (None, None)
     return Answer(
-        headline=words.write_headline(comparison),
-        detail=words.write_detail(dataset),
-        numbers=words.build_numbers(comparison),
+        headline=write_headline(comparison),
+        detail=f"{limit_text} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else limit_text,
+        numbers=build_numbers(comparison),
         assumptions=mean.ASSUMPTIONS,
         disclosure=dataset.provenance,
-        facts=words.build_facts(solution),
+        facts=build_facts(solution),
         proofs=(
-            ("Bounded rows", comparison.cap.certificate, comparison.cap.stop_reason),
-            ("Smooth weights", comparison.smooth.certificate, comparison.smooth.stop_reason),
+            ("Bounded rows", cap.certificate, cap.stop_reason),
+            ("Smooth weights", smooth.certificate, smooth.stop_reason),
         ),
-        code=_build_code(solution, dataset, parameters.epsilon, value_range),
-        near_optimal=words.describe_near_optimal(solution),
+        code=code,
+        near_optimal=standard.write_range(*solution.near_optimal_caps, "row"),
         parameters=parameters,
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},
-        make_methods=lambda: words.write_methods(solution, dataset, parameters),
+        make_methods=lambda: write_methods(solution, dataset, parameters),
         choice=lambda: two_groups.instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Quantity.MEAN,
             parameters.epsilon,
             Neighbours.REPLACE_VALUES,
-            lower=None if value_range is None else value_range[0],
-            upper=None if value_range is None else value_range[1],
-            variance_share=comparison.problem.value_variance / comparison.problem.value_bound**2,
+            lower=lower,
+            upper=upper,
+            variance_share=problem.value_variance / problem.value_bound**2,
         ),
         sections=SECTIONS,
-        bound=CapAndWeights(comparison.cap.max_contributions, comparison.smooth.threshold, comparison.ratio),
+        bound=CapAndWeights(cap.max_contributions, smooth.threshold, comparison.ratio),
     )
-
-
-def _build_code(
-    solution: GapSolution, dataset: Dataset, epsilon: float, value_range: ValueRange | None
-) -> CodeChoice | None:
-    """Return the programs for a mean with both bounds, or None if the value range is unknown or empty."""
-    if value_range is None or not value_range[0] < value_range[1]:
-        return None
-    comparison, mean_parameters = solution.comparison, mean.MeanParameters(epsilon, *value_range)
-    cap, threshold = comparison.cap.max_contributions, comparison.smooth.threshold
-    return mean_forms(cap, threshold, Neighbours.REPLACE_VALUES, dataset, mean_parameters)

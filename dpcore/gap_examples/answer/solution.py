@@ -1,241 +1,275 @@
-"""The solution for the gain of weights over the best cap on data, and its words."""
+"""The solution for the gain of weights over the best cap, and its plots, which are pure functions of it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dpcore import mean
-from dpcore.answer import standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import Number
-from dpcore.answer.axes import ROWS_UNIT, choose_curve_bounds
-from dpcore.answer.methods import Methods, cite_noise, write_guarantee
+from dpcore.answer.axes import ROWS_UNIT, build_bound_axis, choose_curve_bounds
+from dpcore.answer.plot import Axis, Column, Curve, Level, Mark, Plot, Style, linear_axis, share_axis
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours
+from dpcore.common.privacy import Disclosure
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.gap_examples.compare import Comparison, FourfoldProof, compare, fourfold_proof
-from dpcore.gap_examples.parameters import GapParameters
-from dpcore.gap_examples.two_groups import Domination, dominate, supremum
+from dpcore.gap_examples.compare import (
+    PAPER_BOUND,
+    Comparison,
+    FourfoldProof,
+    compare,
+    fourfold_proof,
+    variance_ratios,
+)
+from dpcore.gap_examples.parameters import REGRESSION_G, THEOREM_G, GapParameters
+from dpcore.gap_examples.regression import RegressionStep
+from dpcore.gap_examples.two_groups import (
+    Domination,
+    dominate,
+    fine_cap_limit,
+    supremum,
+    theorem_2,
+    whole_cap_limit,
+    worst_noise,
+)
 
 
 @dataclass(frozen=True)
 class GapSolution:
-    """All results that depend on data and question.
+    """All results that depend on data and parameters.
 
     Attributes:
-        comparison: The best cap beside the best weights.
+        comparison: The best cap and the best weights.
         near_optimal_caps: Smallest and largest cap within 5 % of the best cap's standard error.
         proof: The paper's proof carried out.
         domination: The two groups that are at least as bad; None without sampling error.
-        bounds: Bounds of the curves, ascending, shape (points,).
-        cap_variances: Variance with a cap over that of the best weights, over ``bounds``.
-        smooth_variances: Variance with weights over that of the best weights, over ``bounds``.
     """
 
     comparison: Comparison
     near_optimal_caps: tuple[int, int]
     proof: FourfoldProof
     domination: Domination | None
-    bounds: FloatArray
-    cap_variances: FloatArray
-    smooth_variances: FloatArray
 
 
 def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
-    """Solve, prove and evaluate the curves."""
+    """Compare the best cap with the best weights, and carry out the proofs."""
     problem = parameters.problem(dataset.histogram)
     comparison = compare(problem)
-    proof = fourfold_proof(problem)
-    marked_bounds = [comparison.cap.max_contributions, comparison.smooth.threshold, proof.max_contributions]
-    bounds = np.unique(np.concatenate((choose_curve_bounds(dataset.histogram), marked_bounds)))
-    return GapSolution(
-        comparison=comparison,
-        near_optimal_caps=mean.caps_within(problem),
-        proof=proof,
-        domination=dominate(comparison) if problem.value_variance > 0.0 else None,
-        bounds=bounds,
-        cap_variances=mean.capped_variance(problem, bounds) / comparison.smooth.variance,
-        smooth_variances=mean.smooth_variance(problem, bounds) / comparison.smooth.variance,
-    )
+    domination = dominate(comparison) if problem.value_variance > 0.0 else None
+    return GapSolution(comparison, mean.caps_within(problem), fourfold_proof(problem), domination)
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
-    """Return the best cap, and its error over that of the best weights, at any epsilon."""
+    """Compute the best cap, and its error over that of the best weights, at any epsilon."""
     problem = parameters.mean_parameters().problem(dataset.histogram)
 
-    def best(epsilon: float) -> tuple[float, float]:
+    def compute_best(epsilon: float) -> tuple[float, float]:
         comparison = compare(replace(problem, epsilon=epsilon))
         return float(comparison.cap.max_contributions), math.sqrt(comparison.ratio)
 
-    def error(epsilon: float, caps: FloatArray) -> FloatArray:
+    def compute_errors(epsilon: float, caps: FloatArray) -> FloatArray:
         rescaled = replace(problem, epsilon=epsilon)
         return np.asarray(np.sqrt(mean.capped_variance(rescaled, caps) / mean.best_smooth(rescaled).variance))
 
     sizes, users = dataset.histogram.sizes, dataset.histogram.users
-    return BoundComparison(
-        "Best bound (rows per user)", "Error (1 = best weights)", best, error, sizes, users
-    )
+    names = "Best bound (rows per user)", "Error (1 = best weights)"
+    return BoundComparison(*names, compute_best, compute_errors, sizes, users)
 
 
-WORTH_HAVING = 1.05
-"""Below this ratio of variances a cap is recommended: every library has caps, few have weights."""
+# --- plots --------------------------------------------------------------------------------------------------
 
-
-def format_gain(ratio: float, digits: int = 3) -> str:
-    """Format a ratio of variances as a gain in per cent."""
-    return wording.percent(max(ratio - 1.0, 0.0), digits) if ratio - 1.0 > 5e-6 else f"0{wording.PERCENT}"
-
-
-def certify(comparison: Comparison) -> str:
-    """Write the numbers between which the certificates of both optimisers put the ratio."""
-    low, high = comparison.ratio_at_least, comparison.ratio_at_most
-    is_exact = high - low <= 1e-9 * high
-    limits = "to within rounding" if is_exact else f"to lie between {low:.6f} and {high:.6f}"
-    return f"The exact optimisers give {comparison.ratio:.6f}, proved {limits}."
-
-
-def write_headline(comparison: Comparison) -> str:
-    """Write the instruction: a cap, or weights where they gain enough."""
-    if comparison.ratio < WORTH_HAVING:
-        rows = wording.counted(comparison.cap.max_contributions, "row")
-        gain = format_gain(comparison.ratio)
-        return f"Keep at most {rows} of each user: the variance is only {gain} above that of smooth weights."
-    return f"Use smooth weights: the best bound has {format_gain(comparison.ratio)} more variance."
-
-
-def write_detail(dataset: Dataset) -> str:
-    """Write the largest gain on any data, and whether the answer leaks."""
-    sentence = f"For any data set the excess is at most {format_gain(supremum().ratio)}."
-    return f"{sentence} {standard.ASSUMES_PUBLIC_COUNTS}" if dataset.is_private else sentence
-
-
-def build_numbers(comparison: Comparison) -> tuple[Number, ...]:
-    """Build the ratio of the variances and of the errors, the best bound, and the noise ratio."""
-    ratio, noise_ratio, error = comparison.ratio, comparison.noise_ratio, math.sqrt(comparison.ratio)
-    cap = comparison.cap.max_contributions
-    limit = f"(at most {math.sqrt(supremum().ratio):.4f})"
-    rows, noise = wording.counted(cap, "row"), wording.number(noise_ratio)
-    return (
-        Number("Variance, bounded : weights", f"{ratio:.4f}", "", _RATIO, ratio, key="ratio"),
-        Number("Error, bounded : weights", f"{error:.4f}", limit, _ERRORS, error, key="error_ratio"),
-        Number("Best bound", rows, "per user", _CAP, cap, ROWS_UNIT, "max_contributions"),
-        Number(
-            "Noise ratio ρ",
-            noise,
-            wording.agreeing(noise_ratio, "row", "rows"),
-            _NOISE_RATIO,
-            noise_ratio,
-            "rows",
-            "noise_ratio",
-        ),
-    )
-
-
-def build_facts(solution: GapSolution) -> dict[str, str]:
-    """Build a sentence on this ratio, one on the largest ratio, and one on the reason for the limit."""
-    sentences = {
-        "Here": _describe_ratio(solution),
-        "Any data": (
-            f"for any data and any ε the best bound has less than {supremum().ratio:.5f} times the variance of the "
-            "best weights; theorem 3 of the paper says at most 4 times. See *Two groups* and *Any noise*."
-        ),
-    }
-    if solution.domination is not None:
-        sentences["Why not more"] = _explain_limit(solution.domination)
-    return sentences
-
-
-def describe_near_optimal(solution: GapSolution) -> str:
-    """Write the range of caps whose error stays near that of the best cap."""
-    return standard.write_range(*solution.near_optimal_caps, "row")
-
-
-_RATIO = "Variance of the mean with the best bound over that with the best smooth weights; 1 means no gain."
-_ERRORS = "Ratio of the standard errors: how much longer the error bars of the best bound are."
-_CAP = "Contribution bound with the least variance."
-_NOISE_RATIO = (
-    "ρ = 2 (B/ε)²/σ²: the noise variance of a user who holds all the weight, in variances of one row. The ratio "
-    "depends on ε, B and σ² only through ρ."
+RATIO_AXIS = linear_axis(
+    "ratio", (1.0, 1.62), title="Variance, best bound : best weights", number_format=".4f"
 )
+VARIANCE_AXIS = Axis("variance", "1 = best weights", (0.9, 10.0), number_format=".4g")
+SHARE_AXIS = share_axis(
+    "share of light users", (0.0, 1.0), title="Share p of light users", number_format=".1%"
+)
+MARKED_THRESHOLDS = 30
+SHARES = np.linspace(0.005, 0.995, 199)
 
 
-def _describe_ratio(solution: GapSolution) -> str:
-    """Write the two best bounds and how exactly the ratio is known."""
-    comparison = solution.comparison
-    if comparison.problem.histogram.sizes.size == 1:
-        return "all users have equally many rows, so bounded rows and weights are the same."
-    if comparison.problem.value_variance == 0.0:
-        return "without sampling error the best bound and the best weights are the same."
-    return (
-        f"best bound {wording.counted(comparison.cap.max_contributions, 'row')}, best bound of the weights "
-        f"{wording.number(comparison.smooth.threshold)}. {certify(comparison)}"
+def _supremum_line() -> Level:
+    """Build the line at the largest ratio of any data."""
+    largest_ratio = supremum().ratio
+    return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
+
+
+def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
+    """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
+    comparison, proof = solution.comparison, solution.proof
+    problem, cap, weights = comparison.problem, comparison.cap, comparison.smooth
+    marked_bounds = [cap.max_contributions, weights.threshold, proof.max_contributions]
+    values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
+    bounds = Column("bound", values)
+    capped = Column(
+        "cap_variance_over_best_weights", mean.capped_variance(problem, values) / weights.variance
+    )
+    smooth = Column(
+        "smooth_variance_over_best_weights", mean.smooth_variance(problem, values) / weights.variance
+    )
+    proof_name = f"Proof's h′ (case {proof.case})"
+    return Plot(
+        "gap-data",
+        "Variance against the bound",
+        f"The best bound has {comparison.ratio:.4f} times the variance of the best weights, the proof's bound "
+        f"{proof.ratio:.3f} times.",
+        build_bound_axis(problem.histogram),
+        VARIANCE_AXIS,
+        (
+            Curve("Bounded rows", bounds, capped, Style.CAP),
+            Curve("Smooth weights", bounds, smooth, Style.SMOOTH),
+            _supremum_line(),
+            Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
+            Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
+            Mark("Best bound", cap.max_contributions, comparison.ratio, Style.CAP),
+            Mark("Best weights, h*", weights.threshold, 1.0, Style.SMOOTH, "circle"),
+        ),
+        dataset.provenance,
+        is_main=True,
     )
 
 
-def _explain_limit(domination: Domination) -> str:
-    """Explain why no data of this kind can have a larger ratio than the two-group limit."""
-    return (
-        f"compare these users with others, of whom {wording.percent(domination.light_share)} have one row and the rest "
-        "unlimited rows. They keep at least as many rows under every bound, so their best weights are no worse. Their "
-        f"best bound is no better. Their ratio is {domination.bound:.4f}, so these data cannot have more."
+def plot_theorem_2(g: int) -> Plot:
+    """Plot the ratio of the paper's example over g, which approaches 3/2."""
+    g_values = np.unique(np.rint(np.geomspace(THEOREM_G[0], THEOREM_G[-1], 150)))
+    ratios, ratio = [float(theorem_2(int(g_value)).ratio) for g_value in g_values], float(theorem_2(g).ratio)
+    limits = THEOREM_G[0] * 0.9, THEOREM_G[-1] * 1.05
+    return Plot(
+        "gap-theorem-2",
+        "The paper's example",
+        f"The ratio approaches 3/2; at g = {g:,} it is {ratio:.4f}.",
+        Axis("rows of a heavy user g", ROWS_UNIT, limits, number_format=","),
+        RATIO_AXIS,
+        (
+            Curve("3g / (2g + 1)", Column("g", g_values), Column("ratio", ratios), Style.CAP),
+            Level("3/2", 1.5, dash="longdash"),
+            Mark("Here", g, ratio, Style.CAP),
+        ),
+        Disclosure.PUBLIC,
+        height=420,
     )
 
 
-def write_proof(solution: GapSolution) -> tuple[str, ...]:
-    """Write the proof of theorem 3 on these data, step by step."""
-    p = solution.proof
-    number = wording.number
-    steps = [
-        f"The best weights have the bound **h\\* = {number(p.threshold, 4)}**: "
-        f"{wording.counted(p.users_at_or_below, 'user')} {wording.agreeing(p.users_at_or_below, 'has', 'have')} at "
-        f"most h\\* rows, {number(p.users_above)} {wording.agreeing(p.users_above, 'has', 'have')} more.",
-        f"The former hold the share **α = {number(p.rows_at_or_below)} / {number(p.kept_rows, 4)} = "
-        f"{wording.percent(p.share_below, 3)}** of the weight.",
-    ]
-    if p.case == 1:
-        steps.append(
-            "**Case 1**, α ≥ ½: the heavy users hold less than half. Round up: **h′ = ⌈h\\*⌉ = "
-            f"{number(p.max_contributions)}**. Rows are lost only from heavy users, so sampling error at most doubles."
-        )
-    else:
-        steps.append(
-            "**Case 2**, α < ½: the heavy users hold more than half. Pass over the share η = 1 − 1/(2(1 − α)) = "
-            f"{wording.percent(p.skipped, 3)} of them, that is {wording.counted(p.skipped_users, 'user')}; the last of "
-            f"these has **h′ = {number(p.max_contributions)}** {wording.agreeing(p.max_contributions, 'row', 'rows')}."
-        )
-    limit = 2 if p.case == 1 else 4
-    steps.append(
-        f"Compared with the best weights, h′ has {p.sampling_factor:.3f} times the sampling error (at most {limit}) "
-        f"and {p.privacy_factor:.3f} times the privacy noise (at most 4), together **{p.ratio:.3f} times (at most 4)**."
-        f" The best bound is at least as good as h′: {p.best_ratio:.3f} times."
+def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
+    """Plot the ratio over the share of light users at rho = q m / s: two limits, and the chosen numbers of rows."""
+    sizes = [light_size, light_size * heavy_size]
+    shares, light_share = np.stack((SHARES, 1.0 - SHARES), axis=-1), light_users / 100.0
+    integer_limit, fine_limit = whole_cap_limit(SHARES), fine_cap_limit(SHARES)
+    ratios = variance_ratios(sizes, shares, (1.0 - SHARES) / light_size).ratio
+    ratio = variance_ratios(sizes, [light_share, 1.0 - light_share], (1.0 - light_share) / light_size).ratio
+    paper_ratio, largest_ratio = (float(whole_cap_limit(share).ratio) for share in (0.5, 0.4))
+    rows_text = f"R = {heavy_size:,}, s = {light_size:,}"
+    return Plot(
+        "gap-two-groups",
+        "Two groups",
+        "The ratio is largest, 25/16, if 40 % of the users are light.",
+        SHARE_AXIS,
+        RATIO_AXIS,
+        (
+            Curve("R → ∞, s = 1", SHARES, integer_limit.ratio, Style.CAP),
+            Curve("R → ∞, s → ∞", SHARES, fine_limit.ratio, Style.CUSTOMARY, dash="dash", width=2),
+            Curve(rows_text, SHARES, ratios, Style.CAP, dash="dot", width=2),
+            _supremum_line(),
+            Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
+            Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
+            Mark("Here", light_share, float(ratio), Style.CAP),
+        ),
+        Disclosure.PUBLIC,
+        {
+            "light_share": SHARES,
+            "ratio_limit_whole_caps": integer_limit.ratio,
+            "best_cap_of_that_limit": integer_limit.cap,
+            "ratio_limit_finely_scaled_caps": fine_limit.ratio,
+            "ratio_with_these_rows": ratios,
+        },
+        height=460,
     )
-    return tuple(steps)
 
 
-def write_methods(solution: GapSolution, dataset: Dataset, parameters: GapParameters) -> Methods:
-    """Write the methods section: the recommended bound, and the ratio of the variances."""
-    comparison, largest_ratio = solution.comparison, supremum().ratio
-    noise_text = cite_noise("Laplace")
-    if comparison.ratio < WORTH_HAVING:
-        rows = wording.counted(comparison.cap.max_contributions, "row")
-        step = f"At most {rows} of each user, drawn at random, were kept"
-    else:
-        threshold = wording.number(comparison.smooth.threshold, 6)
-        step = (
-            f"Rows were weighted such that no user weighs more than {threshold} rows [@epasto2020, section 3]"
-        )
-    return Methods(
-        guarantee=write_guarantee("The mean was released", parameters.epsilon, Neighbours.REPLACE_VALUES),
-        sentences=f"{step}, and {noise_text} was added to the mean. "
-        f"The best bound on rows per user has {comparison.ratio:.4f} times the variance of the best weights.",
-        public_sentences=f"What a user's rows weigh together was bounded, and {noise_text} was added to the mean.",
-        disclosure=dataset.provenance,
-        rule="The best bound and the best weights minimise the expected squared error of the released mean. "
-        f"Whatever the data, the ratio of their variances is below {largest_ratio:.5f}; weights were preferred from a "
-        f"ratio of {wording.number(WORTH_HAVING)} on.",
-        subject="The ratio",
+def find_worst_share(noise: float) -> float:
+    """Find the share of light users at which the ratio is largest for this noise, to a thousandth."""
+    shares = np.linspace(0.001, 0.999, 999)
+    return float(shares[int(whole_cap_limit(shares, noise).ratio.argmax())])
+
+
+def plot_any_noise(noise: float) -> Plot:
+    """Plot the limit over the share of light users at the chosen noise, and the maximum over all noises."""
+    largest, limit, worst = supremum(), whole_cap_limit(SHARES, noise), worst_noise(SHARES)
+    share = find_worst_share(noise)
+    hover = ("t", worst.noise_per_user)
+    largest_name = f"Largest of all: {largest.ratio:.5f}"
+    return Plot(
+        "gap-any-noise",
+        "Any noise",
+        f"For all p and t the ratio stays below {largest.ratio:.5f}.",
+        SHARE_AXIS,
+        RATIO_AXIS,
+        (
+            Curve(f"t = {wording.entered(noise)}", SHARES, limit.ratio, Style.CAP),
+            Curve(
+                "Worst t for each p", SHARES, worst.ratio, Style.CUSTOMARY, dash="dash", width=2, hover=hover
+            ),
+            Mark("Worst p at this t", share, float(whole_cap_limit(share, noise).ratio), Style.CAP),
+            Mark(largest_name, largest.light_share, largest.ratio, Style.CUSTOMARY, "star"),
+        ),
+        Disclosure.PUBLIC,
+        {
+            "light_share": SHARES,
+            "ratio_at_this_noise": limit.ratio,
+            "best_cap": limit.cap,
+            "ratio_at_worst_noise": worst.ratio,
+            "worst_noise_per_user": worst.noise_per_user,
+        },
+        height=460,
+    )
+
+
+def plot_growth(growth: Mapping[str, FloatArray], step: RegressionStep) -> Plot:
+    """Plot the ratio over g, which grows without bound; ``growth`` is that of `compute_growth`."""
+    g, to_paper, to_best, guaranteed = growth.values()
+    limits = REGRESSION_G[0] * 0.95, REGRESSION_G[-1] * 1.05
+    return Plot(
+        "gap-growth",
+        "The gap grows",
+        f"At g = {step.example.g} it is {step.ratio:.3g} to the paper's C, {step.best_ratio:.3g} to the best.",
+        Axis("size g of the example", "", limits, number_format=",.3~r"),
+        Axis("ratio", "", (0.3, 1_000.0), title="Variance, sample limiting : C", number_format=".4g"),
+        (
+            Curve("To the paper's C", g, to_paper, Style.CAP),
+            # Dotted and on top: for large g in example 1 the two lie on each other.
+            Curve("To the best C", g, to_best, Style.SMOOTH, dash="dot"),
+            Curve("Paper's bounds", g, guaranteed, Style.ENTERED),
+            Level("The most for a mean", supremum().ratio),
+            Mark("Here", step.example.g, step.ratio, Style.CAP),
+        ),
+        Disclosure.PUBLIC,
+        growth,
+        height=400,
+    )
+
+
+def plot_thresholds(step: RegressionStep) -> Plot:
+    """Plot sample limiting at every threshold, in units of the variance of the paper's C."""
+    unit = step.example.feasible_variance
+    thresholds = Column("threshold", np.arange(1.0, step.limited_variances.size + 1.0))
+    limited = Column("sample_limiting_over_c", step.limited_variances / unit)
+    symbol = "circle" if step.limited_variances.size <= MARKED_THRESHOLDS else ""
+    return Plot(
+        "gap-thresholds",
+        "Sample limiting",
+        f"At its best bound, {step.best_threshold}, it has {step.ratio:.3g} times the variance of the paper's C.",
+        Axis("bound", "rows kept per user", (0.9, REGRESSION_G[-1] * 1.1), number_format=",.3~r"),
+        Axis("variance", "1 = the paper's C", (0.3, 10_000.0), number_format=".4g"),
+        (
+            Curve("Sample limiting", thresholds, limited, Style.CAP, symbol=symbol),
+            Level("The paper's C", 1.0),
+            Level("Paper's bound for it", step.example.limiting_bound / unit, dash="longdash"),
+            Mark("Best bound", step.best_threshold, step.ratio, Style.CAP),
+        ),
+        Disclosure.PUBLIC,
+        height=400,
     )

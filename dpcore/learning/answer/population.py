@@ -1,21 +1,33 @@
 """A learner under a cap on a population instead of data: figures 2 and 3 of the paper, and the cost of privacy.
 
-The solution, its columns and its sentences are public, as they are computed from parameters alone.
+The solution, its columns, its plots and its sentences are public, as they are computed from parameters alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
+from dpcore.answer import Axis, Curve, Item, Mark, Plot, Points, Style, share_axis
+from dpcore.answer.answer import Answer
+from dpcore.answer.section import Cached, Fields, Figures, Label, Note, PaperFigures, Parts, Search, Table
 from dpcore.common import wording
+from dpcore.common.privacy import Disclosure
+from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, log_spaced
+from dpcore.dataset import Dataset
 from dpcore.learning import population
+from dpcore.learning.answer.solution import TRIVIAL_BOUND
 from dpcore.learning.optimal_cap import LearningCap
+from dpcore.learning.paper import FIGURES
 from dpcore.learning.parameters import LearningParameters
-from dpcore.learning.participation import Draws, PowerLaw
+from dpcore.learning.participation import Draws, PowerLaw, simulate
 
+PUBLIC = Label(Disclosure.PUBLIC)
+DRAWN_POINTS = 40
 FAMILY = (0.25, 0.5, 1.0, 2.0, 3.0)
 """Values of alpha to compare with; the paper does not give its own."""
 PAPER_EPSILON = 1.0
@@ -45,54 +57,44 @@ class PopulationSolution:
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
     """Find the best share for a sample and in the limit, and compute the curves of figure 3."""
-    sample_problem, limit_problem = (
-        parameters.population(parameters.population_rows),
-        parameters.population(None),
-    )
+    sample_problem = parameters.population(parameters.population_rows)
+    limit_problem = parameters.population(None)
     best = population.find_best_fraction(sample_problem)
     tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best.fraction,))
     columns = {"tau_0": tau_0}
     for problem, prefix, average in ((sample_problem, "", "expected_"), (limit_problem, "limit_", "limit_")):
-        statistics, parts = (
-            population.compute_statistics(problem, tau_0),
-            population.compute_error_parts(problem, tau_0),
-        )
+        statistics = population.compute_statistics(problem, tau_0)
+        parts = population.compute_error_parts(problem, tau_0)
         columns |= {
             f"{average}kept_share": statistics.kept_share,
             f"{prefix}bias_twice": parts.bias,
             f"{prefix}privacy_noise": parts.privacy,
             f"{average}users_capped": statistics.users_capped,
         }
-    return PopulationSolution(
-        parameters=parameters,
-        columns=columns,
-        best=best,
-        capped_at_best=float(population.compute_statistics(sample_problem, best.fraction).users_capped),
-        family={
-            epsilon: tuple(
-                population.find_best_fraction(
-                    replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha))
-                )
-                for alpha in FAMILY
-            )
-            for epsilon in (parameters.epsilon, PAPER_EPSILON)
-        },
-    )
+    family = {}
+    for epsilon in (parameters.epsilon, PAPER_EPSILON):
+        problems = [
+            replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha)) for alpha in FAMILY
+        ]
+        family[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
+    capped_at_best = float(population.compute_statistics(sample_problem, best.fraction).users_capped)
+    return PopulationSolution(parameters, columns, best, capped_at_best, family)
 
 
 def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
-    law, family = PowerLaw(alpha), {other: PowerLaw(other) for other in FAMILY}
+    law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    jumps = np.concatenate([one.probability(np.arange(1.0, 31.0)) for one in (law, *family.values())])
+    heaviest = np.arange(1.0, 31.0)
+    jumps = np.concatenate([PowerLaw(other).probability(heaviest) for other in (alpha, *FAMILY)])
     tau_0 = log_spaced(*FRACTIONS, 240, extra=jumps[(FRACTIONS[0] < jumps) & (jumps < 1.0)].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": law.uncapped_mass(tau_0),
         "kept_share_in_the_limit": law.kept_share(tau_0),
         **{
-            f"uncapped_mass_alpha_{wording.digits(other)}": one.uncapped_mass(tau_0)
-            for other, one in family.items()
+            f"uncapped_mass_alpha_{wording.digits(other)}": PowerLaw(other).uncapped_mass(tau_0)
+            for other in FAMILY
         },
     }
 
@@ -116,16 +118,13 @@ def has_no_best(choice: LearningCap, smallest_fraction: float) -> bool:
 
 def describe_best(solution: PopulationSolution) -> str:
     """Describe the smallest sum of bias and noise, and at which share it is."""
-    best, num_capped = solution.best, solution.capped_at_best
+    best, num_capped = solution.best, wording.number(solution.capped_at_best, 2)
     if has_no_best(best, 1.0 / solution.parameters.population_rows):
-        return (
-            f"The smallest sum, {wording.number(best.total)}, is at one row per user: where users are alike, or noise "
-            "outweighs all else, keeping more rows does not help."
-        )
+        return f"The smallest sum, {wording.number(best.total)}, is at one row per user."
     return (
-        f"The smallest sum is {wording.number(best.total)}, at τ₀ = {wording.number(best.fraction)} "
-        f"({wording.counted(best.cap, 'row')} per user), where {wording.number(num_capped, 2)} "
-        f"{wording.agreeing(num_capped, 'user is', 'users are')} expected to lose rows. {best.certificate.sentence}"
+        f"The smallest sum, {wording.number(best.total)}, is at τ₀ = {wording.number(best.fraction)}, "
+        f"{wording.counted(best.cap, 'row')} per user. Users expected to lose rows: {num_capped}. "
+        f"{best.certificate.sentence}"
     )
 
 
@@ -185,18 +184,233 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     """Describe how the smallest sum moves as rows are added, and why it flattens or vanishes."""
     if not cost.best:
         return "Stopped before the first n was done."
-    course = (
-        f"From n = {wording.number(cost.num_rows[0])} to n = {wording.number(cost.num_rows[-1])} the smallest sum "
-        f"goes from {wording.number(cost.best[0].total)} to {wording.number(cost.best[-1].total)}"
-    )
+    first, last = wording.number(cost.best[0].total), wording.number(cost.best[-1].total)
+    course = f"From n = {wording.number(cost.num_rows[0])} to {wording.number(cost.num_rows[-1])}: {first} to {last}"
     if is_floor_zero(cost, parameters):
-        return (
-            f"{course} **and on to 0**: with Var(H) = 0 users are alike, so ever smaller shares cost no bias, and the "
-            "noise goes with them. In no other case does the cost vanish."
-        )
+        return f"{course} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course}; it **flattens at {wording.number(cost.limit.total)}**, however many rows there are. The best τ₀ "
-        f"tends to {wording.number(cost.limit.fraction)}, a constant share. A τ₀ that goes to 0 would make the noise "
-        "vanish, but gives ever more users the same weight, so the bias grows. Without bias heavy users keep their "
-        "constant share, and hiding that takes constant noise."
+        f"{course}; it **flattens at {wording.number(cost.limit.total)}**, and the best τ₀ tends to "
+        f"{wording.number(cost.limit.fraction)}. A smaller τ₀ makes the noise vanish, but the bias grows: ever more "
+        "users have the same weight."
     )
+
+
+FAMILY_STYLES = {
+    0.25: (Style.CUSTOMARY, "dot"),
+    0.5: (Style.SAMPLING, "dash"),
+    1.0: (Style.SMOOTH, "dashdot"),
+    2.0: (Style.PRIVACY, "longdash"),
+    3.0: (Style.ENTERED, "longdashdot"),
+}
+"""Colour and dash of every alpha of `FAMILY`."""
+ERROR_LIMITS, USER_LIMITS, COST_LIMITS = (1e-2, 1e2), (1e-1, 1e4), (1e-5, 1e2)
+"""Where axes start and end before anything is chosen."""
+
+
+def plot_mass(alpha: float) -> Plot:
+    """Plot figure 2: mass of uncapped users over tau_0."""
+    columns, chosen = list_mass_columns(alpha), f"α = {wording.entered(alpha)}"
+    fractions = columns["tau_0"]
+    items: list[Item] = []
+    for other, (style, dash) in FAMILY_STYLES.items():
+        if other != alpha:
+            mass = columns[f"uncapped_mass_alpha_{wording.digits(other)}"]
+            name = f"α = {wording.entered(other)}"
+            items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, steps="hv"))
+    items += [
+        Curve(f"{chosen}, users who lose none", fractions, columns["uncapped_mass"], Style.TOTAL, steps="hv"),
+        Curve(
+            f"{chosen}, all rows kept",
+            fractions,
+            columns["kept_share_in_the_limit"],
+            Style.TOTAL,
+            dash="dash",
+        ),
+    ]
+    return Plot(
+        "learning-figure-2",
+        "Mass of users below the bound",
+        "The larger α, the larger the bound below which most rows lie.",
+        _build_fraction_axis(FRACTIONS),
+        share_axis("share of all rows", (0.0, 1.02), number_format=".3p"),
+        items,
+        Disclosure.PUBLIC,
+        columns,
+        height=460,
+    )
+
+
+def plot_cost(solution: PopulationSolution, draws: Draws | None) -> Plot:
+    """Plot figure 3a: bias plus privacy noise over tau_0."""
+    columns, best = solution.columns, solution.best
+    fractions, bias, noise = columns["tau_0"], columns["bias_twice"], columns["privacy_noise"]
+    limit = columns["limit_bias_twice"] + columns["limit_privacy_noise"]
+    items: list[Item] = [
+        Curve("Sum", fractions, bias + noise, Style.TOTAL),
+        Curve("Bias, twice", fractions, bias, Style.BIAS),
+        Curve("Privacy noise", fractions, noise, Style.PRIVACY),
+        Curve("Sum, n → ∞", fractions, limit, Style.ENTERED),
+    ]
+    if draws is not None:
+        items.append(_build_simulated(list_simulated_columns(solution, draws), "bias_plus_privacy"))
+    return Plot(
+        "learning-figure-3a",
+        "Bias and privacy noise",
+        f"Bias falls, privacy noise rises with the bound; their sum is at least {wording.number(best.total)}.",
+        _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
+        Axis("bias and privacy noise", "", ERROR_LIMITS),
+        (*items, TRIVIAL_BOUND, Mark("Smallest", best.fraction, best.total, Style.CAP)),
+        Disclosure.PUBLIC,
+        columns,
+        height=440,
+    )
+
+
+def plot_capped(solution: PopulationSolution, draws: Draws | None) -> Plot:
+    """Plot figure 3b: users capped over tau_0; if samples were simulated, its file holds these."""
+    columns, fractions = solution.columns, solution.columns["tau_0"]
+    items: list[Item] = [
+        Curve("Users who lose rows", fractions, columns["expected_users_capped"], Style.TOTAL),
+        Curve("n → ∞", fractions, columns["limit_users_capped"], Style.ENTERED),
+    ]
+    if draws is not None:
+        columns = list_simulated_columns(solution, draws)
+        items.append(_build_simulated(columns, "users_capped"))
+    if solution.capped_at_best > 0.0:
+        items.append(Mark("At the smallest sum", solution.best.fraction, solution.capped_at_best, Style.CAP))
+    return Plot(
+        "learning-figure-3b",
+        "Users who lose rows",
+        f"Users expected to lose rows at the best bound: {wording.number(solution.capped_at_best, 2)}.",
+        _build_fraction_axis((1.0 / solution.parameters.population_rows, 1.0)),
+        Axis("users who lose rows", "expected number", USER_LIMITS),
+        items,
+        Disclosure.PUBLIC,
+        columns,
+        height=440,
+    )
+
+
+def plot_cost_over_rows(cost: population.CostOfPrivacy, parameters: LearningParameters) -> Plot:
+    """Plot the smallest bias plus privacy noise over n, beside what falls to zero."""
+    columns = list_cost_columns(cost, parameters)
+    rows, finite_sample = columns["num_rows"], columns["finite_sample_without_a_cap"]
+    curves = (
+        Curve("Smallest sum: cost of privacy", rows, columns["smallest_sum"], Style.TOTAL, symbol="circle"),
+        Curve("its bias, twice", rows, columns["bias_twice"], Style.BIAS),
+        Curve("its privacy noise", rows, columns["privacy_noise"], Style.PRIVACY),
+        Curve("Finite-sample term, no bound", rows, finite_sample, Style.SAMPLING),
+    )
+    items = [curve for curve in curves if np.any(np.asarray(curve.y))]
+    if not is_floor_zero(cost, parameters) and cost.limit.complete:
+        items.append(Curve("Floor, n → ∞", rows, columns["floor"], Style.ENTERED))
+    return Plot(
+        "learning-cost",
+        "Cost of privacy",
+        describe_cost(cost, parameters).replace("**", ""),
+        Axis(
+            "rows n", "", (population.ROWS_FOR_COST[0], population.ROWS_FOR_COST[-1]), number_format=",.3~g"
+        ),
+        Axis("bound", "", COST_LIMITS, title="Smallest bias + privacy noise"),
+        items,
+        Disclosure.PUBLIC,
+        columns,
+        height=480,
+    )
+
+
+def _build_fraction_axis(limits: tuple[float, float]) -> Axis:
+    name, title = "bound, as a share of all rows", "bound as a share of all rows"
+    return Axis(name, "share of all rows", limits, title=title, limits_range=limits)
+
+
+def _build_simulated(columns: Mapping[str, npt.ArrayLike], column: str) -> Points:
+    """Build the points of simulated samples."""
+    return Points("Simulated", columns["tau_0"], columns[column], Style.CUSTOMARY, symbol="circle-open")
+
+
+# --- tabs ---
+
+
+def show_mass(answer: Answer, dataset: Dataset) -> Parts:
+    """Show figure 2."""
+    yield (
+        "Solid: the share of all rows from users below the bound (the paper's figure 2). Dashed: the share kept, "
+        "$\\sum_j \\min(p_j, \\tau_0)$, to which $n_\\tau/n$ tends."
+    )
+    yield Fields(("alpha",))
+    yield Figures((plot_mass(answer.parameters.alpha),), "xy")
+    yield PUBLIC
+
+
+def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
+    """Show figure 3."""
+    parameters: LearningParameters = answer.parameters
+    yield (
+        f"Over the bound as a share τ₀ of n rows; limit on the bias: *{parameters.population_bias.title}*. The lines "
+        "are exact expectations; the paper averages samples, which you can add."
+    )
+    alpha, rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
+
+    def draw(progress: Progress, should_stop: ShouldStop) -> Draws:
+        fractions = log_spaced(1.0 / rows, 1.0, DRAWN_POINTS)
+        return simulate(
+            PowerLaw(alpha), rows, fractions, num_draws, progress=progress, should_stop=should_stop
+        )
+
+    draws: Draws | None = yield Search(
+        "draws_job",
+        (alpha, rows),  # Another number of samples shows those that were drawn.
+        draw,
+        "Drawing samples",
+        f"Draw {wording.counted(num_draws, 'sample')}",
+        "casino",
+        ("alpha", "population_rows", "draws"),
+        outdated="The samples are for another α or n: draw again.",
+        of_data=False,
+    )
+    if draws is not None:
+        num_drawn = len(draws.kept_share)
+        count = f"{wording.counted(num_drawn, 'sample')} drawn (seed 0)"
+        yield Note(f"Stopped after {count}." if draws.is_stopped else f"{count}.")
+        draws = draws if num_drawn else None
+    solution = yield Cached(solve, (parameters.about_population,))
+    yield Figures((plot_cost(solution, draws), plot_capped(solution, draws)), "xy")
+    yield describe_best(solution)
+    yield Note(
+        "The largest share is $\\tau/n_\\tau$, as in the paper; the line n → ∞ uses the heaviest user's share."
+    )
+    yield (
+        "**How few lose rows**, in the limit of many rows. The paper reports 2 to 8 users at ε = 1, without its α and "
+        "constants; with C = 3, and all else as this page begins, the table says 3 to 8."
+    )
+    yield Table(list_family_rows(solution), "Users who lose rows, by α", key="learning_family")
+    yield PUBLIC
+    yield PaperFigures(FIGURES)
+
+
+def show_cost_over_rows(answer: Answer, dataset: Dataset) -> Parts:
+    """Show the cost of privacy."""
+    parameters: LearningParameters = answer.parameters.about_cost
+    yield "The smallest sum of bias and privacy noise, as rows become plentiful: it does not fall to zero."
+    yield Fields(("alpha",))
+    cost: population.CostOfPrivacy | None = yield Search(
+        "cost_job",
+        parameters,
+        lambda tell, stop: population.find_cost_of_privacy(
+            parameters.population(None), progress=tell, should_stop=stop
+        ),
+        "Searching the best τ₀ for each n",
+        describe_stop=lambda cost: (
+            f"Stopped: {len(cost.best)} of {len(population.ROWS_FOR_COST)} values of n were done."
+            if len(cost.best) < len(population.ROWS_FOR_COST)
+            else ""
+        ),
+        of_data=False,
+    )
+    if cost is None:
+        return
+    yield describe_cost(cost, answer.parameters)
+    if cost.best:
+        yield Figures((plot_cost_over_rows(cost, answer.parameters),), "y")
+        yield PUBLIC

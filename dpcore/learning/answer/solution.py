@@ -1,4 +1,4 @@
-"""The solution for a learner under a cap on data, and its words."""
+"""The solution for a learner under a cap on data, with its plots and words."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import standard
+from dpcore.answer import Axis, Band, Curve, Item, Level, Mark, Plot, Style, standard
 from dpcore.answer.against import BoundComparison
-from dpcore.answer.answer import BIAS, NOISE, SAMPLING, Number
-from dpcore.answer.axes import ROWS_UNIT
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, STYLES, Number
+from dpcore.answer.axes import ROWS_UNIT, sample_users
+from dpcore.answer.handle import Handle
 from dpcore.answer.methods import Methods, write_guarantee
 from dpcore.common import noise_error, wording
-from dpcore.common.privacy import Neighbours
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.learning import optimal_cap
 from dpcore.learning.bias_bounds import BiasTerm
-from dpcore.learning.optimal_cap import BiasProblem, ErrorParts, LearningCap
-from dpcore.learning.parameters import NOT_ABOUT_DATA, LearningParameters
+from dpcore.learning.optimal_cap import NEIGHBOURS, BiasProblem, ErrorParts, LearningCap
+from dpcore.learning.parameters import NOT_ABOUT_DATA, TERM_NAMES, LearningParameters
 
 CURVE_POINTS = 240
 LEAKS = standard.warn_of_leak("this bound was")
@@ -29,7 +29,7 @@ LEAKS = standard.warn_of_leak("this bound was")
 
 @dataclass(frozen=True)
 class LearningSolution:
-    """All that depends on data and question, but not on a cap of the person's own.
+    """All that depends on data and parameters, but not on the user's own cap.
 
     Attributes:
         problem: The question on these data.
@@ -127,49 +127,145 @@ PART_NAMES = {"bias": BIAS, "finite_sample": SAMPLING, "privacy": NOISE}
 """The names of the parts of the excess risk, as fields of `LearningCap` and `ErrorParts`."""
 NUMBER_HELPS = {
     "max_contributions": "Upper bound on contributions per user.",
-    "bound": "The most by which the risk of the model found exceeds that of the best model, with probability 1 − δ "
-    "(theorem 1). A risk is an expected loss, between 0 and 1.",
-    "tau_0": "The same bound as a share of all rows, in which the paper states its results.",
-    "bias_twice": "A bound changes whose rows count how much; a model is then judged on the wrong mix of users. "
-    "Theorem 1 carries this bias twice: once for the model returned, once for the best one.",
-    "finite_sample": "What any learner pays for seeing a finite sample: C √(d log(n/δ) / n_τ). It grows as rows are "
-    "thrown away.",
-    "privacy_noise": "What hiding one user costs: F(largest share, 1/ε, 3/δ). It grows with the largest share of a "
-    "user.",
+    "bound": "By how much the model's risk exceeds that of the best model, with probability 1 − δ (theorem 1).",
+    "bias_twice": "A bound changes the mix of users that a model is judged on. Theorem 1 counts this bias twice.",
+    "finite_sample": "Cost of a finite sample: C √(d log(n/δ) / n_τ).",
+    "privacy_noise": "Cost of hiding one user: F(largest share, 1/ε, 3/δ).",
 }
 
 
-def get_parts(bound: LearningCap | ErrorParts) -> dict[str, float]:
+def list_parts(bound: LearningCap | ErrorParts) -> dict[str, float]:
     """Return the parts of the excess risk by name; they add up to it."""
     return {name: float(getattr(bound, field)) for field, name in PART_NAMES.items()}
+
+
+TRIVIAL_BOUND = Level("Above 1 it promises nothing", 1.0)
+"""Above it a bound on losses in [0, 1] says nothing."""
+PART_COLUMNS = {BIAS: "bias_twice", SAMPLING: "finite_sample", NOISE: "privacy_noise"}
+# One colour a way, dash patterns within it. The smaller of two bounds stands in the table and is no line of its own.
+TERMS = {
+    BiasTerm.WORST_CASE: (Style.CAP, "solid", 2.5),
+    BiasTerm.CUT_SHARE: (Style.CAP, "dash", 2.0),
+    BiasTerm.LOG_KEPT: (Style.SMOOTH, "solid", 2.0),
+    BiasTerm.VARIANCE_KEPT: (Style.SAMPLING, "dash", 2.0),
+    BiasTerm.CHI_SQUARED: (Style.SAMPLING, "solid", 2.5),
+    BiasTerm.LOG_FRACTION: (Style.ENTERED, "solid", 1.5),
+    BiasTerm.VARIANCE_FRACTION: (Style.ENTERED, "dash", 1.5),
+    BiasTerm.COROLLARY_1: (Style.SMOOTH, "dot", 2.0),
+}
+MARKED_CAPS = (("Best bound", Style.CAP, "diamond"), ("Your own bound", Style.ENTERED, "square"))
+
+
+def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
+    """Plot the bound over the cap, in its parts, with the best cap and the person's own: the main figure."""
+    best, curves, histogram = solution.choice, solution.curves, solution.problem.histogram
+    caps, parts = curves["cap_rows"], {name: curves[column] for name, column in PART_COLUMNS.items()}
+    items: list[Item] = [
+        Curve("Excess risk, all three", caps, curves["bound"], Style.TOTAL),
+        *(Curve(name, caps, values, STYLES[name]) for name, values in parts.items()),
+        TRIVIAL_BOUND,
+    ]
+    if solution.near_optimal[0] < solution.near_optimal[1]:
+        items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
+    for (name, style, symbol), cap in zip(MARKED_CAPS, (best.max_contributions, own_bound), strict=True):
+        # Under Corollary 1 a low cap has no bound; on a log axis 0 has no place.
+        if cap is not None and 0.0 < (height := float(solution.error_parts_at(cap).total)) < math.inf:
+            items.append(Mark(name, cap, height, style, symbol))
+    handle = Handle(  # Nothing is released, so there are no dots.
+        "Bound",
+        caps,
+        curves["bound"],
+        own_bound or best.max_contributions,
+        "own_bound",
+        is_integer=True,
+        parts=parts,
+        is_sum=True,
+        users=(sample_users(histogram.sizes, histogram.users, "rows"),),
+    )
+    return Plot(
+        "learning-bound",
+        "Excess risk against the bound",
+        f"The excess risk is smallest at {wording.counted(best.max_contributions, 'row')} per user, at most "
+        f"{wording.number(best.total)}. Lower bounds bias more, higher ones need more noise.",
+        *_build_axes(solution, "excess risk, at most"),
+        items,
+        dataset.provenance,
+        curves,
+        is_main=True,
+        handle=handle,
+    )
+
+
+def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
+    """Plot twice every bound on the bias over the cap."""
+    curves = solution.curves
+    best_terms = optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction)
+    worst, cut, log = (
+        wording.number(2.0 * float(best_terms[term]))
+        for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
+    )
+    items: list[Item] = []
+    for term, (style, dash, width) in TERMS.items():
+        bias = curves[f"twice_{term.value}"]
+        items.append(Curve(TERM_NAMES[term], curves["cap_rows"], bias, style, dash=dash, width=width))
+    for (name, style, _), cap in zip(
+        MARKED_CAPS, (solution.choice.max_contributions, own_bound), strict=True
+    ):
+        if cap is not None:
+            items.append(Level(name, cap, is_vertical=True, style=style))
+    return Plot(
+        "learning-terms",
+        "All bounds on the bias",
+        f"Twice, at the best bound: worst case {worst}, share of rows cut {cut}, log of the share kept {log}.",
+        *_build_axes(solution, "twice the limit on the bias"),
+        (*items, TRIVIAL_BOUND),
+        dataset.provenance,
+        curves,
+        height=520,
+    )
+
+
+def _build_axes(solution: LearningSolution, bound_name: str) -> tuple[Axis, Axis]:
+    """Build the axes of the cap, in rows per user, and of a bound; no number that is entered moves them.
+
+    The cap's axis ends where nobody has more rows, or at n where the bound on the bias goes on falling. The
+    bound's axis starts below what sampling alone costs at d = 1, since a smaller bound would be of no interest,
+    and ends at 10: above 1 a bound says nothing.
+    """
+    n, heaviest = float(solution.problem.histogram.num_rows), float(solution.problem.histogram.max_size)
+    largest_cap = n if solution.problem.bias.needs_only_the_fraction else min(n, 2.0 * heaviest)
+    limits = (1.0, max(largest_cap, 2.0))
+    smallest_bound = max(math.sqrt(math.log(20.0 * n) / n), 1e-9) / 2.0
+    cap_axis = Axis(
+        "bound",
+        ROWS_UNIT,
+        limits,
+        # A cap of the person's own may lie where nobody has as many rows.
+        limits_range=(limits[0], max(limits[1], n)),
+        number_format=",.4~g",
+    )
+    return cap_axis, Axis(bound_name, "", (10.0 ** math.floor(math.log10(smallest_bound)), 10.0))
 
 
 def build_numbers(solution: LearningSolution) -> tuple[Number, ...]:
     """Build the best cap, the bound on the excess risk there, and the parts of that bound."""
     choice, helps = solution.choice, NUMBER_HELPS
-    cap, total, fraction, parts = choice.max_contributions, choice.total, choice.fraction, get_parts(choice)
+    cap, total, fraction, parts = choice.max_contributions, choice.total, choice.fraction, list_parts(choice)
     shares = {name: wording.percent(part / total) if total > 0.0 else "" for name, part in parts.items()}
     largest_part = max(parts, key=lambda name: parts[name])
-    largest_text = f"({shares[largest_part]} {largest_part.lower()})" if total > 0.0 else ""
+    note = f"({shares[largest_part]} {largest_part.lower()})" if total > 0.0 else ""
     cap_text, key = wording.counted(cap, "row"), "max_contributions"
+    part_numbers = [
+        Number(
+            name, wording.number(part), shares[name] and f"{shares[name]} of it", helps[key], part, key=key
+        )
+        for (name, part), key in zip(parts.items(), PART_COLUMNS.values(), strict=True)
+    ]
     return (
         Number("Best bound", cap_text, "per user", helps[key], cap, ROWS_UNIT, key),
-        Number(
-            "Excess risk, at most", wording.number(total), largest_text, helps["bound"], total, key="bound"
-        ),
-        Number(
-            "As a share of all rows",
-            wording.number(fraction),
-            help=helps["tau_0"],
-            value=fraction,
-            key="tau_0",
-        ),
-        *(
-            Number(name, wording.number(part), share and f"{share} of it", helps[key], part, key=key)
-            for (name, part), share, key in zip(
-                parts.items(), shares.values(), ("bias_twice", "finite_sample", "privacy_noise"), strict=True
-            )
-        ),
+        Number("Excess risk, at most", wording.number(total), note, helps["bound"], total, key="bound"),
+        Number("As a share of all rows", wording.number(fraction), value=fraction, key="tau_0"),
+        *part_numbers,
     )
 
 
@@ -177,42 +273,38 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     """Explain the choice in sentences, each under its heading."""
     histogram, choice = solution.problem.histogram, solution.choice
     cap, total = choice.max_contributions, choice.total
-    changes = []
-    for name, other_cap in (("half", cap // 2), ("double", 2 * cap)):
-        if other_cap >= 1:
-            bound = float(solution.error_parts_at(other_cap).total)
-            is_finite = math.isfinite(bound)
-            cost = (
-                f"costs {wording.change(bound, total)}" if is_finite else "is where this limit does not apply"
-            )
-            changes.append(f"{name} ({wording.number(other_cap)}) {cost}")
+    statistics = optimal_cap.compute_statistics(histogram, choice.fraction)
+    affected = standard.describe_affected(
+        choice.users_capped, histogram.num_users, float(statistics.cut_share)
+    )
     share_before = wording.percent(histogram.max_size / histogram.num_rows)
-    affected = f"nobody has more rows than that; the heaviest user holds {share_before} of all rows."
-    if choice.users_capped:
-        statistics = optimal_cap.compute_statistics(histogram, choice.fraction)
-        affected = (
-            f"{wording.counted(choice.users_capped, 'user')} of {wording.number(histogram.num_users)} "
-            f"{wording.agreeing(choice.users_capped, 'has', 'have')} more rows than that, and "
-            f"{wording.percent(float(statistics.cut_share))} of all rows are left out. The heaviest user's share falls "
-            f"from {share_before} to {wording.percent(float(statistics.max_share))}."
-        )
+    share_after = wording.percent(float(statistics.max_share))
     kept_rows = np.minimum(histogram.sizes, max(choice.cap, 1.0))
-    factor = math.sqrt(noise_error.design_effect(kept_rows, histogram.users))
-    facts = {
-        "Half or double": ", ".join(changes) + ".",
-        "Who is affected": affected,
-        noise_error.NAME: "the limit lets users differ, but takes the rows of one user as independent draws. If a "
-        f"share ρ = {noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part "
-        f"is about {wording.number(factor)} times as large.",
+    factor = wording.number(math.sqrt(noise_error.design_effect(kept_rows, histogram.users)))
+    facts = {}
+    if math.isfinite(
+        solution.error_parts_at(max(cap // 2, 1)).total
+    ):  # Corollary 1 does not apply to low caps.
+        facts["Half or double"] = standard.compare_half_and_double(
+            cap,
+            lambda other_cap: float(solution.error_parts_at(other_cap).total),
+            wording.number,
+            "excess risk",
+        )
+    facts |= {
+        "Who is affected": f"{affected} Share of the heaviest user: {share_before}, then {share_after}.",
+        noise_error.NAME: "the limit takes the rows of one user as independent draws. If a share ρ = "
+        f"{noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is about "
+        f"{factor} times as large.",
     }
     if own_bound is not None:
         parts = solution.error_parts_at(own_bound)
+        parts_text = ", ".join(
+            f"{name.lower()} {wording.number(part)}" for name, part in list_parts(parts).items()
+        )
         own_total, name = float(parts.total), f"Your own bound, {wording.counted(own_bound, 'row')}"
-        facts[name] = "this limit on the bias says nothing there: less than a quarter of the rows is kept."
+        facts[name] = "this limit on the bias does not apply there: less than a quarter of the rows is kept."
         if math.isfinite(own_total):
-            parts_text = ", ".join(
-                f"{part_name.lower()} {wording.number(part)}" for part_name, part in get_parts(parts).items()
-            )
             facts[name] = standard.compare_own_bound(
                 "excess risk", own_total, total, lambda risk: f"at most {wording.number(risk)} ({parts_text})"
             )
@@ -220,33 +312,24 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
 
 
 def write_detail(solution: LearningSolution, dataset: Dataset) -> str:
-    """Write how the headline must be qualified; empty where it need not be."""
+    """Write the sentences that qualify the headline; empty if there are none."""
     choice, problem = solution.choice, solution.problem
     sentences = {
-        "**An excess risk above 1 promises nothing**, since losses lie in [0, 1]: it only says which bound is "
-        "better.": choice.total >= 1.0,
-        "This bound cuts nobody's rows, since privacy noise costs less here than the bias of any lower one.": (
-            choice.users_capped == 0
-        ),
+        "**An excess risk above 1 promises nothing**: it only compares bounds.": choice.total >= 1.0,
         "Users are taken to be alike (Var(H) = 0), so a bound biases nothing.": (
             problem.loss_variance == 0.0 and problem.bias.needs_variance
         ),
-        "There is only one user, so the model learns from that user alone.": problem.histogram.num_users == 1,
         LEAKS: dataset.is_private,
     }
     return " ".join(sentence for sentence, is_true in sentences.items() if is_true)
 
 
 def describe_near_optimal(solution: LearningSolution) -> str:
-    """Write from which cap to which one the excess risk stays near the least."""
-    low, high = solution.near_optimal
-    problem = solution.problem
-    if problem.histogram.max_size == 1 == high:
-        return "nobody has more than one row, so there is nothing to choose."
-    text = standard.write_range(low, high, "row", objective="the least excess risk", others="the next bounds")
-    if low < high == problem.histogram.max_size and not problem.bias.needs_only_the_fraction:
-        text += " Nobody has more rows."
-    return text
+    """Write the range of caps whose excess risk stays near the least."""
+    others = "the next bounds" if solution.near_optimal[1] < solution.problem.histogram.max_size else ""
+    return standard.write_range(
+        *solution.near_optimal, "row", objective="the least excess risk", others=others
+    )
 
 
 def describe_formulae(parameters: LearningParameters) -> str:
@@ -256,72 +339,61 @@ def describe_formulae(parameters: LearningParameters) -> str:
     exponent = "" if privacy.power == 1.0 else f"^{{{wording.digits(privacy.power)}}}"
     power = rf"$(\text{{share}}/\varepsilon){exponent}$"
     sentences = [f"Bias at most ${term.formula}$. It needs: {term.needs[:1].lower()}{term.needs[1:]}."]
-    if term is BiasTerm.TIGHTEST and parameters.loss_variance == 0.25:
-        sentences.append("At Var(H) = 1/4 the worst case is always the smaller of the two.")
     if not term.needs_variance:
         sentences.append("Var(H) is not used.")
     form = f"F = {wording.number(factor)} {power}"
     if privacy.log_power:
         form += f", that is $C \\ln^2(3/\\delta)$ {power} with C = {wording.number(privacy.constant)}"
-    sentences.append(f"{form}; share is the largest that one user holds of what is kept.")
-    return " ".join(sentences)
+    return f"{' '.join(sentences)} {form}; share is the largest of one user in what is kept."
 
 
 def list_rival_rows(
     solution: LearningSolution, rivals: Mapping[BiasTerm, LearningCap], own_bound: int | None
 ) -> list[dict[str, str]]:
     """List all bounds on the bias for a table, one entry per bound, each twice as in theorem 1."""
-
-    def list_biases(fraction: float) -> dict[BiasTerm, str]:
-        biases = optimal_cap.compute_bias_terms(solution.problem, fraction)
-        return {
-            term: wording.number(2.0 * float(bias)) if np.isfinite(bias) else "does not apply"
-            for term, bias in biases.items()
-        }
-
-    columns = {"Twice, at the best bound": list_biases(solution.choice.fraction)}
+    fractions = {"Twice, at the best bound": solution.choice.fraction}
     if own_bound is not None:
-        columns["Twice, at your own bound"] = list_biases(solution.fraction(own_bound))
-    rows = []
-    for term, choice in rivals.items():
-        needs = (
-            "the share of rows"
-            if term.needs_only_the_fraction
-            else "all shares"
-            if term.needs_shares
-            else "$n_\\tau/n$"
-        )
-        rows.append(
-            {
-                "Way": term.group,
-                "Bound": term.title,
-                "Needs": f"{needs}, Var(H)" if term.needs_variance else needs,
-                **{column: biases[term] for column, biases in columns.items()},
-                "Best bound under it": wording.counted(round(choice.cap), "row"),
-                "Its excess risk": wording.number(choice.total),
-                "Formula": f"${term.formula}$",
-            }
-        )
-    return rows
+        fractions["Twice, at your own bound"] = solution.fraction(own_bound)
+    biases = {
+        column_name: optimal_cap.compute_bias_terms(solution.problem, fraction)
+        for column_name, fraction in fractions.items()
+    }
+
+    def format_twice(bias: FloatArray) -> str:
+        return wording.number(2.0 * float(bias)) if np.isfinite(bias) else "does not apply"
+
+    return [
+        {
+            "Way": term.group,
+            "Bound": term.title,
+            "Needs": term.needs,
+            **{column_name: format_twice(column[term]) for column_name, column in biases.items()},
+            "Best bound under it": wording.counted(round(choice.cap), "row"),
+            "Its excess risk": wording.number(choice.total),
+            "Formula": f"${term.formula}$",
+        }
+        for term, choice in rivals.items()
+    ]
 
 
 def write_methods(solution: LearningSolution, dataset: Dataset, parameters: LearningParameters) -> Methods:
     """Write the best cap; the bound on the excess risk that it minimises promises no accuracy, and is not stated."""
-    cap = solution.choice.max_contributions
+    cap = wording.counted(solution.choice.max_contributions, "row")
+    failure, finite_sample, privacy = (
+        wording.entered(value)
+        for value in (
+            parameters.failure_probability,
+            parameters.finite_sample_constant,
+            parameters.privacy_constant,
+        )
+    )
+    statement = "A model was trained by a private learner, and released,"
     return Methods(
-        guarantee=write_guarantee(
-            "A model was trained by a private learner, and released,",
-            parameters.epsilon,
-            Neighbours.ADD_OR_REMOVE_USER,
-        ),
-        sentences=f"The learner saw at most {wording.counted(cap, 'row')} of each user, which are "
-        f"{wording.percent(solution.choice.fraction)} of all rows.",
+        guarantee=write_guarantee(statement, parameters.epsilon, NEIGHBOURS),
+        sentences=f"The learner saw at most {cap} of each user.",
         public_sentences="The learner saw at most a fixed number of rows of each user.",
         disclosure=dataset.provenance,
-        rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], "
-        f"with the bias counted twice, VC dimension {parameters.vc_dimension}, failure probability "
-        f"{wording.entered(parameters.failure_probability)}, and hidden constants of "
-        f"{wording.entered(parameters.finite_sample_constant)} and "
-        f"{wording.entered(parameters.privacy_constant)} for the finite sample and for privacy; it compares "
-        "bounds and promises no accuracy.",
+        rule="The bound minimises an upper bound on the excess risk of the learner [@amin2019, theorem 1], with VC "
+        f"dimension {parameters.vc_dimension}, failure probability {failure}, and constants of {finite_sample} for the "
+        f"finite sample and {privacy} for privacy. It promises no accuracy.",
     )

@@ -1,220 +1,127 @@
-"""The answer for a plan and its tabs, as all readers take them."""
+"""The answer for a plan, its plots and its tab, as all readers take them."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
 from dpcore.answer.answer import Answer, add_choice
-from dpcore.answer.section import (
-    Cached,
-    Figures,
-    Label,
-    Parts,
-    Refusal,
-    SearchResult,
-    Sections,
-    Solver,
-    Table,
-)
+from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import CodeChoice
-from dpcore.common import noise_error, wording
+from dpcore.common import wording
 from dpcore.common.certificate import Certificate
 from dpcore.common.checks import InvalidInput
-from dpcore.common.noise_error import DEFAULT_DELTA, NoiseKind
-from dpcore.common.privacy import format_rounded_up
+from dpcore.common.noise_error import NoiseKind
 from dpcore.common.strict_json import certificate_fields, finite_or_none
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
-from dpcore.plan.allocation import make_program, sum_weighted_squares
-from dpcore.plan.answer import plots, words
-from dpcore.plan.answer.solution import PlanSolution, compute_exact_epsilon, solve
-from dpcore.plan.answer.words import format_error
-from dpcore.plan.curves import RankCurve
-from dpcore.plan.lines import LineStatistic, Program
-from dpcore.plan.one_truncation import find_bound_over_groups, find_common_bound
-from dpcore.plan.parameters import Objective, PlanParameters
-from dpcore.plan.table import PlannedLine, convert_rank_epsilon, plan_lines
+from dpcore.plan.answer import words
+from dpcore.plan.parameters import MAX_AMOUNT, Objective, PlanParameters
+from dpcore.plan.solution import PlanSolution, make_program, solve, sum_weighted_squares
+from dpcore.plan.table import plan_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseComparison:
-    """The plan with either noise.
-
-    Attributes:
-        laplace: With Laplace noise; None where no epsilon is enough.
-        gaussian: Likewise with Gaussian noise.
-        delta: Of the Gaussian noise.
-        has_same_shares: Whether Gaussian noise has the shares of the plan, as the program divides epsilon and delta
-            among Gaussian releases, which no plan here is made for.
-    """
-
-    laplace: PlanSolution | None
-    gaussian: PlanSolution | None
-    delta: float
-    has_same_shares: bool = False
-
-    @property
-    def values(self) -> tuple[float, float]:
-        """Return what the objective makes of either noise, Laplace first; infinite where no epsilon is enough."""
-        laplace, gaussian = (
-            math.inf if solution is None else solution.objective_value
-            for solution in (self.laplace, self.gaussian)
-        )
-        return laplace, gaussian
+LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
+"""Of the lines with the largest shares."""
+EPSILONS = (0.02, 50.0)
+"""The least that the axis of epsilon covers."""
 
 
-class LaterFacts(Mapping[str, str]):
-    """Facts with a further one, whose sentence is made when it is read: an exact account loads for 2 s."""
-
-    def __init__(self, facts: Mapping[str, str], name: str, make: Callable[[], str]) -> None:
-        self._facts, self._name, self._make = facts, name, functools.cache(make)
-
-    def __getitem__(self, name: str) -> str:
-        return self._make() if name == self._name else self._facts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._facts
-        yield self._name
-
-    def __len__(self) -> int:
-        return len(self._facts) + 1
+def _sample_epsilons(solution: PlanSolution, limits: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+    """Sample (epsilon of the plan, v of a line that takes all of it) over the axis."""
+    budget = solution.budget
+    if budget.mechanism is NoiseKind.LAPLACE:
+        epsilons = np.geomspace(*limits, 61)
+        return epsilons, epsilons**-2.0
+    # From amount to epsilon, one call of OpenDP each (2 ms), and not back, which is a search. mu^2 = 20 is about
+    # epsilon = 30.
+    plan_amount = 1.0 / budget.full_v
+    largest_amount = max(40.0, min(plan_amount * 2.0, 0.999 * MAX_AMOUNT))
+    amounts = np.geomspace(min(1e-5, plan_amount / 2.0), largest_amount, 33)
+    return np.array([budget.convert_to_epsilon(amount) for amount in amounts.tolist()]), 1.0 / amounts
 
 
-def compare_noises(dataset: Dataset, solution: PlanSolution) -> NoiseComparison:
-    """Compare the plan with the best one under the other noise: same lines, epsilon, objective and program."""
-    parameters = solution.parameters
-    if parameters.program is Program.PIPELINEDP:
-        if parameters.objective is Objective.REACH:
-            # At the same shares there is no least epsilon: the largest errors over wanted errors are compared.
-            solution = replace(solution, parameters=replace(parameters, objective=Objective.LARGEST))
-        gaussian = _draw_gaussian_in_pipelinedp(dataset, solution)
-        return NoiseComparison(solution, gaussian, DEFAULT_DELTA, has_same_shares=True)
-    is_gaussian = parameters.mechanism is NoiseKind.GAUSSIAN
-    delta = DEFAULT_DELTA if parameters.delta is None else parameters.delta
-    other_parameters = replace(
-        parameters,
-        mechanism=NoiseKind.LAPLACE if is_gaussian else NoiseKind.GAUSSIAN,
-        delta=None if is_gaussian else delta,
+def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
+    """Plot error over target error of each line over the epsilon of the whole plan."""
+    plan_epsilon, lines = solution.budget.epsilon, solution.lines
+    limits = (min(EPSILONS[0], plan_epsilon / 2.0), max(EPSILONS[1], plan_epsilon * 2.0))
+    epsilons, v = _sample_epsilons(solution, limits)
+    plan_curves, equal_curves = (
+        [solution.compute_error_ratios(line, v) for line in split] for split in (lines, solution.equal_split)
     )
-    # A line that no epsilon is enough for shows with either noise.
-    other_solution = None
-    with contextlib.suppress(InvalidInput):
-        other_solution = solve(
-            dataset, other_parameters, _plan_other_lines(dataset, other_parameters, solution.planned)
-        )
-    return (
-        NoiseComparison(other_solution, solution, delta)
-        if is_gaussian
-        else NoiseComparison(solution, other_solution, delta)
-    )
-
-
-def _plan_other_lines(
-    dataset: Dataset, other_parameters: PlanParameters, lines: Sequence[PlannedLine]
-) -> tuple[PlannedLine, ...]:
-    """Plan the lines for the other noise.
-
-    The exponential mechanism draws a quantile beside either noise: its errors, which take most of the time, are the
-    same, and its epsilon takes another amount of the budget.
-    """
-    other_text = "; ".join(line.line.text for line in lines if not isinstance(line.curve, RankCurve))
-    other_lines = iter(plan_lines(dataset, replace(other_parameters, lines=other_text)) if other_text else ())
-    gaussian_factor = float(
-        convert_rank_epsilon(1.0, NoiseKind.GAUSSIAN) / convert_rank_epsilon(1.0, NoiseKind.LAPLACE)
-    )
-    is_gaussian = other_parameters.mechanism is NoiseKind.GAUSSIAN
-    v_factor = gaussian_factor if is_gaussian else 1.0 / gaussian_factor
-    return tuple(
-        replace(line, curve=line.curve.stretch(v_factor))
-        if isinstance(line.curve, RankCurve)
-        else next(other_lines)
-        for line in lines
-    )
-
-
-def _draw_gaussian_in_pipelinedp(dataset: Dataset, solution: PlanSolution) -> PlanSolution:
-    """Return the plan with PipelineDP's Gaussian noise: a share of epsilon and delta, halved for a mean."""
-    gaussian_parameters = replace(
-        solution.parameters, mechanism=NoiseKind.GAUSSIAN, delta=DEFAULT_DELTA, program=Program.PYTHON
-    )
-    lines = []
-    for line, planned in zip(solution.lines, plan_lines(dataset, gaussian_parameters), strict=True):
-        num_halves = 2.0 if line.statistic is LineStatistic.MEAN else 1.0
-        share, v = line.share / num_halves, math.inf
-        if share > 0.0:
-            epsilon = solution.budget.epsilon * share
-            sigma = noise_error.compute_unit_scale(NoiseKind.GAUSSIAN, epsilon, DEFAULT_DELTA * share)
-            # Halves of rho instead would draw sqrt(2) sigma, which the curve holds already.
-            v = sigma**2 / num_halves
-        squared_error = float(planned.curve.find_best([v]).squared_errors[0])
-        lines.append(replace(line, planned=planned, v=v, error=math.sqrt(squared_error)))
-    return replace(solution, lines=tuple(lines))
-
-
-def write_noise_comparison(comparison: NoiseComparison, solution: PlanSolution) -> str:
-    """Write which noise errs less, both objective values, and the epsilon spent; without a capital."""
-    laplace, gaussian = comparison.values
-    objective, program = solution.parameters.objective, solution.parameters.program.value
-    delta_text = f"δ = {wording.entered(comparison.delta)}"
-    laplace_text, gaussian_text = (
-        map(wording.number, comparison.values) if math.isinf(gaussian) else wording.apart(laplace, gaussian)
-    )
-    size_text = f"the largest error is {laplace_text} times the wanted one"
-    if objective is Objective.SUM:
-        size_text = f"errors are {laplace_text} times the wanted ones (root of the weighted mean square)"
-    if comparison.has_same_shares:
-        return (
-            f"with the Laplace noise of this plan {size_text}. With Gaussian noise, {program} divides ε and δ; at "
-            f"these shares and {delta_text} that is {gaussian_text} times, and no plan is made for it."
-        )
-    pronoun = "they are" if objective is Objective.SUM else "it is"
-    verb, gaussian_size_text = "errs", f"{pronoun} {gaussian_text} times"
-    if objective is Objective.REACH:
-        verb = "needs"
-        needs = [
-            "no ε is enough" if math.isinf(value) else f"ε = {format_rounded_up(value, 4)} is enough"
-            for value in comparison.values
+    columns: dict[str, FloatArray] = {"epsilon": epsilons}
+    for line, plan_ratios, equal_ratios in zip(lines, plan_curves, equal_curves, strict=True):
+        columns[f"{line.label}: error over wanted"] = plan_ratios
+        columns[f"{line.label}: at an equal share"] = equal_ratios
+    by_share = sorted(range(len(lines)), key=lambda index: -lines[index].num_parts)
+    visible_lines = list(zip(LINE_STYLES, by_share, strict=False))
+    dotted: dict[str, Any] = {"legend": "Equal shares", "dash": "dot", "width": 1.5, "opacity": 0.7}
+    items: list[Item] = [  # One after the other: they share an entry of the legend.
+        Curve(f"{lines[index].label}, equal share", epsilons, equal_curves[index], style, **dotted)
+        for style, index in visible_lines
+        if len(lines) > 1
+    ]
+    for style, index in visible_lines:
+        line = lines[index]
+        items += [
+            Curve(line.label, epsilons, plan_curves[index], style, dash="solid", width=2.5),
+            Mark(f"{line.label}, this plan", plan_epsilon, line.error_ratio, style, is_unnamed=True),
         ]
-        size_text, gaussian_size_text = f"{needs[0]} for all wanted errors", needs[1]
-    verdict = f"{'Laplace' if laplace < gaussian else 'Gaussian'} noise {verb} less"
-    if laplace == gaussian:
-        verdict = "both noises are equally good"
-    return (
-        f"{verdict}. As {program} draws them, with Laplace noise {size_text}, and with Gaussian noise at {delta_text} "
-        f"{gaussian_size_text}. {_describe_spending(comparison)}"
+    items += [
+        Level("Wanted error", 1.0),
+        Level("ε of this plan", plan_epsilon, is_vertical=True, style=Style.TOTAL),
+    ]
+    ratios = np.concatenate([*plan_curves, *equal_curves])
+    ratios = ratios[np.isfinite(ratios) & (ratios > 0.0)]
+    low_ratio = min(max(float(ratios.min(initial=0.5)) / 1.5, 1e-3), 0.5)
+    high_ratio = min(max(float(ratios.max(initial=2.0)) * 1.5, 2.0), 1e4)
+    return Plot(
+        "plan-errors",
+        "Error of each number over ε",
+        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} are as exact as wanted.",
+        Axis("ε of the whole plan", "", limits),
+        Axis("error", "wanted error = 1", (low_ratio, high_ratio), number_format=".3~g"),
+        items,
+        dataset.provenance,
+        columns,
+        is_main=True,
     )
 
 
-def _describe_spending(comparison: NoiseComparison) -> str:
-    """Describe the epsilon that each noise spends; empty if no epsilon is enough with Laplace noise."""
-    if comparison.laplace is None:
-        return ""
-    text = f"Laplace noise spends all of ε = {format_rounded_up(comparison.laplace.budget.epsilon, 4)}"
-    if comparison.gaussian is None:
-        return f"{text}."
-    exact_epsilon = compute_exact_epsilon(comparison.gaussian)
-    if exact_epsilon is None:
-        return f"{text}; Gaussian noise with a quantile spends at most ε (no exact account is known)."
-    exact_text = format_rounded_up(exact_epsilon, 4)
-    return f"{text}; the Gaussian noise really spends ε = {exact_text}, by an exact account."
-
-
-def tabulate_comparison(comparison: NoiseComparison) -> dict[str, list[str]]:
-    """Tabulate the errors with either noise, a row per line; empty if one noise never suffices."""
-    if comparison.laplace is None or comparison.gaussian is None:
-        return {}
-    return {
-        "release": [line.label for line in comparison.laplace.lines],
-        "Laplace": [format_error(line, line.error) for line in comparison.laplace.lines],
-        "Gaussian": [format_error(line, line.error) for line in comparison.gaussian.lines],
-    }
+def plot_shares(solution: PlanSolution, dataset: Dataset) -> Plot:
+    """Plot the share of each line in the plan, in an equal split, and in what all target errors need."""
+    labels = [line.label for line in solution.lines]
+    shares, equal_shares = (
+        np.array([line.share for line in lines]) for lines in (solution.lines, solution.equal_split)
+    )
+    bars = [
+        Bars("This plan", labels, Column("share", shares), Style.CAP),
+        Bars("Equal split", labels, Column("equal_share", equal_shares), Style.CUSTOMARY),
+    ]
+    total_amount = float(solution.needed_amounts.sum())
+    if 0.0 < total_amount < np.inf:  # Else one of them is never reached, or all are without any budget.
+        needed = Column("needed_share", solution.needed_amounts / total_amount)
+        bars.append(Bars("What all wanted errors need", labels, needed, Style.SMOOTH))
+    largest_line, largest_share = int(np.argmax(shares)), wording.percent(float(shares.max()))
+    limits = (0.0, min(1.0, 1.1 * max(float(np.max(bar.y)) for bar in bars)))
+    return Plot(
+        "plan-shares",
+        "Shares of the budget",
+        f"{wording.capital(labels[largest_line])} gets {largest_share} of the budget.",
+        names_axis("number", " "),
+        share_axis("share of the budget", limits, number_format=".1%"),
+        bars,
+        dataset.provenance,
+        height=360,
+    )
 
 
 def solve_beside_page(dataset: Dataset, parameters: PlanParameters) -> Solver:
@@ -232,40 +139,7 @@ def show_shares(answer: Answer, dataset: Dataset) -> Parts:
     yield Label()
 
 
-def show_noises(answer: Answer, dataset: Dataset) -> Parts:
-    """Show Laplace against Gaussian noise, both as the program draws them."""
-    comparison = yield Cached(compare_noises, (dataset, answer.solution), kept=8)
-    yield wording.capital(write_noise_comparison(comparison, answer.solution))
-    if columns := tabulate_comparison(comparison):
-        yield Table(columns, "Errors with either noise", full=True)
-    yield Label()
-
-
-def show_one_bound(answer: Answer, dataset: Dataset) -> Parts:
-    """Show what one truncation of the table for all lines costs."""
-    solution, parameters = answer.solution, answer.parameters
-    try:
-        truncation = yield Cached(
-            find_common_bound, (dataset, parameters, solution.planned, solution.budget), kept=8
-        )
-    except InvalidInput as refused:
-        yield Refusal(refused)
-    else:
-        yield words.describe_common_bound(truncation, solution)
-        columns = words.tabulate_common_bound(truncation, solution)
-        yield Table(columns, "Errors under one bound on rows", full=True)
-    for line in solution.lines:
-        if line.statistic is LineStatistic.GROUP_ROWS and not line.is_dropped:
-            with contextlib.suppress(InvalidInput):  # Rows in no group, which is stated above.
-                bound = find_bound_over_groups(dataset, parameters, line.planned, line.v)
-                yield words.describe_bound_over_groups(line, *bound)
-    yield Label()
-
-
-SECTIONS: Sections = {
-    "Shares": show_shares,
-    "Alternatives": {"Laplace or Gaussian": show_noises, "One bound for all": show_one_bound},
-}
+SECTIONS: Sections = {"Shares": show_shares}
 
 
 def build_answer(
@@ -276,7 +150,7 @@ def build_answer(
     Args:
         dataset: How many rows users have; values and groups where lines need them.
         parameters: The question.
-        solution: The solution for both; it is computed here by default, and then both noises are compared, too.
+        solution: The solution for both; it is computed here by default.
 
     Returns:
         The answer; its ``solution`` is a `PlanSolution`, and ``bound`` a table with a row per line.
@@ -294,7 +168,6 @@ def build_answer(
         >>> answer.bound["share"].round(3).to_dict()
         {'users': 0.5, 'rows': 0.5}
     """
-    compares_noises = solution is None
     solution = solve(dataset, parameters) if solution is None else solution
     proofs, numbers = words.list_proofs(solution), words.build_numbers(solution)
     answer = Answer(
@@ -309,8 +182,8 @@ def build_answer(
         parameters=parameters,
         solution=solution,
         plots={
-            "plan-errors": lambda: plots.plot_errors(solution, dataset),
-            "plan-shares": lambda: plots.plot_shares(solution, dataset),
+            "plan-errors": lambda: plot_errors(solution, dataset),
+            "plan-shares": lambda: plot_shares(solution, dataset),
         },
         make_methods=lambda: words.write_methods(solution, dataset),
         bound=lambda: _tabulate(solution),
@@ -318,8 +191,7 @@ def build_answer(
         sections=SECTIONS,
     )
     certificate = proofs[0][1] if proofs else None
-    answer = add_choice(answer, dataset, "several numbers", lambda: _list_details(solution, certificate))
-    return add_noise_comparison(answer, dataset) if compares_noises else answer
+    return add_choice(answer, dataset, "several numbers", lambda: _list_details(solution, certificate))
 
 
 def _list_details(solution: PlanSolution, certificate: Certificate | None) -> dict[str, object]:
@@ -344,15 +216,6 @@ def _list_details(solution: PlanSolution, certificate: Certificate | None) -> di
         ],
         **certificate_fields(certificate),
     }
-
-
-def add_noise_comparison(answer: Answer, dataset: Dataset) -> Answer:
-    """Add the fact that compares both noises: a second plan, for which a moved slider does not wait."""
-
-    def write_comparison() -> str:
-        return write_noise_comparison(compare_noises(dataset, answer.solution), answer.solution)
-
-    return replace(answer, facts=LaterFacts(answer.facts, "Laplace or Gaussian", write_comparison))
 
 
 def _write_programs(solution: PlanSolution, dataset: Dataset) -> CodeChoice | None:

@@ -12,22 +12,16 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
-from dpcore.plan.allocation import AllocatedLine, sum_weighted_squares
-from dpcore.plan.answer.solution import PlanSolution, compute_exact_epsilon
 from dpcore.plan.curves import TotalCurve
-from dpcore.plan.lines import LineStatistic
-from dpcore.plan.one_truncation import OneTruncation
-from dpcore.plan.parameters import Objective
+from dpcore.plan.parameters import LineStatistic, Objective
+from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(
     "shares, bounds and relative errors were", remedy="Plan on public or older data, or on a private copy."
 )
 MAX_LINES_IN_TEXT = 3
-"""The most lines whose shares stand beside the figure; more lines stand only in a table."""
 TINY_SHARE = 1e-4
-MIN_GAIN = 0.01
-"""The smallest relative gain that is worth a sentence."""
 
 
 def write_headline(solution: PlanSolution) -> str:
@@ -54,11 +48,8 @@ def write_detail(solution: PlanSolution, dataset: Dataset) -> str:
         sentences.append(f"{'; '.join(line_texts)}.")
     if len(solution.lines) > 1:
         sentences.append(_describe_most_expensive(solution))
-    dropped_labels = [line.label for line in solution.lines if line.is_dropped]
-    if dropped_labels:
-        sentences.append(
-            f"**Dropped:** {' and '.join(dropped_labels)}. 0 is published instead: noise would cost more."
-        )
+    if dropped_labels := [line.label for line in solution.lines if line.is_dropped]:
+        sentences.append(f"**Dropped:** {' and '.join(dropped_labels)}. 0 is published instead.")
     if dataset.is_private:
         sentences.append(LEAKS)
     return " ".join(sentences)
@@ -68,38 +59,30 @@ def _describe_most_expensive(solution: PlanSolution) -> str:
     """Describe the line that needs most of the budget."""
     label, needed_amount = solution.lines[solution.most_expensive].label, solution.needed_amounts.max()
     if math.isinf(needed_amount):
-        return f"**Never reached:** {label}. Its error is above the wanted one even without noise."
+        return f"**Never reached:** {label}, even without noise."
     if needed_amount == 0.0:
-        return "Publishing 0 already has every wanted error."
+        return "Publishing 0 has every wanted error."
     share = wording.percent(float(needed_amount / solution.needed_amounts.sum()))
-    return f"**Most expensive:** {label}, {share} of the budget that all wanted errors need."
+    return f"**Most expensive:** {label}, {share} of what all wanted errors need."
 
 
 def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
     """Build the least epsilon for all target errors, the size of the errors, and each line."""
     sufficient_epsilon, is_reachable = solution.sufficient_epsilon, math.isfinite(solution.sufficient_epsilon)
     size, equal_split_size = map(solution.summarise_errors, (solution.lines, solution.equal_split))
-    name, noun, help = "Largest error", "one", "The largest error over wanted error."
+    name, help = "Largest error", "The largest error over wanted error."
     if solution.parameters.objective is Objective.SUM:
-        name, noun, help = "Errors", "ones", "Root of the weighted mean square of error over wanted error."
+        name, help = "Errors", "Root of the weighted mean square of error over wanted error."
+    size_note = f"times as wanted (equal split {wording.number(equal_split_size)})"
     return (
         Number(
             "ε for all wanted errors",
             format_rounded_up(sufficient_epsilon, 4) if is_reachable else "none is enough",
-            help="The least ε of the whole plan at which every line has its wanted error.",
             value=sufficient_epsilon if is_reachable else None,
             unit="ε",
             key="enough",
         ),
-        Number(
-            name,
-            wording.number(size),
-            f"times the wanted {noun} (equal split {wording.number(equal_split_size)})",
-            help,
-            size,
-            "wanted errors",
-            "size",
-        ),
+        Number(name, wording.number(size), size_note, help, size, "wanted errors", "size"),
         *(
             Number(
                 wording.capital(line.label),
@@ -171,8 +154,7 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
 
 
 TABLE_NOTE = (
-    "Errors are root mean squared errors; for quantiles, rank errors. *Reached at*: the ε of the whole plan at which "
-    "the line has its wanted error, shares unchanged."
+    "Errors are root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
 )
 
 
@@ -181,33 +163,32 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     sentences: dict[str, str] = {}
     if solution.parameters.objective is Objective.SUM and not list_proofs(solution):
         sentences["How sure"] = (
-            "The best plan found, not proved: the error of a quantile need not fall with its budget, so no bound on "
-            "all plans is known."
+            "The best plan found, not proved: the error of a quantile need not fall with its budget."
         )
     if len(solution.lines) > 1:
-        extra_error = solution.equal_split_factor - 1.0
-        difference_text = "no larger" if extra_error <= 1e-9 else f"{wording.percent(extra_error)} larger"
+        extra_error = max(solution.equal_split_factor - 1.0, 0.0)
         num_reached = sum(line.is_reached for line in solution.equal_split)
         sentences["Equal split"] = (
-            f"its errors are {difference_text} (root of the sum of squares over wanted errors); {num_reached} of "
-            f"{len(solution.lines)} lines have their wanted error."
+            f"its errors are {wording.percent(extra_error)} larger (root of the sum of squares over wanted errors); "
+            f"{num_reached} of {len(solution.lines)} are as wanted."
         )
     for line in solution.planned:
         floor = math.sqrt(max(line.curve.floor, 0.0))
         if floor > line.target_error:
-            sentences[f"{wording.capital(line.line.label)} never has its wanted error"] = (
-                f"its error without any noise is {wording.number(floor)}, and {wording.number(line.target_error)} is "
-                "wanted."
+            sentences[f"{wording.capital(line.line.label)} without any noise"] = (
+                f"its error is {wording.number(floor)}, and {wording.number(line.target_error)} is wanted."
             )
-    sentences["Program"] = (
-        f"errors are those of the noise that {solution.parameters.program.value} draws (*More settings* has others)."
-    )
+    sentences["Noise"] = f"as {solution.parameters.program.value} draws it."
     if solution.budget.mechanism is NoiseKind.GAUSSIAN:
-        sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines adds up; their ε does not."
-        if (exact_epsilon := compute_exact_epsilon(solution)) is not None:
+        sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
+        # Of the exponential mechanism beside Gaussian noise no exact account is known.
+        if all(line.statistic is not LineStatistic.QUANTILE for line in solution.lines):
+            exact_text, program_text = (
+                wording.number(epsilon, 4)
+                for epsilon in (solution.budget.exact_epsilon, solution.budget.epsilon)
+            )
             sentences["ε really spent"] = (
-                f"{wording.number(exact_epsilon, 4)} by an exact account of this noise; the program's account says "
-                f"{wording.number(solution.budget.epsilon, 4)}."
+                f"{exact_text} by an exact account, {program_text} by the program's."
             )
     return sentences
 
@@ -222,16 +203,14 @@ def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
 def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
     """Describe the bounds that a certificate covers, without a full stop."""
     incomplete_labels = [line.line.label for line in planned_lines if not line.curve.has_all_bounds]
-    text = "It covers all splits of the budget and all bounds of every line"
-    if incomplete_labels:
-        text = (
-            f"It covers all splits of the budget; of {', '.join(incomplete_labels)} it covers the bounds that were "
-            "looked at, not all"
-        )
+    bounds_text = (
+        f"the bounds tried for {', '.join(incomplete_labels)}" if incomplete_labels else "all bounds"
+    )
+    text = f"It covers all splits of the budget and {bounds_text}"
     if any(line.line.statistic is LineStatistic.MEAN for line in planned_lines):
-        text += "; of a mean it is about the delta-method approximation of the error"
+        text += "; of a mean the delta-method approximation"
     if any(isinstance(line.curve, TotalCurve) and not line.curve.is_integer for line in planned_lines):
-        text += "; rounding a bound on totals adds at most 0.1 % to its error"
+        text += "; rounding a bound on totals adds at most 0.1 %"
     return text
 
 
@@ -240,75 +219,26 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     statistics = {line.statistic for line in solution.lines}
     sentences = [
         f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
-        "The budget is for all lines together; every further release needs its own",
-        "The plan is best among these bounds and these mechanisms with independent noise; one mechanism for several "
-        "numbers at once can be better",
+        "Every further release needs a budget of its own",
+        "The plan is best among these bounds and independent noise; one mechanism for several numbers can be better",
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
-        "Errors are root mean squared errors: squares of bias and of noise add up",
     ]
     for line in solution.planned:
         sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
     if LineStatistic.MEAN in statistics:
         sentences.append(
-            "The error of a mean is the delta-method approximation, which is good while the noise is small compared "
-            "with the rows kept"
+            "The error of a mean is the delta-method approximation, good while the noise is small compared with the "
+            "rows kept"
         )
     if any(statistic.is_per_group for statistic in statistics):
-        sentences.append(
-            "The list of groups is public; an error per group is the root mean square over the groups"
-        )
+        sentences.append("The list of groups is public; their error is the root mean square over groups")
     return tuple(sentences)
-
-
-def describe_common_bound(truncation: OneTruncation, solution: PlanSolution) -> str:
-    """Describe the cost of one bound on rows for all lines."""
-    plan_value = solution.objective_value
-    if truncation.objective is Objective.SUM:
-        plan_value = sum_weighted_squares(solution.lines)
-    cost_text, sharing_text, rows_text = map(wording.number, truncation.compute_costs(plan_value))
-    factor = f"**{cost_text} times**"
-    costs = {
-        Objective.SUM: f"Errors over wanted errors are then {factor} as large (root of the sum of squares)",
-        Objective.LARGEST: f"The largest error over wanted error is then {factor} as large",
-        Objective.REACH: f"All wanted errors then need ε = {format_rounded_up(truncation.value, 4)}, {factor} as much",
-    }
-    bound_text = wording.counted(truncation.max_rows, "row")
-    search_text = "" if truncation.has_all_bounds else " of those looked at"
-    return (
-        f"Libraries can bound the rows of each user once, for all queries. The best such bound{search_text} is "
-        f"**{bound_text} of each user**. {costs[truncation.objective]} as with a bound for each number. Sharing one "
-        f"bound costs {sharing_text} times, bounding rows instead of totals and groups {rows_text} times."
-    )
-
-
-def describe_bound_over_groups(line: AllocatedLine, bound: int, error: float) -> str:
-    """Describe the gain by one bound on all rows of a user for rows per group; empty if there is little."""
-    relative_gain = 1.0 - error / line.error
-    if relative_gain < MIN_GAIN:
-        return ""
-    return (
-        f"**{wording.capital(line.label)}**: one bound of {wording.counted(bound, 'row')} of each user over all groups "
-        f"has {wording.percent(relative_gain)} less error at the same share: {format_error(line, error)} instead of "
-        f"{format_error(line, line.error)} with {_describe_bound(line)}. No program here writes it: use "
-        "`truncate_per_group` before the query in OpenDP, `MaxRowsPerID` in Tumult."
-    )
-
-
-def tabulate_common_bound(truncation: OneTruncation, solution: PlanSolution) -> dict[str, list[str]]:
-    """Tabulate shares and errors under one bound, a row per line."""
-    errors = zip(solution.lines, truncation.errors.tolist(), strict=True)
-    return {
-        "release": [line.label for line in solution.lines],
-        "share": [wording.percent(share) for share in truncation.shares.tolist()],
-        "error": [format_error(line, error) for line, error in errors],
-        "with its own bound": [format_error(line, line.error) for line in solution.lines],
-    }
 
 
 RULES = {
     Objective.SUM: "Bounds and shares minimise the weighted sum of squared errors over wanted errors.",
     Objective.LARGEST: "Bounds and shares minimise the largest error over wanted error.",
-    Objective.REACH: "Bounds and shares have every wanted error at the least budget.",
+    Objective.REACH: "Bounds and shares need the least budget for every wanted error.",
 }
 
 
@@ -322,10 +252,10 @@ def write_methods(solution: PlanSolution, dataset: Dataset) -> Methods:
         for line in solution.lines
     ]
     shares_text = "; ".join(
-        f"{line.label} got {wording.percent(line.share)} of the budget{outcome}"
+        f"{line.label} got {wording.percent(line.share)}{outcome}"
         for line, outcome in zip(solution.lines, outcomes, strict=True)
     )
-    sentence = f"One budget was divided among the releases, and {noise} was added to each"
+    sentence = f"One budget was divided, and {noise} added to each release"
     release_text = f"{wording.capital(names)} {'was' if len(solution.lines) == 1 else 'were'} released"
     return Methods(
         # If the least budget is searched for, epsilon itself depends on the data.

@@ -70,25 +70,21 @@ class MissingInput:
 
 
 NO_PAIR = MissingInput(
-    "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. For means, sums of any "
-    "sign and groups that are selected privately, enter bounds that you know."
+    "A pair is drawn for counts, and sums of amounts of at least 0, on a public list of groups. Else enter bounds that "
+    "you know."
 )
 LIST_MISSING = MissingInput(
-    "To draw the pair privately, enter how many groups are on your public list. Take it from the list, not from the "
-    "data.",
-    ("num_groups",),
+    "To draw the pair privately, enter how many groups are on your public list.", ("num_groups",)
 )
 UNIT_MISSING = MissingInput(
-    "To draw the pair privately, the unit and the highest of the amounts are needed. Both are public.",
+    "To draw the pair privately, enter the public unit and highest of the amounts.",
     ("unit", "highest_amount"),
 )
 HIGHEST_MISSING = MissingInput(
-    "To draw it privately, a highest total of one user is needed: from what the quantity is, not from the data.",
-    ("highest_total",),
+    "To draw it privately, enter a highest total of one user, not from the data.", ("highest_total",)
 )
 ROWS_MISSING = MissingInput(
-    "To draw it privately, a number of rows that may be public is needed: about, and rather too few than too many.",
-    ("public_rows",),
+    "To draw it privately, enter a public number of rows: about, rather too few.", ("public_rows",)
 )
 
 
@@ -162,9 +158,9 @@ def build_request(
     elif isinstance(question, TotalParameters) and release.statistic is Quantity.SUM:
         if not has_totals(dataset):
             return MissingInput(
-                "For so many users only bins of totals are kept, and one user can move a whole bin: no draw from them "
-                "would keep its ε. Bring the file again (*Your data*) with the total of "
-                f"{wording.plain(release.column)} as the contribution (*More about users*)."
+                "For so many users only bins of totals are kept, and one user can move a whole bin. Bring the file "
+                f"again (*Your data*) with the total of {wording.plain(release.column)} as the contribution (*More "
+                "about users*)."
             )
         if question.highest_total is None:
             return HIGHEST_MISSING

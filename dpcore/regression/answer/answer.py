@@ -1,25 +1,29 @@
-"""The answer for a linear regression and its tabs, as all readers take them."""
+"""The answer for a linear regression in words and numbers, and its tabs, as all readers take them."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from dpcore.answer import section
-from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer import section, standard
+from dpcore.answer.answer import Answer, Number, add_choice
+from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.section import BEHIND, Parts, Sections
-from dpcore.answer.stage import Stage
-from dpcore.answer.standard import show_other_solver
-from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
+from dpcore.code.choice import Quantity
+from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
+from dpcore.common import noise_error, wording
+from dpcore.common.privacy import Disclosure, Neighbours, format_rounded_up
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
 from dpcore.dataset import Dataset
 from dpcore.regression import draw, study, working_set
-from dpcore.regression.answer import plots, words
-from dpcore.regression.answer.solution import RegressionSolution, solve
+from dpcore.regression.answer import plots
+from dpcore.regression.answer.solution import PROVED, Method, RegressionSolution, count_clipped, solve
 from dpcore.regression.estimate import ErrorTarget, compute_variances
 from dpcore.regression.parameters import ASSUMPTIONS, RegressionGenerator, RegressionParameters
 
@@ -27,33 +31,191 @@ AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
 REPEATS = 3
 """Data sets that are generated at each value."""
+ERROR_HELP = "Root of the coefficients' total variance: sampling error and privacy noise."
+FIT = "The weights are best for the coefficients. Where the model fits badly, a bound may predict better."
+NO_TRIAL = section.Note("No bound has been tried yet, or the trial was stopped.", "info")
+NEIGHBOURS = (
+    "if they differ in the labels of one user's rows; features and owners of rows are treated as public"
+)
+
+
+def list_numbers(solution: RegressionSolution) -> tuple[Number, ...]:
+    """List the error of the best weights and their noise, and the error of the best cap and of none."""
+    methods, scale = solution.methods, solution.best_estimate.noise.scale
+    ours, no_bound, best_bound = methods["ours"], methods["no bound"], methods.get("best bound")
+    prediction = ours.error(ErrorTarget.PREDICTIONS)
+    noise_help = "b = B × (largest weight of a user) / ε, for each coefficient."
+    entries = [
+        ("Standard error, total", ours.error(), "", ERROR_HELP),
+        ("Laplace noise, scale b", scale, f"({_write_noise_share(ours)})", noise_help),
+        ("No bound, standard error", no_bound.error(), _write_noise_share(no_bound), ERROR_HELP),
+    ]
+    if best_bound is not None:
+        entries.insert(2, ("Best bound, standard error", best_bound.error(), best_bound.note, ERROR_HELP))
+    prediction_number = Number(
+        f"Error in predicting {wording.plain(solution.unit, 20)}",
+        wording.number(prediction),
+        f"labels spread by {wording.number(float(np.std(solution.labels)))}",
+        "Root mean squared error of the released model on these rows.",
+        prediction,
+        key="error_in_predicting",
+    )
+    numbers = [
+        Number(name, wording.number(value), note, help_, value) for name, value, note, help_ in entries
+    ]
+    return (*numbers, prediction_number)
+
+
+def _write_noise_share(method: Method) -> str:
+    return f"{wording.percent(method.noise_share)} privacy noise" if method.variance > 0.0 else "no error"
+
+
+def describe_near_optimal(solution: RegressionSolution) -> str:
+    """Write the interval of caps whose error is near that of the best cap; empty without a trial of caps."""
+    if solution.near_optimal_caps is None:
+        return ""
+    rows = standard.write_range(*solution.near_optimal_caps, "row", objective="the best bound's error")
+    return f"where you must bound rows per user, {rows}"
+
+
+def write_detail(solution: RegressionSolution) -> str:
+    """Write what the best weights gain, and the sentences that qualify the headline."""
+    ours, best_bound, caps = solution.methods["ours"], solution.methods.get("best bound"), solution.caps
+
+    def write_ratio(method: Method) -> str:
+        return f"{wording.number(method.divide_by(ours), 3) if ours.variance > 0.0 else '∞'} times"
+
+    comparison = f"With no bound, equal weights have {write_ratio(solution.methods['no bound'])} this error"
+    if best_bound is not None:
+        rows = best_bound.note.removeprefix("at most ")
+        comparison += f"; the best bound, {rows}, has {write_ratio(best_bound)}"
+    sentences = [f"{comparison}."]
+    if solution.stage is Stage.EARLIER:
+        sentences.insert(0, "**This is the answer for the previous settings.**")
+    elif solution.stage is Stage.FINAL and not solution.best_estimate.certificate.proves(PROVED):
+        sentences.append("**Not yet the best**: the search was stopped; see *Search*.")
+    if solution.variance_is_private:
+        remedy = "Enter σ² (*More settings*) before you release."
+        sentences.append(standard.warn_of_leak("σ² and these weights were", "your labels", remedy))
+    prediction = ours.error(ErrorTarget.PREDICTIONS)
+    if prediction > float(np.std(solution.labels)):
+        sentences.append(
+            "**Too little budget**: the model predicts these labels worse than their mean would. Raise ε, bring more "
+            "users, or drop features."
+        )
+    # The best weights are the best for coefficients only.
+    target = ErrorTarget.PREDICTIONS
+    if caps is not None and math.sqrt(caps.errors(target)[caps.find_best(target)]) < prediction:
+        sentences.append(f"**In predictions a bound does better here.** {FIT}")
+    if solution.problem.residual_variance == 0.0:
+        sentences.append("σ² is 0, so only privacy noise counts.")
+    return " ".join(sentences)
+
+
+def list_facts(solution: RegressionSolution) -> dict[str, str]:
+    """List the facts on the noise, on who sets it and on the caps, sentences by name."""
+    estimate, caps, num_users = solution.best_estimate, solution.caps, solution.problem.num_users
+    effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
+    error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
+    facts = {
+        "Who sets the noise": f"{wording.counted(solution.at_limit, 'user')} of {wording.number(num_users)} "
+        f"{wording.agreeing(solution.at_limit, 'has', 'share')} the largest weight; "
+        f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
+        noise_error.NAME: "errors of the model are assumed independent, also within a user. With a share "
+        f"ρ = {noise_error.ASSUMED_SHARE} of σ² between users, the standard error is {wording.number(error)}.",
+    }
+    if caps is None:
+        return facts | ({"Bounds": "the trial was stopped."} if solution.stage is Stage.FINAL else {})
+    deficient = caps.caps[caps.rank_deficient > 0]
+    if deficient.size:
+        bound = wording.counted(int(deficient.max()), "row")
+        facts["Bounds without an estimate"] = f"up to {bound} per user: some draws were linearly dependent."
+    return facts
 
 
 def describe_basis(answer: Answer, dataset: Dataset) -> Parts:
-    """Say what the answer is computed with, and show all methods beside each other."""
-    yield section.Note(words.describe_basis(answer.solution))
-    yield "**All methods beside each other**"
+    """Show the quantities that the answer is computed with, and the table of all methods."""
+    solution: RegressionSolution = answer.solution
+    problem, unit = solution.problem, wording.plain(solution.unit, 20)
+    warning = " (read from private labels: do not publish)" if solution.variance_is_private else ""
+    clipped = count_clipped(dataset, solution.parameters)
+    yield section.Note(
+        f"{wording.plain(dataset.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
+        f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
+        f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
+        f"{clipped.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
+    )
     formats = {"Times the best": "%.3g", "Privacy noise": "%.2g %%"}
     formats |= dict.fromkeys(("Standard error, coefficients", "Error, predictions"), "%.4g")
-    columns = words.tabulate_methods(answer.solution)
-    yield section.Table(columns, "Errors of all methods", formats, key="regression_methods")
-    yield section.Note(words.describe_methods(answer.solution))
+    yield section.Table(
+        tabulate_methods(solution), "Errors of all methods", formats, key="regression_methods"
+    )
+    yield section.Note(
+        f"Errors of predictions are in {unit}, of coefficients in {unit} per unit of feature. Bounds are averaged over "
+        f"{wording.counted(solution.draws.num_draws, 'draw')}."
+    )
+
+
+def tabulate_methods(solution: RegressionSolution) -> dict[str, list[Any]]:
+    """Tabulate the errors of all methods."""
+    methods = solution.methods.values()
+    return {
+        "Method": [method.name for method in methods],
+        "Standard error, coefficients": [method.error() for method in methods],
+        "Times the best": [method.divide_by(solution.methods["ours"]) for method in methods],
+        "Error, predictions": [method.error(ErrorTarget.PREDICTIONS) for method in methods],
+        "Privacy noise": [100.0 * method.noise_share for method in methods],
+        "What it is": [method.note for method in methods],
+    }
+
+
+def write_methods(solution: RegressionSolution) -> Methods:
+    """Write the methods section: the best weights with their noise, and the error of the coefficients."""
+    p, estimate = solution.parameters, solution.best_estimate
+    clipped = (
+        f"Labels were clipped to [{wording.entered(p.lower)}, {wording.entered(p.upper)}], which is treated as "
+        "public. The coefficients are the product of a matrix C with the labels, where C times the features "
+        f"is the identity [@epasto2020, section 5], and {cite_noise('Laplace')} was added to each of them"
+    )
+    # A search that goes on, or was stopped, has not reached the minimum.
+    proved = "" if estimate.certificate.proves(PROVED) else f" {estimate.certificate.sentence}"
+    return Methods(
+        guarantee=write_guarantee("The coefficients of a linear model were released", p.epsilon, NEIGHBOURS),
+        sentences=f"{clipped}, of scale {format_rounded_up(estimate.noise.scale)}. The root of the total variance of "
+        f"the coefficients, privacy noise included, is {wording.number(math.sqrt(estimate.variance))}.{proved}",
+        public_sentences=f"{clipped}.",
+        disclosure=solution.data.provenance,
+        rule="C was chosen to minimise the total variance of the released coefficients under the linear model; no "
+        "bound on rows per user was set.",
+        subject="The matrix",
+    )
+
+
+def write_forms(solution: RegressionSolution) -> CodeChoice | None:
+    """Describe the best weights for programs; only plain Python has them."""
+    settings = fields_of_data(solution.data) | {
+        **ROWS_OF_THE_FILE,
+        "lower": solution.parameters.lower,
+        "upper": solution.parameters.upper,
+        "value_column": solution.unit,
+        "neighbours": Neighbours.REPLACE_VALUES,
+        "largest_user_weight": solution.best_estimate.largest_user_weight,
+        "coefficients": solution.problem.num_features,
+    }
+    return build_forms(solution.problem.epsilon, settings, [("Weights", Quantity.COEFFICIENTS, {})])
 
 
 def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against the bound."""
     if answer.solution.caps is None:
-        yield section.Note("No bound has been tried yet, or the trial was stopped.", "info")
+        yield NO_TRIAL
     else:
         yield section.Figures((plots.plot_caps(answer.solution, answer.solution.target),), "xy")
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> Parts:
     """Show the weights of users' rows, by size and by direction."""
-    yield (
-        "**Look at** the heavy users on the right: with no bound one of them sets the noise. The best weights hold "
-        "everybody at one level and let light users count for more."
-    )
+    yield "**Look at** the heavy users on the right: with no bound one of them sets the noise."
     by_size = section.Figures((answer.plots["regression-weights"](),), titled=True)
     yield section.Columns(([by_size], _show_directions(answer.solution)))
     yield section.Label()
@@ -68,9 +230,8 @@ def _show_directions(solution: RegressionSolution) -> Parts:
 def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
     """Show the error against epsilon, on the data of the answer."""
     solution, problem, parameters = answer.solution, answer.solution.problem, answer.parameters
-    yield "**Look at** the distance between orange and blue: the best weights gain it over the best bound at each ε."
     if not solution.draws.num_draws:
-        yield section.Note("This needs the trial of bounds, which was stopped.", "info")
+        yield NO_TRIAL
         return
     sweep = yield section.Search(
         "over_epsilon",
@@ -84,7 +245,7 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
     )
     yield from _show_sweep(sweep, "epsilon", solution)
     if solution.target is ErrorTarget.PREDICTIONS:
-        yield section.Note(words.FIT)
+        yield section.Note(FIT)
     yield section.Label()
 
 
@@ -92,19 +253,15 @@ def _show_sweep(sweep: study.Sweep | None, name: str, solution: RegressionSoluti
     if sweep is None or not sweep.values.size:
         return
     yield plots.plot_sweep(sweep, name, solution)
-    yield section.Note(
-        f"Every point of the best weights is proved to a gap of {sweep.columns['gap'].max():.0e}."
-    )
+    yield section.Note(f"Proved gap of the best weights: at most {sweep.columns['gap'].max():.0e}.")
 
 
 def show_paper_figures(answer: Answer, dataset: Dataset) -> Parts:
     """Show figures 1 and 2 with the parameters of the answer, and below them the paper's own."""
     generator, epsilon = answer.parameters.generator, answer.parameters.epsilon
     yield (
-        f"**With your settings** at ε = {wording.entered(epsilon)}: the mean over {REPEATS} generated data sets of "
-        f"{wording.counted(generator.num_features, 'feature')} and noise {wording.entered(generator.label_noise)}. "
-        "σ² is the generator's, B the range of its labels. The paper shows squared prediction errors at ε = 1; the "
-        "squares are in the figures' data."
+        f"**With your settings**, the mean over {REPEATS} generated data sets. σ² is the generator's, B the range of "
+        "its labels. The paper shows squared errors of predictions at ε = 1."
     )
 
     def show_generated(name: str, heading: str, generators: Mapping[float, RegressionGenerator]) -> Parts:
@@ -123,25 +280,23 @@ def show_paper_figures(answer: Answer, dataset: Dataset) -> Parts:
         )
         yield from _show_sweep(sweep, name, answer.solution)
 
-    by_rows = show_generated(
-        "rows",
-        f"**Against the number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)",
-        {n: replace(generator, num_rows=int(n)) for n in study.ROWS},
+    by_rows = {n: replace(generator, num_rows=int(n)) for n in study.ROWS}
+    by_exponent = {exponent: replace(generator, exponent=exponent) for exponent in study.EXPONENTS}
+    rows_heading = f"**Number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)"
+    exponent_heading = f"**Inequality** (n = {generator.num_rows:,}; the paper: 3,000)"
+    yield section.Columns(
+        (
+            show_generated("rows", rows_heading, by_rows),
+            show_generated("exponent", exponent_heading, by_exponent),
+        )
     )
-    by_exponent = show_generated(
-        "exponent",
-        f"**Against inequality** (n = {generator.num_rows:,}; the paper: 3,000)",
-        {exponent: replace(generator, exponent=exponent) for exponent in study.EXPONENTS},
-    )
-    yield section.Columns((by_rows, by_exponent))
     yield section.Label(Disclosure.PUBLIC)
     yield section.PaperFigures(study.FIGURES)
 
 
 def show_search(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the gap by iteration, live while the search goes on, and what a general solver finds."""
+    """Show the gap by iteration, live while the search goes on, and the answer of a general solver."""
     problem, estimate = answer.solution.problem, answer.solution.best_estimate
-    yield "The figure shows the gap between the best weights so far and a bound that no weights go below."
     if answer.solution.stage is Stage.FIRST:
         yield section.Live(lambda: plots.plot_gap(tuple(estimate.steps), answer.disclosure))
         return
@@ -149,7 +304,7 @@ def show_search(answer: Answer, dataset: Dataset) -> Parts:
     yield f"{estimate.stop_reason} {plot.alt}"
     yield plot
     is_large = problem.features.size > working_set.MOST_ENTRIES
-    yield from show_other_solver(
+    yield from standard.show_other_solver(
         "cvxpy",
         problem.digest,
         lambda stop: working_set.compare_solvers(problem, stop),
@@ -157,44 +312,6 @@ def show_search(answer: Answer, dataset: Dataset) -> Parts:
         f"A general solver is offered up to {working_set.MOST_ENTRIES:,} entries of C." if is_large else "",
     )
     yield section.Label()
-
-
-EXAMPLE_TEXTS = {
-    1: (
-        "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
-        "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A bound "
-        "must be large for the first and small for the second; weights need not choose. The optimum is 1/(g² + 1)²; "
-        "the paper's C has 1/g⁴. (Its weight 1/g² per row does not satisfy CX = I; 1/g³ does.)"
-    ),
-    3: (
-        "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
-        "direction; each of g others holds one of it and g − 1 of the second. The paper shows at most 6/g for weights, "
-        "and for any bound at least g/9 in half of the draws."
-    ),
-}
-
-
-def show_examples(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the two examples of an unbounded gap, with the true optimum."""
-    names = {number: f"Example {number}" for number in EXAMPLE_TEXTS}
-    number = yield section.Choice("example", "Example of the paper", names)
-    yield EXAMPLE_TEXTS[number]
-    sweep = yield section.Search(
-        "examples",
-        number,
-        lambda tell, stop: study.over_examples(number, progress=tell, should_stop=stop),
-        f"Solving at {len(study.EXAMPLE_G[number])} sizes",
-        describe_stop=study.describe_stop,
-        is_complete=lambda sweep: sweep.is_complete,
-        of_data=False,
-        kept=2,
-    )
-    if sweep is None or not sweep.values.size:
-        return
-    plot = plots.plot_example(sweep, number)
-    yield plot
-    yield plot.alt
-    yield section.Label(Disclosure.PUBLIC)
 
 
 SECTIONS: Sections = {
@@ -205,7 +322,6 @@ SECTIONS: Sections = {
         "Against ε": show_over_epsilon,
         "Figures 1 and 2": show_paper_figures,
         "Search": show_search,
-        "Examples": show_examples,
     },
 }
 
@@ -216,7 +332,7 @@ def build_answer(
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
+        dataset: Labels, features and owners, as `dpcore.regression.problem.read_labelled_table` makes them of a table;
             None where they are generated, as the parameters say.
         parameters: The question.
         solution: What `solve` found for both, or what its searches have found so far; searched for here by default.
@@ -247,14 +363,14 @@ def build_answer(
     caps = {plots.CAP_KEYS[t]: functools.partial(plots.plot_caps, solved, t) for t in ErrorTarget}
     answer = Answer(
         headline="Weight the rows, do not bound them.",
-        detail=words.write_detail(solved),
-        numbers=words.list_numbers(solved),
+        detail=write_detail(solved),
+        numbers=list_numbers(solved),
         assumptions=ASSUMPTIONS,
         disclosure=disclosure,
-        facts=words.list_facts(solved),
+        facts=list_facts(solved),
         proofs=(("Best weights", estimate.certificate, estimate.stop_reason),),
-        code=words.write_forms(solved),
-        near_optimal=words.describe_near_optimal(solved),
+        code=write_forms(solved),
+        near_optimal=describe_near_optimal(solved),
         parameters=solved.parameters,
         solution=solved,
         plots={
@@ -262,7 +378,7 @@ def build_answer(
             **(caps if solved.caps is not None else {}),
             "regression-weights": lambda: plots.plot_weights(solved),
         },
-        make_methods=lambda: words.write_methods(solved),
+        make_methods=lambda: write_methods(solved),
         bound=lambda: draw.tabulate_users(solved.problem, estimate),
         files={"regression_matrix.parquet": lambda: draw.write_matrix(solved.problem, estimate, disclosure)},
         sections=SECTIONS,

@@ -65,7 +65,7 @@ def show_measures(answer: Answer, dataset: Dataset) -> Parts:
     sentences = (
         words.write_measures_table(solution),
         words.describe_bound(solution),
-        words.compare_noises(solution, has_delta=answer.parameters.delta is not None),
+        words.compare_noises(solution),
     )
     yield Columns((sentences, (answer.plots["total-measures"](),)))
     yield Label()
@@ -73,10 +73,7 @@ def show_measures(answer: Answer, dataset: Dataset) -> Parts:
 
 def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
     """Show four ways to choose T (figure 1 of the paper): on the data in use, and at the paper's setting."""
-    yield (
-        "A fixed quantile of the users' totals is a near-best bound only around one ε: below, its error is nearly all "
-        "noise; above, nearly all bias. *This is figure 1 of Amin et al. 2019 for your data.*"
-    )
+    yield "A fixed quantile is near the best bound only around one ε (Amin et al. 2019, figure 1)."
     parameters, problem = answer.parameters, replace(answer.solution.problem, epsilon=1.0)
     points = yield Search(
         "job",
@@ -94,15 +91,15 @@ def show_strategies(answer: Answer, dataset: Dataset) -> Parts:
         "Simulate",
         "casino",
         ("own_share", "runs", "seed"),
-        idle="The curves are exact. *Simulate* runs the mechanism and lays its errors over them.",
-        outdated="Settings have changed since the simulation; it is not shown.",
+        idle="The curves are exact. *Simulate* adds simulated errors.",
     )
     curves = yield Cached(plots.compute_curves, (problem, parameters.own_share))
     yield Figures((plots.plot_strategies(curves, dataset, parameters.epsilon, points),), "xy")
-    yield "\n".join(f"- {sentence}" for sentence in plots.write_sentences(curves))
+    yield f"Within 10{wording.PERCENT} of the best bound's error:"
+    yield "\n".join(f"- {sentence}" for sentence in plots.write_near_best(curves))
     if points is not None:
         stop_text = "Stopped early. " if points.cancelled else ""
-        runs = f"{wording.counted(points.runs, 'run')} of each simulated point; bars are ± 2 standard errors."
+        runs = f"{wording.counted(points.runs, 'run')} per point, ± 2 standard errors."
         yield Note(f"{stop_text}{runs} {standard.SIMULATION}")
         yield File("Simulated points (CSV)", "total_simulated.csv", plots.tabulate_points(points))
     yield Label()
@@ -151,7 +148,7 @@ def build_answer(
     if solution is None:
         solution = solve(dataset, parameters)
     if isinstance(solution, SignedSolution):
-        answer, release = _build_signed(dataset, parameters, solution), "sum of totals of both signs"
+        answer, release = _build_signed(dataset, parameters, solution), "sum of signed totals"
         details, unused = _list_range_details(solution), {"objective", "own_bound"}
     else:
         answer = _build_nonnegative(dataset, parameters, solution)

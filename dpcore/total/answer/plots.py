@@ -39,10 +39,10 @@ ERROR_COLUMNS: dict[Measure, tuple[str, str, dict[str, Any]]] = {
     Measure.RMSE: ("RMSE", "root_mean_squared_error", {"style": Style.SMOOTH, "dash": "dashdot"}),
     Measure.BOUND: ("Bias + noise", "bias_plus_noise", {"style": Style.ENTERED}),
 }
-"""Name, column and style of the error by each measure."""
+"""Name, column and style of each error."""
 WIDTH, CHOSEN_WIDTH = 2.0, 3.0
 MAX_ERRORS = 5.0
-"""Ends of the axis of simulated releases, in best errors: at the best bound hardly one of them lies beyond."""
+"""Ends of the axis of simulated releases, in best errors."""
 
 
 def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | None) -> Plot:
@@ -69,8 +69,13 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
         is_integer=problem.is_integer,
         users=(sample_users(problem.amounts.values, problem.amounts.users, unit.column or "rows"),),
     )
-    title = "Error against the bound"
-    return _plot("total-error", title, _describe(solution), solution, dataset, items, columns, handle=handle)
+    alt = (
+        f"The {MEASURE_NAMES[measure]} is smallest at a bound of {unit.amount(choice.max_total, 4)}: "
+        f"{unit.amount(choice.certificate.value)}."
+    )
+    return _plot(
+        "total-error", "Error against the bound", alt, solution, dataset, items, columns, handle=handle
+    )
 
 
 def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
@@ -84,8 +89,7 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
         if best > 0.0:
             error = float(total.errors(solution.problem, best).error_by(measure))
             items.append(Mark(f"Best bound, {curve.name}", best, error, curve.style, is_unnamed=True))
-    alt = f"{_describe(solution)} The other measures have curves of the same shape, and best bounds of their own."
-    title = "Measures of the error"
+    title, alt = "Measures of the error", "Three measures, each with its best bound."
     plot = _plot("total-measures", title, alt, solution, dataset, items, columns, is_main=False, height=420)
     (low, high), _ = solution.limits
     return plot.with_limits(x=(low, 2.0 * high))
@@ -118,8 +122,7 @@ def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalPar
             initial_value=own_bound or clipped.sensitivity,
             users=(sample_users(amounts.values, amounts.users, solution.unit.column),),
         )
-    title = "Error when totals are clipped on both sides"
-    alt = "Error over the size at which totals are clipped on both sides: noise grows with it, bias falls."
+    title, alt = "Error of clipping on both sides", "Noise grows with the bound."
     return _plot("total-signed", title, alt, solution, dataset, items, columns, handle=handle)
 
 
@@ -135,8 +138,8 @@ def _list_columns(errors: TotalErrors) -> dict[str, FloatArray]:
     }
 
 
-def _list_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str, FloatArray]:
-    """List both parts of the error by a measure."""
+def _select_parts(columns: dict[str, FloatArray], measure: Measure) -> dict[str, FloatArray]:
+    """Return the bias and the noise as a measure counts them."""
     return {BIAS: columns["bias"], NOISE: columns["rms_noise" if measure is Measure.RMSE else "mean_noise"]}
 
 
@@ -150,7 +153,7 @@ def _build_parts(columns: dict[str, FloatArray], measure: Measure, bias: str = B
     """Build the curves of both parts of the error; ``bias`` is the name of the first one."""
     return [
         Curve(bias if name == BIAS else name, columns["bound"], values, STYLES[name])
-        for name, values in _list_parts(columns, measure).items()
+        for name, values in _select_parts(columns, measure).items()
     ]
 
 
@@ -158,7 +161,7 @@ def _build_handle(
     columns: dict[str, FloatArray],
     measure: Measure,
     noise: NoiseKind,
-    loss: FloatArray,
+    cut_away: FloatArray,
     best_error: float,
     dots_unit: str = "",
     **options: Any,
@@ -170,8 +173,8 @@ def _build_handle(
         bound=columns["bound"],
         error=columns[ERROR_COLUMNS[measure][1]],
         field="own_bound",
-        parts=_list_parts(columns, measure),
-        dots=Dots(loss, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
+        parts=_select_parts(columns, measure),
+        dots=Dots(cut_away, columns["mean_noise"], draws, spread, axis_limit, dots_unit),
         **options,
     )
 
@@ -201,14 +204,6 @@ def _plot(
     )
 
 
-def _describe(solution: TotalSolution) -> str:
-    amount, choice = solution.unit.amount, solution.choice
-    return (
-        f"The {MEASURE_NAMES[solution.measure]} is smallest at a bound of {amount(choice.max_total, 4)}: "
-        f"{amount(choice.certificate.value)}. Below, the bias rises; above, the noise."
-    )
-
-
 def choose_epsilons(amounts: Amounts, points_per_decade: int) -> FloatArray:
     """Choose log-spaced epsilons, from where hardly anything can be released, by the number of users, to 10."""
     low = min(max(10.0 ** math.floor(math.log10(0.5 / amounts.num_users)), 1e-6), 1e-3)
@@ -219,12 +214,6 @@ def compute_curves(problem: TotalProblem, share: float) -> StrategyCurves:
     """Compute the exact relative errors over epsilon; they do not depend on the problem's own epsilon."""
     epsilons = choose_epsilons(problem.amounts, points_per_decade=16)
     return strategy_curves(problem, epsilons, (*PAPER_STRATEGIES, Strategy(share)))
-
-
-def find_near_best(curves: StrategyCurves, row: int) -> tuple[float, float] | None:
-    """Find the first and last epsilon at which a strategy's error is at most 1.1 times the best bound's."""
-    epsilons = curves.epsilons[curves.relative_error[row] <= 1.1 * curves.relative_error[0]]
-    return (float(epsilons[0]), float(epsilons[-1])) if epsilons.size else None
 
 
 def plot_strategies(
@@ -264,8 +253,8 @@ def plot_strategies(
         items.append(Level("Your ε", epsilon, is_vertical=True))
     return Plot(
         "total-strategies",
-        "Relative error against ε for four ways to choose a bound",
-        " ".join(write_sentences(curves)),
+        "Four ways to choose a bound",
+        "Each fixed quantile is near the best around one ε.",
         epsilon_axis,
         Axis("relative error of the release", "1 = 100 %", (float(best_errors.min()) / 2.0, 10.0)),
         items,
@@ -291,13 +280,13 @@ def tabulate_points(points: StrategyPoints) -> dict[str, FloatArray]:
     return columns
 
 
-def write_sentences(curves: StrategyCurves) -> list[str]:
-    """Write at which epsilons each fixed quantile is near the best."""
+def write_near_best(curves: StrategyCurves) -> list[str]:
+    """Write between which epsilons each fixed quantile has at most 1.1 times the best bound's error."""
     sentences = []
     for row in range(1, len(curves.strategies)):
-        near_best, where = find_near_best(curves, row), "at no ε"
-        if near_best is not None:
-            where = f"for ε from {wording.number(near_best[0], 2)} to {wording.number(near_best[1], 2)}"
-        error = f"within 10{wording.PERCENT} of the best bound's error"
-        sentences.append(f"{_name_strategy(curves, row)}: {error} {where}.")
+        near_best = curves.epsilons[curves.relative_error[row] <= 1.1 * curves.relative_error[0]]
+        epsilon_text = "no ε"
+        if near_best.size:
+            epsilon_text = f"ε from {wording.number(near_best[0], 2)} to {wording.number(near_best[-1], 2)}"
+        sentences.append(f"{_name_strategy(curves, row)}: for {epsilon_text}.")
     return sentences

@@ -10,7 +10,7 @@ import numpy as np
 from dpcore import total
 from dpcore.answer.against import BoundComparison
 from dpcore.answer.limits import Limits
-from dpcore.common import noise_error, wording
+from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.noise_error import DEFAULT_DELTA, Measure, NoiseKind
 from dpcore.common.parameters import fields_beside_data
@@ -28,7 +28,7 @@ MEASURE_NAMES = {
 }
 CURVE_POINTS = 240
 WIDEST = 1e6
-"""The bound's axis starts at most this factor below the largest total."""
+"""Largest ratio of the ends of the bound's axis."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class TotalSolution(_CurveSolution):
         amounts = self.problem.amounts
         problem = TotalProblem(amounts, 10.0)
         cheapest = float(total.measure_errors(problem, total.optimal_bound(problem)))
-        return bound_limits(amounts), (cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5)
+        return find_bound_limits(amounts), (cheapest / 3.0, max(amounts.total, 10.0 * cheapest) * 1.5)
 
     @cached_property
     def bounds_by_measure(self) -> dict[Measure, float]:
@@ -178,7 +178,7 @@ def explain_refusal(totals: UserTotals) -> str:
     """Say in a sentence why nothing can be answered about these totals; empty where something can."""
     if totals.amounts is None:
         return totals.refusal if totals.signed is None else ""
-    return "All totals are 0: there is nothing to release." if totals.amounts.total == 0.0 else ""
+    return "All totals are 0." if totals.amounts.total == 0.0 else ""
 
 
 def solve(
@@ -194,19 +194,20 @@ def solve(
     Raises:
         InvalidInput: There is nothing to add up, or all of it is 0.
     """
-    given_totals = user_totals(dataset, parameters.summed) if totals is None else totals
-    if why := explain_refusal(given_totals):
-        raise refuse(why)
-    if given_totals.amounts is None:
-        return _clip(given_totals, parameters)
-    problem = parameters.problem(given_totals.amounts)
+    if totals is None:
+        totals = user_totals(dataset, parameters.summed)
+    if reason := explain_refusal(totals):
+        raise refuse(reason)
+    if totals.amounts is None:
+        return _solve_signed(totals, parameters)
+    problem = parameters.problem(totals.amounts)
     choice = total.best_bound(problem)
     bound = total.short_bound(problem, choice.max_total)
-    bounds = curve_bounds(given_totals.amounts)
+    bounds = choose_plot_bounds(totals.amounts)
     if choice.max_total:
         bounds = np.unique(np.append(bounds, choice.max_total))
     return TotalSolution(
-        user_totals=given_totals,
+        user_totals=totals,
         problem=problem,
         choice=choice,
         bound=bound,
@@ -217,8 +218,8 @@ def solve(
     )
 
 
-def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
-    """Evaluate the range that was entered, or one proposed from the data."""
+def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
+    """Compute the errors of the range that was entered, or of one proposed from the data."""
     assert totals.signed is not None
     problem = SignedProblem.from_totals(
         totals.signed, parameters.epsilon, parameters.mechanism, parameters.delta
@@ -228,7 +229,7 @@ def _clip(totals: UserTotals, parameters: TotalParameters) -> SignedSolution:
     if low is None or high is None:
         high = problem.propose_bound()
         low = -high
-    bounds = curve_bounds(problem.sizes.amounts)
+    bounds = choose_plot_bounds(problem.sizes.amounts)
     return SignedSolution(
         user_totals=totals,
         problem=problem,
@@ -248,9 +249,9 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
     """Return the best bound and its error at any epsilon."""
     totals = user_totals(dataset, parameters.summed)
     if totals.amounts is None:
-        return "Over ε only sums of one non-negative total per user are compared. These data have none."
+        return "Only totals ≥ 0 are compared over ε."
     if totals.amounts.total == 0.0:
-        return "All totals are 0, so that no bound costs anything at any ε."
+        return "All totals are 0."
     problem, unit = parameters.problem(totals.amounts), Unit(totals.column)
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -270,7 +271,7 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
     )
 
 
-def bound_limits(amounts: Amounts) -> Limits:
+def find_bound_limits(amounts: Amounts) -> Limits:
     """Return (from, to) of the bound's axis: from the smallest positive total to the largest.
 
     Where all totals are large it begins at a hundredth of the largest, or at 1: with few users, or at a small epsilon,
@@ -281,19 +282,8 @@ def bound_limits(amounts: Amounts) -> Limits:
     return max(min(smallest, max(high / 100.0, 1.0)), high / WIDEST), max(high, 2.0 * smallest)
 
 
-def curve_bounds(amounts: Amounts) -> FloatArray:
+def choose_plot_bounds(amounts: Amounts) -> FloatArray:
     """Return the bounds to draw: log-spaced to twice the largest total, and every distinct total where they are few."""
-    low, high = bound_limits(amounts)
+    low, high = find_bound_limits(amounts)
     extra = [high, *(amounts.values if amounts.values.size <= 60 else ())]
     return log_spaced(low, 2.0 * high, CURVE_POINTS, extra=extra)
-
-
-def largest_ratio(noise: NoiseKind) -> float:
-    """Return the largest (a + E|noise|) / E|a + noise| over all a >= 0; it depends on a / scale alone."""
-    from scipy.optimize import minimize_scalar
-
-    def negative(r: float) -> float:
-        return -(r + noise.mean_magnitude) / float(noise_error.expected_absolute(noise, r, 1.0))
-
-    # The ratio is 1 at r = 0 and nears 1 again far out; it is largest where bias and noise are about alike.
-    return -float(minimize_scalar(negative, bounds=(0.0, 10.0), method="bounded").fun)

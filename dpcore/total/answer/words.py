@@ -21,26 +21,23 @@ from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.dataset import Dataset
-from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution, largest_ratio
+from dpcore.total.answer.solution import MEASURE_NAMES, SignedSolution, TotalSolution
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals
 
 OF_LITTLE_USE = 0.5
-"""A release whose error is more than this share of what is released is called of little use."""
+"""Relative error above which a release is of little use."""
 ON_RELEASE = (
-    "**The DP release is treated as the true data.** The error on the original data is unknown and can be far larger "
-    "for a sum: the noise of the release hides its few largest users."
+    "**The DP release is treated as the true data.** Its noise hides the few largest users, so the error on the "
+    "original data can be far larger."
 )
 ERROR_LABELS = {Measure.ABSOLUTE: "Expected error", Measure.RMSE: "RMSE", Measure.BOUND: "Error, at most"}
 ERROR_HELP = {
-    Measure.ABSOLUTE: "Mean of |release − truth| over the noise, exactly.",
-    Measure.RMSE: "Square root of the mean of (release − truth)² over the noise, exactly.",
-    Measure.BOUND: "Bias plus mean noise: at least the mean of |release − truth| (Amin et al., equation 5).",
+    Measure.ABSOLUTE: "Mean of |release − truth|.",
+    Measure.RMSE: "Root of the mean of (release − truth)².",
+    Measure.BOUND: "Bias plus mean noise (Amin et al., equation 5).",
 }
-NOISE_HELP = {
-    Measure.ABSOLUTE: "Noise and what is cut away cancel in part, so the expected error is below their sum.",
-    Measure.RMSE: "Its square and that of what is cut away add up to that of the RMSE.",
-    Measure.BOUND: "It and what is cut away add up to the error.",
-}
+LARGEST_RATIOS = {NoiseKind.LAPLACE: 1.466, NoiseKind.GAUSSIAN: 1.543}
+"""The paper's bound over the expected error, at most, by the noise."""
 
 
 def write_headline(solution: TotalSolution) -> str:
@@ -58,22 +55,24 @@ def write_headline(solution: TotalSolution) -> str:
 def list_numbers(solution: TotalSolution) -> tuple[Number, ...]:
     """Return the bound, its error and the two parts of the error."""
     unit, measure = solution.unit, solution.measure
-    bound_help, bound_key = "Upper bound on contributions per user.", "max_contributions"
-    if unit.column:
-        bound_help, bound_key = "A user's total above it counts as this much.", "max_total"
 
     def build_number(label: str, value: float, help_text: str, key: str) -> Number:
         share = f"({wording.percent(value / solution.choice.error_of_nothing)} of the {unit.result})"
         return Number(label, unit.amount(value), share, help_text, value, unit.axis, key)
 
-    cut_help = f"What users hold beyond the bound: the released {unit.result} is always too low by this much."
+    bound_help = "Larger totals count as this much." if unit.column else ""
+    bound_key, bound_text = (
+        "max_total" if unit.column else "max_contributions",
+        unit.amount(solution.bound, 4),
+    )
+    cut_help = f"The {unit.result} is always too low by this much."
     noise_label = "RMS noise" if measure is Measure.RMSE else "Mean noise"
-    noise, bound_text = float(solution.at_bound.noise_by(measure)), unit.amount(solution.bound, 4)
+    noise, noise_help = float(solution.at_bound.noise_by(measure)), "It can cancel a part of the bias."
     return (
         Number("Best bound", bound_text, "per user", bound_help, solution.bound, unit.per_user, bound_key),
         build_number(ERROR_LABELS[measure], solution.error(solution.bound), ERROR_HELP[measure], "error"),
         build_number("Cut away (bias)", float(solution.at_bound.bias), cut_help, "bias"),
-        build_number(noise_label, noise, NOISE_HELP[measure], "noise"),
+        build_number(noise_label, noise, noise_help, "noise"),
     )
 
 
@@ -92,14 +91,14 @@ def write_detail(solution: TotalSolution, dataset: Dataset) -> str:
     if choice.gain < OF_LITTLE_USE and choice.max_total > 0.0:
         sentences.append(
             f"**Of little use**: publishing 0 has only {wording.number(1.0 / (1.0 - choice.gain))} times the error. "
-            "You need more users or a larger ε."
+            "Use more users or a larger ε."
         )
     if dataset.is_private:
         sentences.append(standard.warn_of_leak("this bound was"))
     if dataset.release is not None:
         sentences.append(ON_RELEASE)
     if solution.bound >= solution.problem.amounts.largest:
-        sentences.append("The best bound keeps everything: any cut costs more than it saves in noise.")
+        sentences.append("The best bound keeps everything.")
     return " ".join(sentences)
 
 
@@ -108,11 +107,8 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     choice, unit, problem, bound = solution.choice, solution.unit, solution.problem, solution.bound
     amounts, facts = problem.amounts, dict[str, str]()
     if bound != choice.max_total:
-        cost = wording.change(solution.error(bound), choice.certificate.value)
         facts["Rounded"] = (
-            "the exact bound may equal one user's total, so it is rounded. This costs "
-            f"{'next to nothing' if cost == 'the same' else f'{cost} in error'}. *How sure* and the figure have the "
-            "exact value."
+            f"the exact bound may equal one user's total. Rounding costs at most 0.1{wording.PERCENT} in error."
         )
     if bound > 0.0:
         facts["Half or double"] = standard.compare_half_and_double(
@@ -126,10 +122,9 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
     )
     if choice.max_total > 0.0:
         low, high = total.error_interval(problem, bound)
-        ends_text = f"between {unit.amount(-high)} and {unit.amount(-low)} too low"
-        if high > 0.0:
-            ends_text = f"between {unit.amount(-low)} too low and {unit.amount(high)} too high"
-        facts[f"95{wording.PERCENT} of releases"] = f"lie {ends_text}."
+        facts[f"Error of 95{wording.PERCENT} of releases"] = (
+            f"from {wording.number(low)} to {unit.amount(high)}."
+        )
     if own_bound is not None:
         facts[f"Your own bound, {unit.amount(own_bound, 4)}"] = standard.compare_own_bound(
             MEASURE_NAMES[problem.measure], solution.error(own_bound), choice.certificate.value, unit.amount
@@ -139,7 +134,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
 
 def write_measures_table(solution: TotalSolution) -> str:
     """Return the three measures side by side, as a Markdown table."""
-    rows = ["| measure of the error | at the best bound | its own best bound |", "|---|---|---|"]
+    rows = ["| error | at this bound | best bound |", "|---|---|---|"]
     for measure, measure_name in MEASURE_NAMES.items():
         name = measure_name.capitalize()
         cell = f"**{name}**" if measure is solution.measure else name
@@ -149,32 +144,25 @@ def write_measures_table(solution: TotalSolution) -> str:
 
 
 def describe_bound(solution: TotalSolution) -> str:
-    """Say how far the paper's bound lies above the truth."""
-    ratio = float(solution.at_bound.bound / solution.at_bound.absolute_error)
+    """Compare the paper's bound with the expected error."""
+    ratio = wording.number(float(solution.at_bound.bound / solution.at_bound.absolute_error))
     noise = solution.problem.mechanism
     return (
-        f"The paper's bound is {wording.number(ratio)} times the expected error here, and never more than "
-        f"{largest_ratio(noise):.3f} times with {noise.value} noise; the paper proves 2 times."
+        f"The paper's bound is {ratio} times the expected error; with {noise.value} noise it is at most "
+        f"{LARGEST_RATIOS[noise]} times (the paper proves 2)."
     )
 
 
-def compare_noises(solution: TotalSolution, has_delta: bool) -> str:
-    """Say which noise has the smaller error; ``has_delta`` is True where δ was entered."""
-    laplace, gaussian = (solution.best_by_noise(noise) for noise in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN))
-    if not (laplace.max_total or gaussian.max_total):
-        return "**Which noise?** Neither: under both, publishing 0 is no worse."
-    low, high = sorted((laplace.certificate.value, gaussian.certificate.value))
-    ratio = f"{high / low:.3g}" if low else "infinitely many"
-    sentence = f"Gaussian noise is better: under Laplace noise the best error is {ratio} times as large."
-    if low == high:
-        sentence = "Both noises serve equally well; Laplace noise gives the stronger guarantee (no delta)."
-    elif laplace.certificate.value == low:
-        sentence = (
-            "Laplace noise is better, with the stronger guarantee (no delta): under Gaussian noise the best error is "
-            f"{ratio} times as large."
-        )
-    remedy = "" if has_delta else "; choose Gaussian in *More settings* to change it"
-    return f"**Which noise?** {sentence} (Gaussian noise is taken at δ = {wording.entered(solution.delta)}{remedy}.)"
+def compare_noises(solution: TotalSolution) -> str:
+    """Compare the best errors with Laplace and with Gaussian noise."""
+    laplace, gaussian = (
+        solution.unit.amount(solution.best_by_noise(noise).certificate.value)
+        for noise in (NoiseKind.LAPLACE, NoiseKind.GAUSSIAN)
+    )
+    return (
+        f"**Which noise?** The best error is {laplace} with Laplace noise, whose guarantee is stronger (no delta), and "
+        f"{gaussian} with Gaussian noise at δ = {wording.entered(solution.delta)}."
+    )
 
 
 def describe_totals(totals: UserTotals, dataset: Dataset) -> str:
@@ -185,9 +173,7 @@ def describe_totals(totals: UserTotals, dataset: Dataset) -> str:
     return f"{users}; the totals of {wording.plain(totals.column)} add up to {wording.number(totals.amounts.total, 4)}."
 
 
-MEASURES = MEASURE_NAMES | {
-    Measure.BOUND: "sum of the bias and the mean size of the noise, an upper bound on the expected absolute error"
-}
+MEASURES = MEASURE_NAMES | {Measure.BOUND: "sum of the bias and the mean size of the noise"}
 
 
 def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
@@ -199,12 +185,11 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
     if parameters.summed is Summed.ROWS:
         result, rounded_text = "count of rows", ""
         limit_sentence = f"At most {wording.counted(solution.bound, 'row')} of each user were counted"
-        public_limit = "At most a fixed number of rows of each user were counted"
+        public_limit = "The rows counted of each user were limited"
     noise, measure = cite_noise(parameters.mechanism.value), MEASURES[solution.measure]
     error = solution.unit.amount(solution.error(solution.bound))
     no_release = (
-        f"At ε = {wording.entered(parameters.epsilon)} no bound on what a user adds has a smaller {measure} than "
-        "publishing 0, and nothing was released."
+        f"At ε = {wording.entered(parameters.epsilon)} publishing 0 is no worse, and nothing was released."
     )
     return Methods(
         guarantee=_write_guarantee(parameters, result),
@@ -212,7 +197,7 @@ def write_methods(solution: TotalSolution, dataset: Dataset, parameters: TotalPa
         f"with a bias of {solution.unit.amount(float(solution.at_bound.bias))}.",
         public_sentences=f"{public_limit}, and {noise} was added to the {result}.",
         disclosure=dataset.provenance,
-        rule=f"The bound minimises the {measure} of the release [@amin2019, section 3]{rounded_text}.",
+        rule=f"The bound minimises the {measure} [@amin2019, section 3]{rounded_text}.",
         empty_sentence=no_release if solution.choice.max_total == 0.0 else "",
     )
 
@@ -258,22 +243,22 @@ def list_signed_numbers(solution: SignedSolution) -> tuple[Number, ...]:
     """Return the range, its error and the parts of the error."""
     clipped, unit = solution.clipped, solution.unit.axis
     noise = float(clipped.errors.noise_by(solution.measure))
-    noise_note = "root mean square" if solution.measure is Measure.RMSE else "mean size"
+    noise_label = "RMS noise" if solution.measure is Measure.RMSE else "Mean noise"
     size = abs(float(solution.problem.totals.sum()))
     share = f"({wording.percent(solution.error / size)} of the sum)" if size else "(the sum is 0)"
     direction = "too low" if clipped.bias < 0.0 else "too high" if clipped.bias else "none"
     copied = f"{wording.digits(clipped.low)}, {wording.digits(clipped.high)}"
     range_help = "A total outside counts as the nearer end."
 
-    def build_number(label: str, value: float, note: str, digits: int = 3, key: str = "") -> Number:
+    def build_number(label: str, value: float, note: str = "", digits: int = 3, key: str = "") -> Number:
         return Number(label, wording.number(abs(value), digits), note, value=value, unit=unit, key=key)
 
     return (
         Number("Range", _format_range(solution), "", range_help, clipboard_text=copied),
         build_number(ERROR_LABELS[solution.measure], solution.error, share, key="error"),
-        build_number("Largest change by one user", clipped.sensitivity, "max(|L|, |U|)", 4),
+        build_number("Largest change by one user", clipped.sensitivity, digits=4),
         build_number("Bias", clipped.bias, direction),
-        build_number("Noise", noise, noise_note),
+        build_number(noise_label, noise),
     )
 
 
@@ -286,17 +271,16 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
         facts[f"Your own bound, [−{bound}, {bound}]"] = standard.compare_own_bound(
             MEASURE_NAMES[solution.measure], error, solution.error, wording.number, "the range"
         )
-    source = (
-        "at both ends noise plus the size of all cuts is least. The exact value equals one user's total, so it is "
-        "rounded. Where the curve is lower, positive and negative cuts partly cancel."
-    )
+    if not solution.is_entered:
+        facts["How the range was chosen"] = (
+            "noise plus all cuts is least, then rounded, as the exact bound is one user's total. Where the curve is "
+            "lower, cuts at both ends partly cancel."
+        )
     return facts | {
         "Who is affected": (
             f"{wording.counted(cut, 'user')} ({wording.percent(cut / solution.problem.totals.size)}): "
             f"{wording.number(clipped.users_below)} below L, {wording.number(clipped.users_above)} above U."
         ),
-        "Where the range comes from": "you entered it." if solution.is_entered else source,
-        "Why a range": wording.plain(solution.user_totals.refusal, 600),
     }
 
 
@@ -306,7 +290,7 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
     negative = int(np.sum(totals < 0.0))
     sentence = (
         f"{wording.number(negative)} of {wording.counted(totals.size, 'user')} "
-        f"{wording.agreeing(negative, 'has', 'have')} a negative total: a bound is needed on either side."
+        f"{wording.agreeing(negative, 'has', 'have')} a negative total, so both sides need a bound."
     )
     is_leak = dataset.is_private and not solution.is_entered
     return f"{sentence} {standard.warn_of_leak('this range was')}" if is_leak else sentence
@@ -315,10 +299,7 @@ def write_signed_detail(solution: SignedSolution, dataset: Dataset) -> str:
 def write_signed_methods(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Methods:
     """State the range for totals of both signs, and its error."""
     interval, public_interval, is_entered = _format_range(solution, 6), "an interval", solution.is_entered
-    rule = (
-        "The interval is symmetric about 0, with the end at which the privacy noise and the size of all cuts together "
-        "are least."
-    )
+    rule = "The interval is symmetric about 0 and minimises privacy noise plus all cuts."
     if is_entered:
         public_interval, rule = interval, "The interval was fixed without looking at the data."
     noise_sentence = f"and {cite_noise(parameters.mechanism.value)} was added to the sum."

@@ -1,27 +1,45 @@
-"""The answer for a classifier and its tabs, as all readers take them."""
+"""The answer for a classifier with its tabs, programs and files, and the search of a page for it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
+
 from dpcore.answer.answer import Answer, add_choice
+from dpcore.answer.section import (
+    BEHIND,
+    Cached,
+    Choice,
+    Label,
+    Note,
+    Parts,
+    Search,
+    SearchResult,
+    Sections,
+    Solver,
+    Table,
+)
 from dpcore.code.choice import Quantity, Rule, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data.design_matrix import FeatureKind
-from dpcore.training import account, adaptive_bound
+from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
-from dpcore.training.answer.sections import list_sections
-from dpcore.training.answer.solution import TrainingSolution, solve
-from dpcore.training.answer.words import write_methods
-from dpcore.training.files import write_table
+from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows, solve
+from dpcore.training.experiment import MAX_RUNS, Experiment, Side
+from dpcore.training.experiment import Table as RunTable
 from dpcore.training.mechanism import LossKind, Mechanism, Pace, apply_rule, compute_faded_variance
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
-from dpcore.training.rows import Measure, ScoreUnit
+from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
 from dpcore.training.training_data import FILE, TrainingData, describe_label_rule
 
 SLOPES = {
@@ -127,15 +145,141 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
         growth=descent_rule.GROWTH,
         most_growth=descent_rule.MAX_GROWTH,
-        start=adaptive_bound.START_DIVISOR,
-        clipped=adaptive_bound.CLIPPED_USERS,
-        turn=adaptive_bound.BOUND_RATE,
-        largest=adaptive_bound.MAX_LOG_CHANGE,
-        ends=adaptive_bound.BOUND_RANGE,
+        start=descent.START_DIVISOR,
+        clipped=descent.CLIPPED_USERS,
+        turn=descent.BOUND_RATE,
+        largest=descent.MAX_LOG_CHANGE,
+        ends=descent.BOUND_RANGE,
     )
     return replace(
         training, steps=mechanism.steps, first=1, gradient_noise=rule_noise.gradient, sampled=1.0, rule=rule
     )
+
+
+FIRST_SECONDS, SOON_SECONDS = 1.5, 0.25
+"""How long a page waits for the first curve of all, and for that of new settings."""
+MAX_TABLES = 12
+"""Tables of runs that are kept: 300 kB each on the sample."""
+
+
+def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS) -> Solver:
+    """Train beside a page: a first curve is there at once, and surer ones as more runs are made.
+
+    Stopped work goes on where it was, and so does another session on the same sample.
+    """
+    rows: ClassifierRows = yield Cached(scale_rows, (data, parameters.positive_above), kept=4)
+    question: Experiment = yield Cached(
+        TrainingParameters.make_experiment, (parameters, rows, max_runs), kept=8
+    )
+    found: SearchResult = yield Search(
+        "runs_job",
+        question.key,
+        lambda runs, tell, stop: complete_runs(
+            question, runs, progress=tell, should_stop=stop, on_more=lambda more: tell(None, more)
+        ),
+        "Training",
+        settings=parameters,
+        resumes=True,
+        is_complete=lambda runs: runs is not None and runs.is_complete,
+        kept=MAX_TABLES,
+        seconds=FIRST_SECONDS,
+        soon=SOON_SECONDS,
+        doing_at={Stage.EARLIER: "Training for the new settings"},
+        heavy=True,
+    )
+    if found.value is None:
+        return found
+    solution: TrainingSolution = yield Cached(
+        TrainingSolution, (data, found.settings, found.value, found.stage), kept=8
+    )
+    return SearchResult(None if solution.best is None else solution, found.stage)
+
+
+def show_inputs(answer: Answer, data: TrainingData) -> Parts:
+    """Show what was trained on, and every method at every bound."""
+    yield Note(words.describe_inputs(answer.solution))
+    yield "**Every method at every bound**"
+    yield Table(
+        tabulate_methods(answer.solution),
+        "Loss and accuracy of every method at every bound",
+        {
+            **dict.fromkeys(("Loss", "Loss over users", "Loss, trained on"), "%.4g"),
+            **dict.fromkeys(("± noise", "± users", "One run ±"), "%.2g"),
+            **dict.fromkeys(("W", "Rows told right"), "%.3g %%"),
+        },
+        key="training_methods",
+    )
+    yield Note(
+        "± is half of a 95 % interval of the mean; *One run ±* is the standard deviation of one training."
+    )
+
+
+def tabulate_methods(solution: TrainingSolution) -> dict[str, object]:
+    """Tabulate the scores of every method at every bound."""
+    cells = solution.cells
+    losses = solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS)
+    return {
+        "Method": [cell.method.label for cell in cells],
+        "h": [np.nan if cell.method is Method.FOLLOWED else cell.reach for cell in cells],
+        "W": 100.0 * solution.largest_weight,
+        "Runs": losses.runs,
+        "Loss": losses.mean,
+        "± noise": losses.half_width,
+        "± users": losses.users_half_width,
+        "One run ±": losses.spread,
+        "Loss over users": solution.table.summarise(Measure.LOSS, ScoreUnit.USERS).mean,
+        "Loss, trained on": solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED).mean,
+        "Rows told right": 100.0 * solution.table.summarise(Measure.ACCURACY, ScoreUnit.ROWS).mean,
+    }
+
+
+def show_bounds(answer: Answer, data: TrainingData) -> Parts:
+    """Show loss or accuracy against the bound."""
+    scores = {
+        (measure, unit): f"{plots.TITLES[measure]}, mean over {unit.value}"
+        for measure in Measure
+        for unit in ScoreUnit
+    }
+    measure, unit = yield Choice("bounds_score", "The figure shows", scores)
+    yield plots.plot_bounds(answer.solution, measure, unit)
+
+
+def show_sides(answer: Answer, data: TrainingData) -> Parts:
+    """Show the means over rows and over users, trained on and held out."""
+    yield (
+        "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
+        "over rows toward that over users."
+    )
+    yield answer.plots["training-sides"]()
+
+
+def show_theory(answer: Answer, data: TrainingData) -> Parts:
+    """Show the bounds that two theories call for."""
+    theories = {
+        "Plain descent": answer.solution.calibrated_bound,
+        "Theorem 4, constant 1": answer.solution.theorem_bound,
+    }
+    columns = {
+        "Trade-off": [*theories],
+        "A": [theory.trade_off for theory in theories.values()],
+        "Best h, smooth weights": [theory.threshold.bound for theory in theories.values()],
+        "Best cap": [theory.cap.bound for theory in theories.values()],
+    }
+    formats = dict.fromkeys(("A", "Best h, smooth weights"), "%.3g")
+    yield Table(columns, "Best bound and cap by two theories", formats, key="training_theory")
+    yield (
+        "Both minimise $(\\max_j W_j)^2 + A \\sum_i c_i^2$ over weights $c$, proved best. *Plain descent* computes A "
+        "from the features, which ε does not cover, and the steps under *More settings*. *Theorem 4* is the paper's: "
+        "$A = \\log d\\, \\log n\\, \\varepsilon^2 / \\log^4(m/\\delta)$, with an open constant. Neither knows of "
+        "clipping, too few steps or heavy users who differ."
+    )
+    yield Label()
+
+
+SECTIONS: Sections = {
+    BEHIND: show_inputs,
+    "Studies": {"Against the bound": show_bounds, "Rows and users": show_sides, "Theory": show_theory},
+}
 
 
 def build_answer(
@@ -183,9 +327,9 @@ def build_answer(
             "training-accuracy": lambda: plots.plot_bounds(solution, Measure.ACCURACY, ScoreUnit.ROWS),
             "training-sides": lambda: plots.plot_sides(solution),
         },
-        make_methods=lambda: write_methods(solution),
-        files={"training_runs.csv": lambda: write_table(solution.table, solution.data.provenance)},
-        sections=list_sections(),
+        make_methods=lambda: words.write_methods(solution),
+        files={"training_runs.csv": lambda: write_runs(solution.table, solution.data.provenance)},
+        sections=SECTIONS,
     )
     return add_choice(
         answer,
@@ -245,3 +389,26 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
         }
         for i, cell in enumerate(solution.cells)
     ]
+
+
+def write_runs(table: RunTable, disclosure: Provenance) -> str:
+    """Write every finished run: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores, ``label``.
+
+    Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
+    """
+    cell_indices, runs = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
+    cells = [table.experiment.cells[cell_index] for cell_index in cell_indices]
+    columns: dict[str, object] = {
+        "method": [cell.method.value for cell in cells],
+        "bound": [cell.reach for cell in cells],
+        "row_clip": [cell.clip for cell in cells],
+        "run": runs,
+        "split": runs % len(table.experiment.splits),
+    }
+    names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
+    for (side, unit, measure), scores in zip(
+        names, table.scores[cell_indices, runs].reshape(-1, 8).T, strict=True
+    ):
+        columns[f"{side}_{unit.value}_{measure.value}"] = scores
+    columns["label"] = disclosure.label
+    return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")

@@ -7,26 +7,23 @@ import math
 from dpcore.answer import standard
 from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
-from dpcore.answer.stage import Stage
 from dpcore.common import wording
-from dpcore.training import decision
+from dpcore.common.progress import Stage
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer.solution import TrainingSolution
-from dpcore.training.experiment import Side
-from dpcore.training.files import ReleaseRecord
 from dpcore.training.mechanism import Average, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.release import Model
+from dpcore.training.release import Model, ReleaseRecord
 from dpcore.training.rows import Measure, ScoreUnit
 
 WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01
-"""From these on the card says that there is hardly any protection; table 2 of the paper has 30 to 50, and 0.1."""
+"""From these on the card says that there is hardly any protection."""
 
 
 def describe_cell(cell: Cell) -> str:
     """Describe a cell: ``smooth weights of at most one row per user``, ``a cap: at most 3 rows of each user``."""
     rows = "one row" if cell.bound == 1.0 else wording.counted(cell.bound, "row")
-    clipping = f", whose gradients are shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
+    clipping = f" with gradients shortened to {wording.number(cell.clip)}" if cell.clip < 1.0 else ""
     return {
         Method.FOLLOWED: "clipped gradient sums whose bound adapts to the users",
         Method.CAP: f"a cap: at most {rows} of each user, drawn at random{clipping}",
@@ -42,36 +39,29 @@ def build_numbers(solution: TrainingSolution) -> tuple[Number, ...]:
     loss, accuracy = solution.average(Measure.LOSS), solution.average(Measure.ACCURACY)
     without_privacy, guessing, *_ = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     best_accuracy, guessed_accuracy, *_ = solution.average_references(Measure.ACCURACY, ScoreUnit.ROWS)
-    bound = Number(
-        "Bound h",
-        wording.number(cell.reach),
-        wording.agreeing(cell.reach, "row per user", "rows per user"),
-        "The most by which one user moves the sum of gradients, in rows.",
-        cell.reach,
-        "rows per user",
-    )
     # If no method is useful, no bound is an answer; an adaptive bound has no number. Then the loss is the large number,
     # and the intervals stand below it.
     has_bound = not solution.is_useless and cell.method is not Method.FOLLOWED
     loss_help = "Mean over rows. The 95 % intervals are for the noise, and for other users held out."
-    return (
-        *((bound,) if has_bound else ()),
-        Number(
-            "Loss, users held out", wording.number(loss), uncertainty if has_bound else "", loss_help, loss
-        ),
-        *(() if has_bound else (Number("95 % intervals", uncertainty),)),
-        Number(
-            "Without privacy", wording.number(without_privacy), "all rows, no noise", value=without_privacy
-        ),
+    numbers = [
+        Number("Loss, users held out", wording.number(loss), uncertainty * has_bound, loss_help, loss),
+        Number("Without privacy", wording.number(without_privacy), value=without_privacy),
         Number("Guessing", wording.number(guessing), "one score for all rows", value=guessing),
         Number(
             "Rows told right",
             wording.percent(accuracy, 3),
             f"{wording.percent(best_accuracy, 3)} without privacy",
-            f"Guessing tells {wording.percent(guessed_accuracy, 3)} right.",
+            f"Guessing: {wording.percent(guessed_accuracy, 3)}.",
             accuracy,
         ),
-    )
+    ]
+    if has_bound:
+        unit, bound_help = "rows per user", "The most by which one user moves the sum of gradients."
+        note = wording.agreeing(cell.reach, "row per user", unit)
+        numbers.insert(0, Number("Bound h", wording.number(cell.reach), note, bound_help, cell.reach, unit))
+    else:
+        numbers.insert(1, Number("95 % intervals", uncertainty))
+    return tuple(numbers)
 
 
 def format_uncertainty(solution: TrainingSolution) -> str:
@@ -103,17 +93,10 @@ def describe_near_optimal(solution: TrainingSolution) -> str:
         return ""
     if method is Method.FOLLOWED:
         return "this method sets its own bound."
-    end_text = (
-        "; the upper end is no bound"
-        if high == solution.reaches[solution.table.find_cells(method)[-1]]
-        else ""
-    )
+    is_unbounded = high == solution.reaches[solution.table.find_cells(method)[-1]]
+    objective = "the least loss; the upper end is no bound" if is_unbounded else "the least loss"
     return standard.write_range(
-        solution.best.low,
-        high,
-        name="h",
-        objective=f"the least loss{end_text}",
-        others="the next bounds tried",
+        solution.best.low, high, name="h", objective=objective, others="the next bounds tried"
     )
 
 
@@ -125,7 +108,7 @@ def write_detail(solution: TrainingSolution) -> str:
     sentences = [f"The loss is {without_privacy} without privacy, and {guessing} for one constant score."]
     if solution.runs.user_share < 1.0:
         share = wording.percent(solution.runs.user_share)
-        sentences.append(f"**A first look at {share} of the users, with the noise of all of them.**")
+        sentences.append(f"**A first look at {share} of the users, with the noise of all.**")
     if parameters.epsilon >= WEAK_EPSILON or parameters.delta >= WEAK_DELTA:
         sentences.append("**ε or δ of this size gives hardly any protection.**")
     if solution.is_useless or solution.is_unclear:
@@ -133,39 +116,35 @@ def write_detail(solution: TrainingSolution) -> str:
     if solution.data.dataset.is_private and solution.answer_cell.method is not Method.FOLLOWED:
         remedy = "Choose it without these data."
         if Method.FOLLOWED in solution.best_by_method:
-            loss = _average_loss(solution, Method.FOLLOWED)
-            remedy = f"An adaptive bound needs no choice; its loss is {wording.number(loss)}."
+            loss = wording.number(_average_loss(solution, Method.FOLLOWED))
+            remedy = f"An adaptive bound needs no choice; its loss is {loss}."
         sentences.append(standard.warn_of_leak("this bound was", remedy=remedy))
     # These sentences stand last, since they come and go while the runs are made.
     if not is_finished:
         runs, runs_done = solution.table.experiment.runs, int(solution.table.runs_done[solution.answer_index])
-        others_text = "" if runs_done < runs else ", and the other methods go on"
-        sentences.append(f"**{runs_done} of {runs} runs so far{others_text}.**")
+        sentences.append(f"**{runs_done} of {runs} runs so far.**")
     if solution.stage is Stage.EARLIER:
         sentences.append("**This is the answer for the previous settings.**")
     return " ".join(sentences)
 
 
 def build_facts(solution: TrainingSolution) -> dict[str, str]:
-    """Build the facts, sentences by name."""
-    sentences = {}
-    if Method.FOLLOWED in solution.best_by_method:
-        sentences["Where the loss comes from"] = _describe_parts(solution)
-    methods = [method for method in solution.best_by_method if method is not solution.answer_cell.method]
-    if methods:
-        comparisons = "; ".join(_compare_method(solution, method) for method in methods)
-        sentences["The other methods"] = f"{comparisons}."
-    over_users = solution.average(Measure.LOSS, ScoreUnit.USERS)
-    trained = solution.average(Measure.LOSS, ScoreUnit.ROWS, Side.TRAINED)
-    sentences["The loss elsewhere"] = (
-        f"{wording.number(over_users)} as a mean over users held out, {wording.number(trained)} over the rows trained "
-        "on."
+    """Describe the excess loss of an adaptive bound as stopping, clipping and noise, if there are runs of it."""
+    if Method.FOLLOWED not in solution.best_by_method:
+        return {}
+    loss = _average_loss(solution, Method.FOLLOWED)
+    without_privacy, _, without_noise, unclipped = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
+    parts = (
+        loss - without_privacy,
+        unclipped - without_privacy,
+        without_noise - unclipped,
+        loss - without_noise,
     )
-    sentences["Theory"] = (
-        f"h = {wording.number(solution.calibrated_bound.threshold.bound)} with constants computed for plain descent, h "
-        f"= {wording.number(solution.theorem_bound.threshold.bound)} by theorem 4 with constant 1."
-    )
-    return sentences
+    excess, stopping, clipping, noise = (wording.number(difference, 2) for difference in parts)
+    return {
+        "Where the loss comes from": f"an adaptive bound loses {excess} to privacy: {stopping} by stopping early, "
+        f"{clipping} by clipping, {noise} by noise."
+    }
 
 
 def _average_loss(solution: TrainingSolution, method: Method) -> float:
@@ -173,53 +152,17 @@ def _average_loss(solution: TrainingSolution, method: Method) -> float:
     return solution.average(Measure.LOSS, cell_index=solution.best_by_method[method].cell_index)
 
 
-def _describe_parts(solution: TrainingSolution) -> str:
-    """Describe the excess loss of an adaptive bound as stopping, clipping and noise."""
-    loss = _average_loss(solution, Method.FOLLOWED)
-    references = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
-    without_privacy, _, without_noise, unclipped = references
-    excess, stopping, clipping, noise = (
-        wording.number(difference, 2)
-        for difference in (
-            loss - without_privacy,
-            unclipped - without_privacy,
-            without_noise - unclipped,
-            loss - without_noise,
-        )
-    )
-    return (
-        f"with an adaptive bound, {excess} more than without privacy: {stopping} by stopping early, {clipping} by "
-        f"clipping, {noise} by noise."
-    )
-
-
-def _compare_method(solution: TrainingSolution, method: Method) -> str:
-    """Compare one method at its best bound with the answer."""
-    cell_index = solution.best_by_method[method].cell_index
-    reach = solution.cells[cell_index].reach
-    bound_text = "" if method is Method.FOLLOWED else f", h = {wording.entered(reach)}"
-    text = f"{method.label}{bound_text}: {wording.number(_average_loss(solution, method))}"
-    summary = decision.compare_cells(solution.table, cell_index, solution.answer_index)
-    difference, half_width = float(summary.mean), float(summary.half_width)
-    if math.isnan(half_width):
-        return text
-    direction = "more" if difference >= 0.0 else "less"
-    doubt_text = "" if abs(difference) > half_width else " (not clear)"
-    return f"{text}, {wording.number(abs(difference), 2)} ± {wording.number(half_width, 2)} {direction}{doubt_text}"
-
-
 def describe_inputs(solution: TrainingSolution) -> str:
     """Describe the rows that the answer is computed from."""
     experiment = solution.table.experiment
-    positive_share = float((experiment.train.signs > 0).mean())
     train, test = (
         f"{wording.counted(rows.num_users, 'user')} with {wording.counted(rows.num_rows, 'row')}"
         for rows in (experiment.train, experiment.test)
     )
     return (
-        f"{wording.plain(solution.data.dataset.source, 600)} {train} to train on, {test} held out, "
-        f"{wording.counted(experiment.train.num_features, 'feature')}, intercept included; "
-        f"{wording.percent(positive_share)} of the labels are 1."
+        f"{wording.plain(solution.data.dataset.source, 600)} {train} to train on, {test} held out; "
+        f"{wording.counted(experiment.train.num_features, 'feature')} with the intercept; "
+        f"{wording.percent(float((experiment.train.signs > 0).mean()))} of the labels are 1."
     )
 
 
@@ -227,38 +170,28 @@ def describe_runs(solution: TrainingSolution) -> str:
     """Describe the runs that are done, after the name of an icon."""
     if solution.runs.user_share < 1.0:
         return ":material/pan_tool: Stopped after a first look at some of the users."
-    fewest, most = solution.table.runs_done.min(), solution.table.runs_done.max()
-    runs, splits = solution.table.experiment.runs, len(solution.table.experiment.splits)
+    runs = solution.table.experiment.runs
     if not solution.table.is_finished:
-        run_counts = f"{fewest} to {most}" if fewest != most else f"{fewest}"
-        return f":material/pan_tool: Stopped after {run_counts} of {runs} runs."
-    split_note = f", on {wording.counted(splits, 'split')} of the users" if splits > 1 else ""
-    close = solution.runs.close_table
-    close_note = "" if close is None else f"; {close.experiment.runs} of the closest {close.runs_done.size}"
-    return f":material/check: {wording.counted(runs, 'run')} of every method at every bound{split_note}{close_note}."
+        return f":material/pan_tool: Stopped after {solution.table.runs_done.min()} of {runs} runs."
+    return f":material/check: {wording.counted(runs, 'run')} of every method at every bound."
 
 
 def describe_model(record: ReleaseRecord) -> str:
     """Describe how a released model is applied, how it was trained, and its noise."""
-    model = record.model
-    size = f"standard deviation {wording.number(model.noise)}"
+    model, unit_text, bound_text = record.model, "rows on each coordinate of a step's summed gradient", ""
     if model.cell.method is Method.OUTPUT:
-        noise_text = f"{size} on each coordinate of θ."
+        unit_text = "on each coordinate of θ"
     elif model.cell.method is Method.FOLLOWED:
-        noise_text = (
-            f"{size} rows on each coordinate of the last step's summed gradient. The last bound was "
-            f"{wording.counted(model.last_bound, 'row')}."
-        )
-    else:
-        noise_text = f"{size} rows on each coordinate of a step's summed gradient."
+        bound_text = f" The last bound was {wording.counted(model.last_bound, 'row')}."
     return (
-        "Clip a feature with a range to it and map it to [−1, 1]; shorten a row longer than "
-        f"{wording.number(record.scaling.norm)} to that, then divide all by it. A score θ·x above 0 says "
-        f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: "
-        f"{noise_text}"
+        "Clip features to their ranges and map these to [−1, 1]; divide a row by "
+        f"{wording.number(record.scaling.norm)}, or by its norm if that is larger. A score θ·x above 0 says "
+        f"**{wording.plain(record.positive_meaning, 120)}**. Trained with {describe_cell(model.cell)}. Noise: standard "
+        f"deviation {wording.number(model.noise)} {unit_text}.{bound_text}"
     )
 
 
+RELEASED = "A linear classifier was released"
 AVERAGES = {
     Average.ALL: "the average of all iterates",
     Average.LAST_HALF: "the average of the last half of the iterates",
@@ -284,33 +217,35 @@ def write_methods(solution: TrainingSolution, model: Model | None = None) -> Met
         return _describe_release(parameters, model)
     if solution.best is None:
         return None
-    cell, i = solution.answer_cell, solution.answer_index
-    runs = int(solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).runs[i])
-    bound_follows = cell.method is Method.FOLLOWED
-    bound_text, training_text = _describe_bound(cell), _describe_training(parameters, cell)
-    public_bound_text = bound_text if bound_follows else "Users were bounded by a fixed number of rows."
-    nothing_text = (
-        f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no method trained "
-        "a classifier better than guessing, and nothing was released."
-    )
-    rule = "Method and bound have the smallest mean loss of those tried on users held out."
-    if bound_follows:
-        rule = (
-            "The method has the smallest mean loss of those tried on users held out, within one standard error; the "
-            "bound follows the users, within the guarantee."
+    cell, is_adaptive = solution.answer_cell, solution.answer_cell.method is Method.FOLLOWED
+    bound_text, training_text = _describe_bound(cell), _describe_descent(parameters, cell, "Gaussian")
+    public_bound_text = bound_text if is_adaptive else "Users were bounded by a fixed number of rows."
+    if parameters.mechanism.sampled == 1.0 or is_adaptive:
+        training_text += (
+            " The noise of all steps is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
         )
+    else:
+        training_text += (
+            f" Each user took part in a step with probability {wording.entered(parameters.sampled)}; the privacy "
+            "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
+        )
+    runs = int(solution.table.runs_done[solution.answer_index])
+    splits = wording.counted(len(solution.table.experiment.splits), "split")
     return Methods(
-        guarantee=write_guarantee(
-            "A linear classifier was released", parameters.epsilon, parameters.neighbours, parameters.delta
-        ),
+        guarantee=write_guarantee(RELEASED, parameters.epsilon, parameters.neighbours, parameters.delta),
         sentences=f"{bound_text} {training_text} On users held out the mean loss of a row is "
         f"{wording.number(solution.average(Measure.LOSS))} ({format_uncertainty(solution)}; 95 % intervals over "
-        f"{wording.counted(runs, 'simulated run')} on "
-        f"{wording.counted(len(solution.table.experiment.splits), 'split')} of the users).",
+        f"{wording.counted(runs, 'simulated run')} on {splits} of the users).",
         public_sentences=f"{public_bound_text} {training_text}",
         disclosure=solution.data.dataset.provenance,
-        rule=rule,
-        empty_sentence=nothing_text if solution.is_useless else "",
+        rule="The method has the smallest mean loss on users held out, within one standard error; the bound follows "
+        "the users, within the guarantee."
+        if is_adaptive
+        else "Method and bound have the smallest mean loss on users held out.",
+        empty_sentence=f"At ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)} no "
+        "method trained a classifier better than guessing, and nothing was released."
+        if solution.is_useless
+        else "",
     )
 
 
@@ -321,7 +256,7 @@ def _describe_bound(cell: Cell) -> str:
         f" Gradients of rows were shortened to norm {wording.number(cell.clip)}." if cell.clip < 1.0 else ""
     )
     weighted = (
-        f"Rows were weighted [@epasto2020, section 4] such that no user weighs more than {rows}.{clipping}"
+        f"Rows were weighted so that no user weighs more than {rows} [@epasto2020, section 4].{clipping}"
     )
     return {
         Method.FOLLOWED: "Each user's sum of gradients was clipped at a bound that follows a private quantile of their "
@@ -338,19 +273,16 @@ def _describe_release(parameters: TrainingParameters, model: Model) -> Methods:
     text = (
         f"{_describe_bound(cell)} {_describe_descent(parameters, cell, 'discrete Gaussian')} Contributions were "
         "rounded onto a public grid, and all users took part in every step. OpenDP drew the noise. That of all steps "
-        "is one Gaussian mechanism, calibrated exactly [@balle2018]; the difference between discrete and normal noise "
-        "is counted."
+        "is one Gaussian mechanism, calibrated exactly [@balle2018]; its discreteness is counted."
     )
     return Methods(
-        guarantee=write_guarantee(
-            "A linear classifier was released", facts.epsilon, facts.neighbours, facts.delta
-        ),
+        guarantee=write_guarantee(RELEASED, facts.epsilon, facts.neighbours, facts.delta),
         sentences=text,
         public_sentences=text,
         disclosure=facts,
         rule="The bound followed the users, within the guarantee."
         if cell.method is Method.FOLLOWED
-        else "The bound was chosen before the release; its choice is not covered by the guarantee.",
+        else "The bound was chosen before the release; the guarantee does not cover its choice.",
         subject="The model",
         choice_source=ChoiceSource.DRAWN,
     )
@@ -367,17 +299,6 @@ def _describe_descent(parameters: TrainingParameters, cell: Cell, noise: str) ->
         average_text, momentum = "a weighted average of the iterates", "with momentum "
     return (
         f"The model is {average_text} of {wording.counted(mechanism.steps, 'step')} of projected gradient descent "
-        f"{momentum}on {loss} with {noise} noise in every step [@bassily2014]; every row's gradient was clipped to "
+        f"{momentum}on {loss}, with {noise} noise in every step [@bassily2014] and every row's gradient clipped to "
         "norm 1."
-    )
-
-
-def _describe_training(parameters: TrainingParameters, cell: Cell) -> str:
-    """Describe the descent and the composition of its steps."""
-    text = _describe_descent(parameters, cell, "Gaussian")
-    if parameters.mechanism.sampled == 1.0 or cell.method is Method.FOLLOWED:
-        return f"{text} The noise of all steps is that of one Gaussian mechanism, calibrated exactly [@balle2018]."
-    return (
-        f"{text} Each user took part in a step with probability {wording.entered(parameters.sampled)}, and the privacy "
-        "losses of all steps were composed numerically [@doroshenko2022] with [@dpaccounting]."
     )

@@ -32,7 +32,7 @@ EPSILON = "epsilon"
 EPSILON_SLIDER = "epsilon_slider"
 EPSILON_PAGE = "epsilon_page"
 
-# By which figures reach the browser before the rest of the page (pages.shared.speed.figure_socket).
+# By which figures reach the browser before the rest of the page (pages.shared.speed).
 FIGURES_AHEAD = "figures_ahead"
 
 # The tour over the pages with all that it put aside, and the page that it goes to next (pages.shared.session.tour).

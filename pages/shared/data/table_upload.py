@@ -22,10 +22,11 @@ from dpcore.common.wording import plain
 from dpcore.data import design_matrix, tables
 from dpcore.data.design_matrix import Design, Feature, FeatureKind
 from dpcore.dataset import Dataset
-from pages.shared.base import demo, keys
+from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.data import uploads
 from pages.shared.fields import fields
+from pages.shared.server import access
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -112,7 +113,7 @@ class TableUpload:
 
     def show_uploader(self) -> None:
         """Show the uploader; on a public demo, a notice."""
-        if demo.is_served():
+        if access.is_served():
             uploads.show_demo_notice()
             return
         self.entry.show(
@@ -361,7 +362,7 @@ def show_upload(upload: TableUpload) -> Any | None:
     if entry is not None:
         for note in entry.dataset.notes:
             st.caption(plain(note, 600))
-    elif not upload.is_waiting() and not demo.is_served():
+    elif not upload.is_waiting() and not access.is_served():
         st.caption(
             "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
             "does not carry uploaded data."

@@ -15,9 +15,10 @@ from dpcore.counting.name_lists import choose_names, read_names
 from dpcore.data.column_names import escape_formula
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
-from pages.shared.base import demo, keys
+from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
+from pages.shared.server import access
 from pages.shared.streamlit_internals import free_files
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def show_upload(question: Question, dataset: Dataset, items: str = "items") -> N
         dataset: In use.
         items: The word for them, plural.
     """
-    if not dataset.task_names or demo.is_served():
+    if not dataset.task_names or access.is_served():
         return
     entry, names = Entry(question, PREFIX), st.session_state.get(keys.ITEM_NAMES)
     with st.expander(f"Names of the {items}", icon=":material/label:"):

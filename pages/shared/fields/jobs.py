@@ -1,26 +1,33 @@
-"""Long work beside the page: a thread with progress and Stop, kept in the session. Stopped work has a result, too.
+"""Long work beside the page: threads with progress and Stop, and the searches of a question.
 
 The work runs in a thread, so sliders stay live, and a fragment polls it. Its result stays in the session until the next
-start, whatever the person does meanwhile. Work that fails says why in sentences, and can be started again. Work of a
-session that nobody is connected to any more is told to stop. Heavy work runs one piece at a time in the process,
-whichever session started it: two at once would each take twice as long, and twice the memory. Light work, a search that
-a moved slider starts, waits in a queue (`pages.shared.base.cache`) in which pages go first.
+start, whatever the person does meanwhile; stopped work has a result, too. Work that fails says why in sentences, and
+can be started again. Work of a session that nobody is connected to any more is told to stop. Heavy work runs one piece
+at a time in the process, whichever session started it: two at once would each take twice as long, and twice the memory.
+Light work, a search that a moved slider starts, waits in a queue (`pages.shared.base.cache`) in which pages go first.
+
+A search that starts by itself keeps its complete results, so that earlier ones are known at once. Until there is a
+result the first answer stands, or the answer for the settings before. Results on samples and generated data are kept
+for everybody, as a class that is shown one sample asks the same twenty times; all others are kept per session.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import streamlit as st
 
+from dpcore.answer.section import Cached, Search, SearchResult, Solver
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
-from dpcore.common.progress import ShouldStop
+from dpcore.common.progress import ShouldStop, Stage
 from pages.shared import streamlit_internals
 from pages.shared.base import cache, page_run
+from pages.shared.base.question import Question
 from pages.shared.fields import fields
 
 
@@ -35,7 +42,7 @@ Work = Callable[[Progress, ShouldStop], Any]
 POLL_SECONDS = 0.4
 LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
-CUT_OFF = "The connection to this page was lost for a while, so the work was stopped."
+CUT_OFF = "The connection to this page was lost, so the work was stopped."
 _LOOK_SECONDS = 0.5
 
 
@@ -203,8 +210,11 @@ def start(
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
     job.wait_for_first(seconds)  # Short work is done then, and the page shows its result in this very run.
-    if job.running and (is_lost := _loss_of_session()) is not None:
-        threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
+    # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
+    session = streamlit_internals.session_id()
+    if job.running and session and streamlit_internals.find_runtime() is not None:
+        arguments = (lambda: not streamlit_internals.is_connected(session), LOST_SECONDS)
+        threading.Thread(target=job.stop_when, args=arguments, daemon=True).start()
     return job
 
 
@@ -218,30 +228,18 @@ def put(key: str, question: Any, result: Any) -> Job:
     return job
 
 
-def _loss_of_session() -> Callable[[], bool] | None:
-    """Return a function that tells if nobody is connected to this session; None without a server, as in tests."""
-    # Asked in the page's own thread: that of the work belongs to no session.
-    session = streamlit_internals.session_id()
-    if not session or streamlit_internals.find_runtime() is None:
-        return None
-    return lambda: not streamlit_internals.is_connected(session)
-
-
 def result_of(key: str) -> tuple[Any, Any] | None:
     """Return (question, result) of the work that is done under this key; None if there is none, or if it failed."""
     job: Job | None = st.session_state.get(key)
-    if job is None:
-        return None
-    job.read_early = job.running
-    return None if job.read_early or job.failed else (job.question, job.result)
+    if job is not None:
+        job.read_early = job.running
+    return None if job is None or job.read_early or job.failed else (job.question, job.result)
 
 
 def so_far_of(key: str) -> tuple[Any, Any] | None:
     """Return (question, last reported result) of the work that runs under this key; None if it has reported none."""
-    job: Job | None = st.session_state.get(key)
-    if job is None or not job.running or job.so_far is None:
-        return None
-    return job.question, job.so_far
+    reported = ((job.question, job.so_far) for job in working(key) if job.so_far is not None)
+    return next(reported, None)
 
 
 def failure_of(key: str) -> tuple[InputProblem, ...]:
@@ -271,27 +269,19 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
         if job is not None and job.failed:
             fields.show_problems(job.problems)
             if job.retry_work is not None:
-                st.button(
-                    "Try again",
-                    key=f"{key}_retry",
-                    on_click=start,  # type: ignore[arg-type]
-                    args=(key, job.question, job.retry_work),
-                    kwargs={"heavy": job.heavy, "light": job.light},
-                    icon=":material/refresh:",
-                )
+                again = partial(start, key, job.question, job.retry_work, heavy=job.heavy, light=job.light)
+                fields.button("Try again", f"{key}_retry", "refresh", again)
     at_work = working(*keys)
-    if not at_work:
-        if any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
-            st.info(CUT_OFF, icon=":material/stop_circle:")
-        return False
-    _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
-    return True
+    if at_work:
+        _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
+    elif any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
+        st.info(CUT_OFF, icon=":material/stop_circle:")
+    return bool(at_work)
 
 
 def working(*keys: str) -> list[Job]:
     """Return the work under these keys that runs now."""
-    work = [st.session_state.get(key) for key in keys]
-    return [job for job in work if job is not None and job.running]
+    return [job for job in map(st.session_state.get, keys) if job is not None and job.running]
 
 
 def rerun_if_ended(key: str) -> None:
@@ -319,18 +309,171 @@ def _bar(
         words = doing if isinstance(doing, str) else doing()
         # Several for one answer take turns, and each waits for the other now and then.
         if len(keys) == 1 and at_work[0].waiting:
-            heavy = at_work[0].heavy
-            blockers = "other long work in this app ends" if heavy else "other searches in this app end"
-            st.markdown(f"Waiting until {blockers}…")
+            st.markdown("Waiting for other work in this app…")
         elif measured:
             share = min(job.progress for job in at_work)
             st.progress(share, f"{words}: {share:.0%}")
         else:
             st.markdown(f"{words}…")
-        st.button("Stop", key=f"{keys[0]}_stop", on_click=_stop, args=(keys,), icon=":material/stop:")
+        fields.button("Stop", f"{keys[0]}_stop", "stop", _stop, keys)
 
 
 def _stop(keys: Sequence[str]) -> None:
     """Stop the work under these keys; what was found until then becomes the result."""
     for job in working(*keys):
         job.stop()
+
+
+def compute(call: Cached) -> Any:
+    """Return the result of a call of the core, kept for this session."""
+    name, question = call.name, call.question
+    return cache.answers(name, False, call.kept).compute(question, partial(call.function, *call.arguments))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One search on the data of a page.
+
+    Attributes:
+        question: The question of the page.
+        search: The search.
+        data: The data.
+        for_all: True if all sessions share the results.
+    """
+
+    question: Question
+    search: Search
+    data: Any
+    for_all: bool = False
+
+    @property
+    def key(self) -> str:
+        """Return the session key of the work."""
+        return self.question.key(self.search.key)
+
+    @property
+    def request(self) -> tuple[str, Hashable]:
+        """Return the key of the work."""
+        return (self.data.digest if self.search.of_data else "", self.search.question)
+
+    @property
+    def job(self) -> Job | None:
+        """Return the work; None before it was first started."""
+        job: Job | None = st.session_state.get(self.key)
+        return job
+
+    def ask(self) -> None:
+        """Start the work unless it works on this question; work that a lost connection cut off starts anew."""
+        if self.job is None or self.job.question != self.request or self.job.cut_off:
+            self.start()
+
+    def start(self) -> None:
+        """Start the work; a result that is known takes its place."""
+        search, seconds = self.search, self.search.seconds if self.job is None else self.search.soon
+        known_result = self._results.get(self.request)
+        if known_result is not None and (not search.resumes or search.is_complete(known_result)):
+            put(self.key, self.request, known_result)
+            return
+        start(self.key, self.request, self._work(), seconds, heavy=search.heavy, light=search.light)
+
+    @property
+    def _results(self) -> cache.Answers[Any]:
+        return cache.answers(f"{self.question.name}.{self.search.key}", self.for_all, self.search.kept)
+
+    @property
+    def _prior(self) -> Run | None:
+        return None if self.search.before is None else replace(self, search=self.search.before)
+
+    def _work(self) -> Callable[..., Any]:
+        """Return the work, which keeps its result if it is complete; to be called in the thread of the page."""
+        search, request, results, prior = (self.search, self.request, self._results, self._prior)
+        begin = None if prior is None else prior._work()
+
+        def resume(progress: Progress, stop: Callable[[], bool]) -> Any:
+            # Read now: while this work waited, that of another session may have gone on.
+            known_result = results.get(request)
+            if known_result is not None and (stop() or search.is_complete(known_result)):
+                return known_result
+
+            def report(share: float | None, so_far: Any = None) -> None:
+                if so_far is not None:
+                    results.keep(request, so_far)
+                progress(share, so_far)
+
+            result = search.work(known_result, report, stop)
+            if result is not None:
+                results.keep(request, result)
+            return result
+
+        def work(progress: Progress, stop: Callable[[], bool]) -> Any:
+            begun = () if begin is None else (begin(progress, stop),)
+            return results.compute(request, lambda: search.work(*begun, progress, stop), search.is_complete)
+
+        return resume if search.resumes else work
+
+    def forget(self) -> None:
+        """Let the next run of the page search anew."""
+        if self.job is not None:
+            self.job.drop()
+        st.session_state[self.key] = None
+
+    @property
+    def failed(self) -> bool:
+        """Return True if it ended in an error."""
+        return bool(failure_of(self.key))
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Return True if it has ended with a result that is not complete."""
+        state = self.get_state()
+        is_final = state.stage is Stage.FINAL and state.value is not None
+        return is_final and not self.search.is_complete(state.value)
+
+    def get_state(self) -> SearchResult:
+        """Return what there is: the result, a first answer, or the result for earlier settings on the same data."""
+        earlier, settings = f"{self.key}_earlier", self.search.settings
+        previous = st.session_state.get(earlier)
+        is_complete, done = self.search.is_complete, result_of(self.key)
+        if done is not None and (previous is None or is_complete(done[1]) or not is_complete(previous[1])):
+            # What was stopped does not take the place of a complete result.
+            st.session_state[earlier] = previous = (*done, settings)
+        if (partial := so_far_of(self.key)) is not None and partial[0] == self.request:
+            if self.search.resumes:
+                st.session_state[earlier] = (*partial, settings)
+            return SearchResult(partial[1], Stage.FIRST, settings)
+        for result in (previous, done):
+            if result and result[0] == self.request and (result is done or is_complete(result[1])):
+                return SearchResult(result[1], Stage.FINAL, settings)
+        if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
+            return SearchResult(known_result, Stage.FIRST, settings)
+        if self.search.first is not None:
+            begun = () if self._prior is None else (self._prior._results.get(self._prior.request),)
+            if (first := self.search.first(*begun)) is not None:
+                return SearchResult(first, Stage.FIRST)
+        if previous is not None and previous[0][0] == self.request[0]:
+            return SearchResult(previous[1], Stage.EARLIER, previous[2])
+        return SearchResult(None, Stage.FINAL if self.failed else Stage.FIRST)
+
+
+def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple[SearchResult, Sequence[Run]]:
+    """Return the solution as it stands, and the searches that it has started."""
+    reply, runs = None, list[Run]()
+    try:
+        while True:
+            step = solver.send(reply)
+            if isinstance(step, Cached):
+                reply = compute(step)
+                continue
+            run = Run(question, step, data, for_all)
+            if not step.button:
+                runs.append(run)
+                run.ask()
+            reply = run.get_state()
+    except StopIteration as end:
+        return end.value, runs
+
+
+def forget(runs: Sequence[Run]) -> None:
+    """Let the next run of the page search anew."""
+    for run in runs:
+        run.forget()

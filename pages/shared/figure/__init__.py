@@ -1,5 +1,244 @@
-"""A figure that is updated in place: it keeps its element, its zoom and its size while a slider moves."""
+"""A figure that is updated in place: it keeps its element, its zoom and its size while a slider moves.
 
-from pages.shared.figure.component import MIDDLEWARE, ROUTES, build_message, draw
+Components of Streamlit 1.67 serve files for installed packages only, and a script given as text travels with every
+message. Plotly's script has 1.2 MB, so both scripts get routes of `st.App`. Their addresses name their content: a
+browser may keep them for good.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from dpcore.report import plotly_script
+from pages.shared import speed
+from pages.shared.speed import FOREVER
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script and the address at which it is served.
+
+    Attributes:
+        name: First part of the address.
+        files: Where it is on this computer; several are one script, in this order.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+
+    @cached_property
+    def version(self) -> str:
+        """Return a digest of the content, so that a new one has a new address."""
+        return hashlib.sha256(self.content).hexdigest()[:16]
+
+    @property
+    def address(self) -> str:
+        """Return the path below the root of the app."""
+        return f"/assets/{self.name}-{self.version}.js"
+
+    @cached_property
+    def content(self) -> bytes:
+        """Return the text of the script."""
+        return b"\n".join(file.read_bytes() for file in self.files)
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """Return the compressed text: Plotly's shrinks from 1.2 to 0.4 MB, which takes 0.05 s once per process."""
+        return gzip.compress(self.content, compresslevel=6, mtime=0)
+
+    def respond(self, request: Request) -> Response:
+        """Return the response to a request for the script. It runs in a thread: compressing delays no other request."""
+        tag = f'"{self.version}"'
+        headers = {
+            "Cache-Control": FOREVER,
+            "ETag": tag,
+            "Vary": "Accept-Encoding",
+            "X-Content-Type-Options": "nosniff",
+        }
+        if tag in request.headers.get("If-None-Match", ""):
+            return Response(status_code=304, headers=headers)
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            headers["Content-Encoding"] = "gzip"
+            return Response(self.compressed, media_type="text/javascript", headers=headers)
+        # Said in so many words, so that Streamlit's own layer does not compress it for every request anew.
+        headers["Content-Encoding"] = "identity"
+        return Response(self.content, media_type="text/javascript", headers=headers)
+
+
+PLOTLY = Script("plotly", (plotly_script.find_script(),))
+FIGURE = Script(
+    "figure", tuple(Path(__file__).with_name(name) for name in ("handle.js", "appearance.js", "figure.js"))
+)
+
+ROUTES: list[BaseRoute] = [Route(each.address, each.respond, methods=["GET"]) for each in (PLOTLY, FIGURE)]
+
+
+class EarlyScripts:
+    """Middleware that tells the browser, with the page itself, which scripts the figures will need.
+
+    It fetches them while Streamlit still connects and the page's script runs for the first time.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, with a header for preloading added to web pages."""
+
+        async def with_header(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if headers.get("content-type", "").startswith("text/html"):
+                    root = scope.get("root_path", "")
+                    headers.append("Link", f"<{root}{PLOTLY.address}>; rel=preload; as=script")
+                    headers.append("Link", f"<{root}{FIGURE.address}>; rel=modulepreload")
+            await send(message)
+
+        await self._app(scope, receive, with_header if scope["type"] == "http" else send)
+
+
+MIDDLEWARE = [Middleware(EarlyScripts)]
+
+
+HEIGHT = 420
+"""Height in pixels of a figure that says none."""
+
+STRIP, NOTE = 112, 22
+"""Heights in pixels, below a figure with a handle: of the strip with cut users and simulated releases, and of a line
+that explains them for private data."""
+
+KEY_BEGINS = "figure_"
+"""Prefix of a figure's key in the session state."""
+
+# This text travels with every message, so it only fetches the script that is served once.
+_LOADER = """
+const resolve = (path) => new URL("ROOT" + path, document.baseURI).href;
+let script;
+export default async (component) => {
+  try {
+    script ??= import(resolve("FIGURE"));
+    return (await script).default(component, resolve("PLOTLY"), resolve("SOCKET"));
+  } catch (error) {
+    script = undefined;
+    console.warn(error);
+    component.parentElement.textContent =
+      "The figure cannot be drawn: a script did not arrive. Load this page anew.";
+  }
+};
+"""
+
+
+def _build_loader() -> str:
+    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    loader = _LOADER.replace('"ROOT"', json.dumps(f"/{root}" if root else ""))
+    for name, address in (
+        ("FIGURE", FIGURE.address),
+        ("PLOTLY", PLOTLY.address),
+        ("SOCKET", speed.ADDRESS),
+    ):
+        loader = loader.replace(f'"{name}"', json.dumps(address))
+    return loader
+
+
+# Plotly keeps its style sheet in the document, where a shadow root would not see it.
+_mount = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
+
+
+def draw(
+    fig: go.Figure,
+    key: str,
+    alt: str,
+    file_name: str,
+    *,
+    csv: str = "",
+    ghost: bool = False,
+    handle: tuple[Mapping[str, Any], tuple[str, ...]] | None = None,
+) -> None:
+    """Draw a figure, or update the one that has this key.
+
+    Args:
+        fig: The figure; its height is kept.
+        key: Unique on the page, and the same from run to run: the browser recognises the figure by it.
+        alt: What the figure shows, its takeaway first, for a screen reader.
+        file_name: Name of saved pictures, without the ending.
+        csv: Key of the download button of the figure's data, which the figure's own button presses; empty for none.
+        ghost: True if the main curves from before the last change stay visible, pale, behind the new ones.
+        handle: Description of the handle, and session keys of the numbers that it moves; None for no handle.
+    """
+    height, channel = int(fig.layout.height or HEIGHT), speed.get_channel()
+    description, field_keys = handle or (None, ())
+    payload = build_message(
+        fig,
+        description,
+        alt=alt,
+        fileName=file_name,
+        csv=csv,
+        ghost=ghost,
+        key=key,
+        channel=channel.token if speed.IS_ON else "",
+    )
+    channel.send(key, payload)
+    # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
+    # of its own under the figure's name.
+    mounted, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
+    if description is not None:
+        height += strip_height(description)
+        options["on_moved_change"] = functools.partial(_apply_moved_values, mounted, field_keys)
+    with st.container(key=key):
+        _mount(key=mounted, data=payload, height=height, **options)
+
+
+def strip_height(handle: Mapping[str, Any]) -> int:
+    """Return the height in pixels of the strip below the figure."""
+    return STRIP + (NOTE if (handle["dots"] or {}).get("is_private") else 0)
+
+
+def _apply_moved_values(mounted: str, field_keys: tuple[str, ...]) -> None:
+    """Put the values at which the handle was released into their fields; called before the page runs."""
+    values = st.session_state[mounted].moved
+    numbers = values if isinstance(values, list) else [values]
+    # The browser is not believed: what is no number in reach is left where it came from.
+    are_valid = [isinstance(x, (int, float)) and math.isfinite(x) and x > 0 for x in numbers]
+    if len(numbers) == len(field_keys) and all(are_valid):
+        st.session_state.update({field: float(x) for field, x in zip(field_keys, numbers, strict=True)})
+
+
+def build_message(fig: go.Figure, handle: Mapping[str, Any] | None = None, **details: Any) -> bytes:
+    """Return the browser's message about a figure: JSON with Plotly's own ``figure``, arrays as base64.
+
+    Args:
+        fig: The figure.
+        handle: Description of its handle; None for none.
+        details: What else the message says; messages that are sent ahead use ``key``, the figure's, and ``channel``,
+            the session's token.
+    """
+    from dpcore.report import plotly_figures  # NumPy, which comes after the server
+
+    # Bytes: a text or a dict would be put into JSON a second time, and its digest computed from a third.
+    details["height"] = int(fig.layout.height or HEIGHT)
+    if handle is not None:
+        details |= {"handle": handle, "strip": strip_height(handle)}
+    return f'{{"figure":{plotly_figures.to_json(fig)},{json.dumps(details)[1:]}'.encode()
+
 
 __all__ = ["MIDDLEWARE", "ROUTES", "build_message", "draw"]

@@ -31,12 +31,17 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from dpcore.common import workspace
-from pages.shared import speed, streamlit_internals
-from pages.shared.base import demo
-from pages.shared.figure import component
-from pages.shared.server.guard import FRAME_POLICY, Guard, content_policy
-from pages.shared.server.start_token import SIGN_IN, TOKEN, StartToken, start_token
-from pages.shared.speed import figure_socket
+from pages.shared import figure, speed, streamlit_internals
+from pages.shared.server import access
+from pages.shared.server.access import (
+    FRAME_POLICY,
+    SIGN_IN,
+    TOKEN,
+    Guard,
+    StartToken,
+    content_policy,
+    start_token,
+)
 
 SWEEP_SECONDS = 0.5
 EARLY_SECONDS = 5.0
@@ -207,7 +212,7 @@ ENDS_WITH_INPUT = "SWEETSPOT_ENDS_WITH_INPUT"
 SHUTDOWN_SECONDS = 5.0
 
 # Answered before Streamlit's own; none may begin with /_stcore, /media, /component or /static.
-ROUTES: list[BaseRoute] = [*component.ROUTES, figure_socket.SESSION_CHECK, *speed.ROUTES]
+ROUTES: list[BaseRoute] = [*figure.ROUTES, speed.SESSION_CHECK, *speed.ROUTES]
 
 
 def middleware() -> list[Middleware]:
@@ -216,9 +221,9 @@ def middleware() -> list[Middleware]:
     Ends the process with a sentence if the settings of a public demo are wrong.
     """
     try:
-        public = demo.public_origins()
+        public = access.public_origins()
         token = start_token()
-    except demo.SettingsError as error:
+    except access.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
     if token and TOKEN not in os.environ:
         # Started without the launcher, which would have chosen the token and opened the link.
@@ -228,10 +233,10 @@ def middleware() -> list[Middleware]:
     if (folder := streamlit_internals.find_static_folder()) is not None:
         policy = content_policy([(folder / "index.html").read_text(encoding="utf-8"), SIGN_IN])
     return [
-        Middleware(Guard, public=public, is_demo=demo.is_served(), policy=policy),
+        Middleware(Guard, public=public, is_demo=access.is_served(), policy=policy),
         Middleware(StartToken, token=token),
         *speed.MIDDLEWARE,
-        *component.MIDDLEWARE,
+        *figure.MIDDLEWARE,
     ]
 
 

@@ -34,7 +34,7 @@ from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
 from pages.shared.fields.fields import check_epsilon
-from pages.shared.session import session, shelf, tour
+from pages.shared.session import session, tour
 
 VERSION = "1"
 VERSION_FIELD = "link"
@@ -221,7 +221,7 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     if not spec.own_data:
         is_guarded = is_guarded or (data.made_of or data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    touring: shelf.Tour | None = state.get(keys.TOUR)
+    touring: session.Tour | None = state.get(keys.TOUR)
     data_to_name: session.LoadedData = data if touring is None else touring.saved_state.loaded_data
     is_file = session.is_file(data_to_name.made_of or data_to_name)
     marks = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
@@ -247,8 +247,7 @@ def write_current_link(spec: Question) -> tuple[str, str]:
 def is_field(key: str) -> bool:
     """Return True if a session key is that of a question's field."""
     name, _, entry = key.partition(".")
-    question = catalogue.find_question(name)
-    return question is not None and entry in question.fields
+    return name in catalogue.QUESTIONS and entry in catalogue.QUESTIONS[name].fields
 
 
 def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

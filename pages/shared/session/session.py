@@ -1,8 +1,12 @@
-"""The state of a browser session: data in use, files that were used, and demonstrations."""
+"""The state of a browser session: data in use, demonstrations, and what a tour puts aside.
+
+Ledgers of releases stay where they are: they only grow, before, during and after a tour.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,8 +22,116 @@ from pages.shared.base import cache, catalogue, keys
 from pages.shared.base.cache import cached_for_all
 from pages.shared.base.question import Question
 from pages.shared.fields import jobs, setting
-from pages.shared.figures import pins
-from pages.shared.session import shelf
+from pages.shared.figures import figures
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """A session as it was before the tour.
+
+    Attributes:
+        loaded_data: The data in use, a `pages.shared.session.session.LoadedData`.
+        epsilon: The shared epsilon; None if its field was empty.
+        settings: Values of fields, and choices beside them, by session key.
+        pinned: Pins.
+        named_only: True if only an address named the data: the settings from before, and data of a file, are lost.
+    """
+
+    loaded_data: Any
+    epsilon: float | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    pinned: tuple[figures.Pin, ...] = ()
+    named_only: bool = False
+
+
+@dataclass(frozen=True)
+class Tour:
+    """The state of the tour.
+
+    Attributes:
+        number: Number of its step, from 1.
+        saved_state: What returns at its end.
+        is_answer_requested: True if a person asked for the answer without moving anything.
+    """
+
+    number: int
+    saved_state: SavedState
+    is_answer_requested: bool = False
+
+
+def get_tour() -> Tour | None:
+    """Return the tour that is on; None without one."""
+    tour: Tour | None = st.session_state.get(keys.TOUR)
+    return tour
+
+
+def put_aside(loaded_data: Any) -> SavedState:
+    """Reset every question and return what was there. The caller changes the data in use.
+
+    Args:
+        loaded_data: The data in use.
+    """
+    state = st.session_state
+    saved_state = SavedState(
+        loaded_data,
+        state.get(keys.EPSILON),
+        {
+            setting.ENTRIES_KEY: state.get(setting.ENTRIES_KEY, {}),
+            **{key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)},
+        },
+        figures.all_pins(),
+    )
+    _clear_all()
+    figures.store_pins(())
+    return saved_state
+
+
+def put_back(saved_state: SavedState) -> None:
+    """Restore everything but the data in use; pins made meanwhile stay, too.
+
+    Call it before any widget that it sets.
+    """
+    state = st.session_state
+    _clear_all()
+    for key, value in saved_state.settings.items():
+        state[key] = value
+    setting.note_proposals()
+    state[keys.EPSILON] = saved_state.epsilon
+    state[keys.EPSILON_PAGE] = None  # The widgets of the page where ε stood last take it up, too.
+    figures.store_pins(figures.merge_pins(saved_state.pinned, figures.all_pins()))
+
+
+def clear(question: Question) -> None:
+    """Reset a question to its state in a new session."""
+    for key in list(list_entered_keys(question, st.session_state)):
+        name = key.partition(".")[2]
+        if name in question.fields:
+            st.session_state[key] = question.first(name)
+        else:
+            del st.session_state[key]
+
+
+def _clear_all() -> None:
+    setting.forget()
+    for question in catalogue.PAGES:
+        clear(question)
+
+
+def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield the session keys of what a person entered or chose, and of what was proposed to them.
+
+    It leaves out data or files that a page has for itself, which no tour touches, and work beside the page, which knows
+    the data that it is about.
+    """
+    if question.own_data or question.parameters is None:
+        return
+    for name in (*question.fields, *question.also):
+        key = question.key(name)
+        if key not in state or question.comes_from(name) is FieldOrigin.OWN_DATA:
+            continue
+        if name in question.fields or isinstance(state[key], str | float | tuple | enum.Enum):
+            yield key
+
 
 DEFAULT_SAMPLE = "online-retail-lines"
 UPLOADED, DP_RELEASE = "upload", "dp-release"
@@ -99,20 +211,20 @@ def use(loaded: LoadedData) -> None:
 
     Data that a person brings end the tour: the settings from before the tour return first.
     """
-    if (tour := shelf.get_tour()) is not None:
+    if (tour := get_tour()) is not None:
         del st.session_state[keys.TOUR]
-        shelf.put_back(tour.saved_state)
+        put_back(tour.saved_state)
     put_in_use(loaded)
 
 
 def end_tour() -> bool:
     """Restore the data and the settings from before the tour; return False if there is no tour."""
-    tour = shelf.get_tour()
+    tour = get_tour()
     if tour is None:
         return False
     del st.session_state[keys.TOUR]
     put_in_use(tour.saved_state.loaded_data)
-    shelf.put_back(tour.saved_state)  # Last: new data renew fields.
+    put_back(tour.saved_state)  # Last: new data renew fields.
     return True
 
 
@@ -262,12 +374,12 @@ def use_original() -> None:
     for key, value in {**stayed, **aside}.items():
         if key != keys.PINS:
             st.session_state[key] = value
-    pins.store_pins(_list_pins(aside, forgotten, {keys.PINS: pins.all_pins()}))
+    figures.store_pins(_list_pins(aside, forgotten, {keys.PINS: figures.all_pins()}))
 
 
-def _list_pins(*states: Mapping[str, Any]) -> tuple[pins.Pin, ...]:
+def _list_pins(*states: Mapping[str, Any]) -> tuple[figures.Pin, ...]:
     """Return the pins in several states of the session, each once."""
-    return pins.merge_pins((), (pin for state in states for pin in state.get(keys.PINS, ())))
+    return figures.merge_pins((), (pin for state in states for pin in state.get(keys.PINS, ())))
 
 
 def _read_public_fields() -> dict[str, Any]:
@@ -306,7 +418,7 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
         value = state[key]
         if key == keys.PINS:
             # Those of private data are read off data; what the others show may be seen beside a release.
-            aside[key], state[key] = pins.split_private(value)
+            aside[key], state[key] = figures.split_private(value)
             continue
         if question is not None and entry in question.fields:
             aside[key] = value

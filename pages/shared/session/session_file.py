@@ -26,9 +26,9 @@ from dpcore.data import saved_dataset
 from dpcore.data.saved_dataset import CODEC, FACTS, build_facts
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import fields
-from pages.shared.figures import pins
-from pages.shared.figures.pins import Pin
-from pages.shared.session import links, own_tables, session, shelf
+from pages.shared.figures import figures
+from pages.shared.figures.figures import Pin
+from pages.shared.session import links, own_tables, session
 from pages.shared.session.own_tables import KnownFile, OwnTable
 
 SCHEMA = "sweetspot/session/1"
@@ -120,12 +120,12 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
         if name in question.fields and key in state
     }
     accounts = {q.name: state.get(q.account_key, {}) for q in catalogue.PAGES if q.account_key}
-    tour: shelf.Tour | None = state.get(keys.TOUR)
+    tour: session.Tour | None = state.get(keys.TOUR)
     if tour is None:
-        saved_state = shelf.SavedState(state[keys.LOADED_DATA], state.get(keys.EPSILON))
+        saved_state = session.SavedState(state[keys.LOADED_DATA], state.get(keys.EPSILON))
     else:
         saved_state = tour.saved_state
-        tour_keys = {key for q in catalogue.PAGES for key in shelf.list_entered_keys(q, state)}
+        tour_keys = {key for q in catalogue.PAGES for key in session.list_entered_keys(q, state)}
         settings = {key: value for key, value in settings.items() if key not in tour_keys}
         settings |= {key: value for key, value in saved_state.settings.items() if links.is_field(key)}
     loaded_data: session.LoadedData = saved_state.loaded_data
@@ -136,7 +136,7 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
         {"": state.get(keys.LEDGERS, {}), **accounts},
         (
             *loaded_data.set_aside.get(keys.PINS, ()),
-            *pins.merge_pins(saved_state.pinned, state.get(keys.PINS, ())),
+            *figures.merge_pins(saved_state.pinned, state.get(keys.PINS, ())),
         ),
         own_tables.list_tables(state),
         own_tables.list_releases(state),
@@ -173,7 +173,7 @@ def write_file(content: Content) -> str:
         epsilon=links.to_json_value(content.epsilon),
         settings=links.group_by_question(content.settings),
         accounts=_write_accounts(content.accounts),
-        pins=[own_tables.PIN_CODEC.write(pin) for pin in content.pins[-pins.MAX_PINS :]],
+        pins=[own_tables.PIN_CODEC.write(pin) for pin in content.pins[-figures.MAX_PINS :]],
         own=tables,
         drawn=own_tables.releases_to_json(content.releases),
         files=own_tables.known_files_to_json(content.files),
@@ -390,12 +390,12 @@ def apply(content: Content) -> None:
         set_aside = dict(data.set_aside)
         # As it was: pins of private data do not stand beside a release of them.
         if data.made_of is not None:
-            set_aside[keys.PINS], pinned = pins.split_private(pinned)
+            set_aside[keys.PINS], pinned = figures.split_private(pinned)
         session.use(replace(data, set_aside=set_aside))
     own_tables.add_files(content.files)
     own_tables.apply_releases(content.releases)
     own_tables.apply(content.own_tables)
-    pins.store_pins(pins.merge_pins(pins.all_pins(), pinned))
+    figures.store_pins(figures.merge_pins(figures.all_pins(), pinned))
     for key, value in content.settings.items():
         state[key] = value
     state[keys.AWAITED] = {

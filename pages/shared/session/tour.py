@@ -20,8 +20,8 @@ from pages.shared.base import catalogue, keys
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
-from pages.shared.session import session, shelf
-from pages.shared.session.shelf import SavedState, Tour
+from pages.shared.session import session
+from pages.shared.session.session import SavedState, Tour
 
 MARK, DATA_MARK = "tour", "before"
 """Fields of the address: the step, and how a link names the data that return at the end; ``before.`` begins these."""
@@ -71,12 +71,12 @@ def step_of(question: Question) -> Step:
 
 def begin() -> None:
     """Put the session aside and go to the first step."""
-    enter(1, shelf.put_aside(session.get_loaded()))
+    enter(1, session.put_aside(session.get_loaded()))
 
 
 def go_to_step(number: int) -> None:
     """Go to the beginning of a step."""
-    tour = shelf.get_tour()
+    tour = session.get_tour()
     if tour is not None:  # It may have ended in another run of the page.
         enter(number, tour.saved_state)
 
@@ -85,7 +85,7 @@ def enter(number: int, saved_state: SavedState) -> None:
     """Show a step. Call it before any widget that it sets, for example from a callback."""
     state, question = st.session_state, list_questions()[number - 1]
     step = step_of(question)
-    shelf.clear(question)
+    session.clear(question)
     session.put_in_use(session.LoadedData(step.origin.load(), step.origin))
     for name, key in question.widgets.items():
         state[key] = getattr(step.parameters, name)
@@ -100,7 +100,7 @@ def enter(number: int, saved_state: SavedState) -> None:
 
 def show_answer() -> None:
     """Show the answer without moving anything."""
-    tour = shelf.get_tour()
+    tour = session.get_tour()
     if tour is not None:
         st.session_state[keys.TOUR] = replace(tour, is_answer_requested=True)
 
@@ -148,9 +148,7 @@ OTHERWISE = "(This is with the step's other settings.)"
 @cached(max_entries=16)
 def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    question = catalogue.find_question(name)
-    assert question is not None
-    return step_of(question).answer(_data, parameters)
+    return step_of(catalogue.QUESTIONS[name]).answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,12 @@
-"""The frame around every page: which data are in use, whether they are private, and what is wrong with a link."""
+"""The frame around every page: styles, the data in use, whether they are private, and what is wrong with a link.
+
+Streamlit has no option for the styles, which leave more of the window for figures and answers.
+Streamlit leaves 80 pixels free on either side of a wide page, a fifth of what a window of 1280 has beside the sidebar.
+Here it is half of that. The sidebar's links take 34 pixels each, which would push the data in use and *Save session*
+out of a window 800 high. Here they take 26, and are themselves 24 high, as WCAG 2.2 asks. Names of pages start where
+the headings above them start, so that "Learning under a bound", which needs 143 pixels in bold, fits. While the app is
+presented, the page begins right below its header: with larger type a figure would not be visible as a whole.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +25,25 @@ from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards, releases
 from pages.shared.server import server
-from pages.shared.session import links, session, session_file, shelf
-from pages.shared.shell import room
+from pages.shared.session import links, session, session_file
+
+# Streamlit's own rules have one class each, so that two conditions go before them. On paper its own hold.
+STYLE = """<style>
+@media screen and (min-width: 736px) {
+  .stMain [data-testid="stMainBlockContainer"] { padding-inline: 2.5rem; }
+  .stSidebar [data-testid="stSidebarNavLink"] { margin-block: 0; height: 1.5rem; }
+  .stSidebar [data-testid="stSidebarHeader"] { height: 2.5rem; margin-bottom: 0; }
+  .stSidebar [data-testid="stSidebarUserContent"] { padding-top: 0; }
+  .stSidebar [data-testid="stSidebarNavSeparator"] { padding-top: 0.375rem; }
+  .stSidebar [data-testid="stNavSectionHeader"] { margin-top: -0.375rem; padding-bottom: 0.125rem; }
+}
+.stSidebar [data-testid="stSidebarNavLink"] { margin-inline: -0.5rem; }
+</style>"""
+
+PRESENTING = """<style>
+.stMain [data-testid="stMainBlockContainer"] { padding-top: 3.75rem; }
+</style>"""
+
 
 DATA_LABELS = {
     Disclosure.PUBLIC: "public data",
@@ -45,7 +70,7 @@ def freeze_memory() -> bool:
 def show(question: Question) -> None:
     """Draw the sidebar with the data in use, and the problems of a link."""
     # Before anything is drawn; a style takes no place itself.
-    st.html(room.STYLE + room.PRESENTING if st.session_state.get(keys.PRESENTING) else room.STYLE)
+    st.html(STYLE + PRESENTING if st.session_state.get(keys.PRESENTING) else STYLE)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
     data = session.dataset()
@@ -58,7 +83,7 @@ def show(question: Question) -> None:
         budget = "" if data.release is None else f", ε = {format_rounded_up(data.release.epsilon)}"
         cards.label(data.provenance, text=f"{DATA_LABELS[data.disclosure]}{budget}")
         save_session()
-        touring: shelf.Tour | None = st.session_state.get(keys.TOUR)
+        touring: session.Tour | None = st.session_state.get(keys.TOUR)
         if touring is not None:
             st.caption(
                 f"For the tour. *End* brings back: {wording.plain(touring.saved_state.loaded_data.dataset.name)}"

@@ -33,7 +33,7 @@ from dpcore.start import answer as start_answer
 from dpcore.start.parameters import StartParameters
 from dpcore.total import answer as total_answer
 from dpcore.total.parameters import Summed, TotalParameters
-from pages.shared.figure import component
+from pages.shared import figure
 from pages.shared.figures import figures
 
 
@@ -288,7 +288,7 @@ def test_of_private_data_dots_say_that_they_are_the_model_s_alone():
         payload = figures.describe_handle(plot, plot.handle)
         private = disclosure is Disclosure.PRIVATE
         assert payload["dots"]["is_private"] == private
-        assert component.strip_height(payload) == component.STRIP + private * component.NOTE
+        assert figure.strip_height(payload) == figure.STRIP + private * figure.NOTE
 
 
 def some_of(counts):

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from dpcore.common.checks import Problems, refuse
-from dpcore.common.codec import Codec
-from dpcore.common.strict_json import JsonValue
+from dpcore.common.strict_json import Codec, JsonValue
 
 
 class Colour(enum.Enum):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import GeneratedRatings, Ratings
 
 
 def table(seed: int, users: int = 40, items: int = 12, share: float = 0.5) -> Ratings:

@@ -8,21 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpcore.factorisation import rating_study
+from dpcore.factorisation import studies
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings
 from dpcore.factorisation.fit import (
     add_noise,
-    estimate_overall_mean,
     fit,
     fit_private,
     matrix_sensitivity,
     solve_noisy_items,
     sum_over_users,
 )
-from dpcore.factorisation.generator import GeneratedRatings
-from dpcore.factorisation.measures import assign_buckets, measure
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import GeneratedRatings, Ratings, assign_buckets
+from dpcore.factorisation.study import measure
 from tests.dpcore.factorisation.conftest import table
 
 RANGE = RatingRange(0.5, 5.0)
@@ -121,7 +119,6 @@ def test_without_noise_the_private_solution_is_ridge_around_the_mean() -> None:
     sums = sum_over_users(ratings, None, settings.first_item_vectors(12), settings, RANGE, user_bound=1.0)
     result = solve_noisy_items(sums, settings, RANGE)
     mean = ratings.values.mean() - RANGE.midpoint
-    assert estimate_overall_mean(sums, settings, RANGE) == pytest.approx(mean)
     start = np.array([mean / settings.offset, 0.0, 0.0])
     shifted = Sums(sums.matrices, sums.vectors - sums.unfold() @ start)
     assert result == pytest.approx(start + solve_rows(shifted, 2.0), abs=1e-9)
@@ -153,8 +150,8 @@ def test_own_offsets_are_those_of_least_squares_and_beat_item_means() -> None:
         np.random.default_rng(1)
     )
     train, test = ratings.split(0.2, np.random.default_rng(2))
-    means = rating_study.fit_item_means(train, RANGE)
-    model = rating_study.add_own_offsets(means)
+    means = studies.fit_item_means(train, RANGE)
+    model = studies.add_own_offsets(means)
     result = model.solve_user_vectors(train)[:, -1]
     residuals = RANGE.centre(train.values).astype(np.float64) - means.item_vectors[train.items, 0]
     by_hand = np.bincount(train.graph.users, residuals, 900) / (np.diff(train.starts) + 5.0)
@@ -211,7 +208,7 @@ def test_weights_enter_both_sums() -> None:
 
 def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) -> None:
     spending = Spending(1e12, 0.1, 2, 30)
-    result = rating_study.fit_private_item_means(generated, RANGE, spending, exponent=0.0)
+    result = studies.fit_private_item_means(generated, RANGE, spending, exponent=0.0)
     # With mu = 0 a user's ratings weigh alike, 1 over the root of their number.
     weights = 1.0 / np.sqrt(np.diff(generated.starts))[generated.graph.users]
     rated = generated.item_counts > 0
@@ -225,9 +222,9 @@ def test_the_private_item_mean_tends_to_the_weighted_mean(generated: Ratings) ->
 
 def test_plain_means_are_means(generated: Ratings) -> None:
     values = generated.values.astype(np.float64)
-    overall = rating_study.fit_item_means(generated, RANGE, ridge=math.inf)
+    overall = studies.fit_item_means(generated, RANGE, ridge=math.inf)
     assert overall.item_vectors + RANGE.midpoint == pytest.approx(values.mean())
-    per_item = rating_study.fit_item_means(generated, RANGE, ridge=0.0)
+    per_item = studies.fit_item_means(generated, RANGE, ridge=0.0)
     at = generated.items == generated.items[0]
     expected = values[at].mean() - RANGE.midpoint
     assert per_item.item_vectors[generated.items[0], 0] == pytest.approx(expected)

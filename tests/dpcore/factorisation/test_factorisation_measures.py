@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.factorisation import allocation, measures, rating_study
+from dpcore.factorisation import allocation, studies
+from dpcore.factorisation import study as factorisation_study
 from dpcore.factorisation.allocation import Scheme, Spending, divide_budget
 from dpcore.factorisation.fit import RIDGE_TO_NOISE
-from dpcore.factorisation.generator import GeneratedRatings
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange
-from dpcore.factorisation.rating_study import RatingStudy
-from dpcore.factorisation.ratings import Ratings
+from dpcore.factorisation.ratings import GeneratedRatings, Ratings
+from dpcore.factorisation.studies import RatingStudy
 from dpcore.factorisation.study import ModelKind, StudyResult, run
 
 RANGE = RatingRange(0.5, 5.0)
@@ -30,15 +30,15 @@ def model() -> FactorModel:
 
 def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], model: FactorModel) -> None:
     train, test = split
-    buckets = measures.assign_buckets(train.item_counts)
-    rmse, recall = measures.measure(model, train, test, buckets)
+    buckets = factorisation_study.assign_buckets(train.item_counts)
+    rmse, recall = factorisation_study.measure(model, train, test, buckets)
     users = model.solve_user_vectors(train)
     scores = users @ model.item_vectors.T
     predicted = np.clip(scores + 2.75, 0.5, 5.0)[test.graph.users, test.items]
     errors = (predicted - test.values) ** 2
     assert rmse[0] == pytest.approx(np.sqrt(errors.mean()))
     bucket_of_pair = buckets[test.items]
-    for bucket in range(measures.BUCKETS):
+    for bucket in range(factorisation_study.BUCKETS):
         assert rmse[1 + bucket] == pytest.approx(np.sqrt(errors[bucket_of_pair == bucket].mean()))
     for position, k in enumerate((20, 100, 80, 60, 40, 20)):
         recalls = []
@@ -58,14 +58,14 @@ def test_errors_and_recall_are_those_of_loops(split: tuple[Ratings, Ratings], mo
 
 def test_buckets_hold_equally_many_items_from_rare_to_popular() -> None:
     counts = np.random.default_rng(1).integers(0, 50, 103)
-    buckets = measures.assign_buckets(counts)
+    buckets = factorisation_study.assign_buckets(counts)
     assert np.bincount(buckets).tolist() == [21, 21, 20, 21, 20]
     for bucket in range(4):
         assert counts[buckets == bucket].max() <= counts[buckets == bucket + 1].min()
 
 
 def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None:
-    near = measures.find_nearest(model.learned_coordinates, np.array([7]), 5)[0]
+    near = factorisation_study.find_nearest(model.learned_coordinates, np.array([7]), 5)[0]
     learned = model.item_vectors[:, 1:]
     scores = learned @ learned[7]
     scores[7] = -np.inf
@@ -81,12 +81,12 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
         RANGE,
     )
     items = np.arange(150)
-    assert measures.compare_neighbours(
+    assert factorisation_study.compare_neighbours(
         turned.learned_coordinates, model.learned_coordinates, items
     ) == pytest.approx(1.0)
     noise = FactorModel(np.random.default_rng(5).normal(size=(150, 4)), model.settings, RANGE)
     # By chance 20 of 149 are shared: 0.13, with a standard deviation of 0.006 over 150 items.
-    assert measures.compare_neighbours(
+    assert factorisation_study.compare_neighbours(
         noise.learned_coordinates, model.learned_coordinates, items
     ).mean() == pytest.approx(20 / 149, abs=0.04)
 
@@ -171,19 +171,19 @@ def test_a_study_without_test_ratings_is_refused() -> None:
 
 
 def test_small_budgets_pay_for_no_counts_of_item_means() -> None:
-    assert rating_study.choose_exponent(1.99, 0.25) == 0.0
-    assert rating_study.choose_exponent(2.0, 0.25) == 0.25
+    assert studies.choose_exponent(1.99, 0.25) == 0.0
+    assert studies.choose_exponent(2.0, 0.25) == 0.25
     ratings = GeneratedRatings(1_500, 80, 20.0).draw(np.random.default_rng(0))
     study = RatingStudy(epsilons=(0.3,), repeats=6, with_recall=False)
     # With mu = 0 there are no counts: everything goes to the one sweep.
     spending = study.spending(0.3)
     with pytest.MonkeyPatch.context() as patch:
         patch.delattr(allocation, "count_with_noise")
-        fitted = rating_study.fit_private_item_means(ratings, RANGE, spending, 0.0)
+        fitted = studies.fit_private_item_means(ratings, RANGE, spending, 0.0)
     noise = Spending(spending.budget, 0.0, 1, spending.max_items).noise
     assert fitted.settings.item_ridge == pytest.approx(5.0 + RIDGE_TO_NOISE * noise)
     equal_weights = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rating_study, "EQUAL_WEIGHTS_BELOW", 0.1)
+        patch.setattr(studies, "EQUAL_WEIGHTS_BELOW", 0.1)
         by_counts = run(ratings, study).summarise(ModelKind.PRIVATE_OFFSETS).mean[0, 0]
     assert equal_weights < by_counts - 0.003

@@ -20,17 +20,9 @@ from dpcore.mean import private_counts
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.plan import (
-    NUM_PARTS,
-    Line,
-    LineStatistic,
-    Objective,
-    PlanParameters,
-    lines,
-    round_to_parts,
-    table,
-)
-from dpcore.plan.lines import Budget, Program, round_amount_down
+from dpcore.plan import parameters, table
+from dpcore.plan.parameters import NUM_PARTS, Budget, Line, LineStatistic, Objective, PlanParameters, Program
+from dpcore.plan.solution import round_amount_down, round_to_parts
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
@@ -52,7 +44,7 @@ def test_a_line_is_read_as_it_is_written(what, wanted, relative, weight):
     kind, q = (what, None) if isinstance(what, LineStatistic) else (LineStatistic.QUANTILE, what)
     line = Line(kind, q, wanted, relative or wanted is None, weight)
     problems = Problems()
-    (read,) = lines.parse_lines(line.text.upper(), problems)
+    (read,) = parameters.parse_lines(line.text.upper(), problems)
     assert not problems.entries
     assert (read.statistic, read.weight) == (kind, pytest.approx(weight, rel=1e-14))
     assert read.quantile is None if q is None else read.quantile == pytest.approx(q, rel=1e-14)

@@ -18,7 +18,7 @@ from dpcore.data import samples
 from dpcore.mean.answer import answer as mean_files
 from dpcore.mean.answer import build_answer
 from dpcore.mean.table_values import ValueSummary
-from dpcore.report import document as report_document
+from dpcore.report import content as report_document
 
 histograms = st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**6), min_size=1, max_size=12).map(
     lambda table: ContributionHistogram(sizes=sorted(table), users=[table[s] for s in sorted(table)])

@@ -32,8 +32,7 @@ from dpcore.multitask.parameters import MultitaskParameters, TaskSource
 from dpcore.multitask.problem import Loss
 from dpcore.multitask.weights import BudgetFit
 from dpcore.report import content, script
-from dpcore.report.content import Line, Report
-from dpcore.report.document import SCHEMA, write_report_json
+from dpcore.report.content import SCHEMA, Line, Report, write_report_json
 from dpcore.report.report_html import write_report_html
 from dpcore.report.script import Code
 
@@ -314,7 +313,7 @@ def test_samples_and_generators_are_named():
 
 @pytest.mark.parametrize(("kind", "sizes"), [(PRIVATE, 3), (PUBLIC, script.MAX_INLINE_SIZES + 1)])
 def test_private_and_long_histograms_are_read_from_their_file(kind, sizes, tmp_path, monkeypatch):
-    from dpcore.report import document as report_document
+    from dpcore.report import content as report_document
 
     data = histogram_data(kind, sizes)
     text = mean_script(script.Source(data))

@@ -68,31 +68,8 @@ def test_without_noise_it_comes_near_the_optimum():
     assert result.mean() < own.value + 0.1
 
 
-def test_a_table_keeps_what_is_done():
-    rows = some_rows(33, seed=1)
-    tables, num_asked = [], 0
-
-    def stop() -> bool:
-        nonlocal num_asked
-        num_asked += 1
-        return num_asked > 3
-
-    shares = []
-    table = bassily.fill_paper_table(
-        rows, 30.0, StepSize.PRINTED, 3, progress=shares.append, should_stop=stop, on_more=tables.append
-    )
-    assert [cell.bound for cell in table.cells] == [1, 2, 3, 4, 1, 2, 3, 4, rows.sizes.max()]
-    assert 0 < len(table.losses) < 9
-    assert shares == sorted(shares)
-    assert len(tables) == len(table.losses)
-    full_table = bassily.fill_paper_table(rows, 30.0, StepSize.PRINTED, 3)
-    assert len(full_table.losses) == 9
-    assert full_table.losses[: len(table.losses)] == pytest.approx(table.losses)
-
-
 def test_one_user_takes_no_step() -> None:
     # m² - 1 = 0 steps lead from θ = 0 nowhere.
     single_user = ClassifierRows(np.array([[0.5, 0.5], [0.1, 0.2]]), np.array([1.0, -1.0]), np.array([0, 0]))
     result = bassily.train_bassily(single_user, Cell(Method.SMOOTH, 1.0), 1.0, 0, range(2))
-    assert result is not None
     assert np.array_equal(result, np.zeros((2, 2)))

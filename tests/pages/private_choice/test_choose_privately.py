@@ -134,15 +134,15 @@ def test_card_says_what_it_costs_and_in_all():
     found = said(view, copy)
     text = words_of(found)
     assert found.headline == "Choose the number directly."
-    assert found.numbers[0].text == words.format_briefly(view.direct.median)
+    assert found.numbers[0].text == words.format_share(view.direct.median)
     assert float(found.numbers[0].text_to_copy) == pytest.approx(view.direct.median, rel=0.05)
     assert [one.value for one in found.numbers] == [
         view.direct.median, view.direct.percentile_95, copy.median, copy.percentile_95
     ]  # fmt: skip
-    assert "ε = 1 for the release and ε = 0.1 for the choice: ε = 1.1" in text
+    assert "In all: ε = 1.1 with the release" in text
     exact = choice.summarise_regret(PrivateParameters(1.0).choice, SAMPLE.histogram)
-    assert f"Direct choice, 1 in 20 {words.format_briefly(float(exact.percentile_95[0, 0]))}" in text
-    assert f"Private copy, median cost {words.format_briefly(copy.median)}" in text
+    assert f"Direct choice, 1 in 20 {words.format_share(float(exact.percentile_95[0, 0]))}" in text
+    assert f"Private copy, median cost {words.format_share(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
     found = said(view, cheap)
@@ -174,7 +174,7 @@ def test_copies_are_simulated_beside_it(all_copies):
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
     assert y[list(x).index(0.1)] == pytest.approx(max(median, 1e-5), rel=1e-6)
     assert found.at_budget.median == pytest.approx(median)
-    assert f"Private copy, median cost {words.format_briefly(found.at_budget.median)}" in shown_texts(at)
+    assert f"Private copy, median cost {words.format_share(found.at_budget.median)}" in shown_texts(at)
 
 
 def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
@@ -471,7 +471,10 @@ def test_the_file_of_a_choice_holds_nothing_private():
 
 def test_a_choice_under_replacement_does_not_pretend_to_cover_presence():
     at = on_private_data()
-    assert "1.1, where the release too is made for neighbours that add or remove one user." in shown_texts(at)
+    assert (
+        "ε = 1.1 with the release, where both are for neighbours that add or remove one user."
+        in shown_texts(at)
+    )
     at.session_state["private_choice.relation"] = Relation.REPLACE
     fine(at.run())
     # A release for users added or removed takes two steps to replace one: 2 + 0.1.
@@ -523,14 +526,14 @@ def test_a_release_of_an_upload_says_that_a_reload_loses_it():
 
 def test_what_the_costs_are_computed_from_is_said_of_these_data():
     at = opened()
-    assert "They are public, so reading the costs" in shown_texts(at)
-    assert "a look at the data that no ε covers" not in shown_texts(at)
+    assert "computed from these public data" in shown_texts(at)
+    assert "a look that no ε covers" not in shown_texts(at)
     at = on_private_data()
-    assert "computed from the private data in the clear" in shown_texts(at)
-    assert "a look at the data that no ε covers" in shown_texts(at)
+    assert "computed from the private data" in shown_texts(at)
+    assert "a look that no ε covers" in shown_texts(at)
     release_copy(at)
     texts = shown_texts(at)
-    assert "computed from the release in use, not from the data behind it" in texts
+    assert "computed from the release in use and spend nothing more" in texts
     assert "in the clear" not in texts
     texts = shown_texts(tab(at, "Why the number leaks"))
     assert "Were the release the data themselves: one more user" in texts
@@ -540,7 +543,7 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
 def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
     view = view_of(purpose=BoundPurpose.SUM, largest=3)  # Everybody's T is far above what a user may have.
     text = words.describe_leak(view, comparison.compute_leak(SAMPLE.histogram, view.parameters)).lower()
-    assert "one more user with at most 3 rows, the public maximum, does not move" in text
+    assert "one more user with at most 3 rows does not move" in text
     assert "can move" not in text
 
 
@@ -550,13 +553,13 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
     assert "**Over the maximum:**" not in shown_texts(at)
     fine(at.number_input(key="private_choice.largest").set_value(100.0).run())
     texts = shown_texts(at)
-    assert f"{over} users have more than the 100 rows of the public maximum" in texts
+    assert f"{over} users. No number above it is chosen" in texts
     assert "Raise it only for reasons outside these data" in texts
 
 
 def test_a_sum_of_a_column_is_sent_to_its_own_way():
     at = opened(link="1", wanted="sum")
-    assert "The bound of a **sum of a column** is drawn on *Sum and count*" in shown_texts(at)
+    assert "that of a **sum of a column** is drawn on *Sum and count*" in shown_texts(at)
     assert "sum of a column" not in shown_texts(opened())
 
 
@@ -565,8 +568,8 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     release_copy(at)
     go(at, "Sum and count")
     texts = shown_texts(at)
-    assert "error on the original data is unknown" in texts
-    assert "The bound was chosen on a DP release, whose ε covers it" in texts
+    assert "error on the original data" in texts
+    assert "own ε covers the bound" in texts
     assert "Read off private data it is not" not in texts
     go(at, "Mean")
     for name, end in (("lower", 0.0), ("upper", 1.0)):

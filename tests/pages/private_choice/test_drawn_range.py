@@ -12,7 +12,6 @@ from dpcore.common.checks import Problems
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours, ReleaseFacts
 from dpcore.common.strict_json import JsonValue
 from dpcore.data import samples
-from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import words
 from dpcore.private_choice.parameters import BoundPurpose, NumberPair
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
@@ -20,7 +19,6 @@ from pages.private_choice import saved
 from pages.private_choice.question import KnownValue
 from pages.shared.base import keys
 from pages.shared.session import session_file
-from tests.dpcore.private_choice.range_laws import centre_probabilities, end_probabilities
 from tests.pages.driving import fine, go, link_of, new_app, open_app, shown_texts, with_data
 from tests.pages.shared.test_one_setting import strip
 
@@ -112,7 +110,6 @@ def test_the_tab_says_whether_a_draw_is_of_use_before_anything_is_drawn() -> Non
     told = shown_texts(fine(at.run()))
     assert "Not recommended" in told
     assert "which is free" in told
-    assert "DP quantiles" in told
     filled(at, users=None)
     assert "Enter about how many users" in shown_texts(fine(at.run()))
     filled(at, known=KnownValue.LOWEST, lower=0.0, users=5000.0)
@@ -141,8 +138,7 @@ def test_a_bound_that_was_drawn_before_is_that_of_the_range() -> None:
     at.session_state["private_choice.range_bound"] = 5  # One that is public stands in its place.
     assert "Users with 5 rows or more, about" in [one.label for one in fine(at.run()).number_input]
     problem = replace(drawn.problem, max_contributions=7)
-    assert "of at least 7 rows, the bound that is public or was drawn," in words.describe_range_cost(problem)
-    assert release_bounds.compare_range_costs(problem, 5000.0)[0] > 1.0
+    assert "of at least 7 rows" in words.describe_range_cost(problem)
 
 
 def test_what_stands_in_the_forms_is_in_links_and_session_files() -> None:
@@ -183,7 +179,7 @@ def test_nothing_of_private_data_is_in_what_is_said_before() -> None:
         at.session_state["private_choice.tabs"] = "A value range"
         filled(at)
         shown = shown_texts(fine(at.run()))
-        said.append(shown[shown.index("cost nothing, and are") : shown.index("Ten times as wide")])
+        said.append(shown[shown.index("cost nothing, and are") : shown.index("Spends ε")])
     assert said[0] == said[1]
 
 
@@ -195,33 +191,6 @@ def test_words_for_every_relation_and_number_of_users() -> None:
     assert "Not recommended" in words.describe_range_cost(few)
     assert "typically" in words.describe_range_cost(replace(asked, users=few.users_needed))
     assert few.power == 1.5 < asked.power <= 2.5
-
-
-def test_other_ways_cost_what_they_do_on_the_samples() -> None:
-    found = release_bounds.compare_range_costs(
-        RangeProblem(1.0, 0.5, 1.0, 1e6, centre=0.0, users=5000.0), 5000.0
-    )
-    assert 1.0 <= found[0] < 3.0
-    assert found[0] < found[1]
-    assert 1.0 < found[3] < found[4] < 11.0
-    # Nothing known: a quarter of ε draws the centre.
-    assert (
-        1.0 <= release_bounds.compare_range_costs(RangeProblem(1.0, 0.1, 0.01, 1e6, users=2e4), 2e4)[0] < 3.0
-    )
-
-
-def test_what_a_drawn_centre_costs_is_the_mean_over_its_law() -> None:
-    """By the chances of every centre and of every half-width beside it, and the errors of pairs of ends."""
-    values = samples.load("item-ratings").values
-    assert values is not None
-    table, asked = release_bounds.Table(values, 1.0), RangeProblem(1.0, 0.5, 0.5, 20.0, users=385.0)
-    total = 0.0
-    for centre, chance in zip(asked.centres, centre_probabilities(asked, values), strict=True):
-        if chance > 1e-6:
-            (law,) = end_probabilities(asked, values, float(centre))
-            widths = asked.ends(float(centre)) - centre
-            total += chance * law @ table.error_ratios(centre - widths, centre + widths)
-    assert release_bounds.cost_draw(table, asked) == pytest.approx(total, rel=1e-4)
 
 
 def test_a_session_file_carries_it_beside_what_it_cost() -> None:

@@ -18,7 +18,7 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset, Values
 from dpcore.mean.answer import build_answer
 from dpcore.private_choice.private_histogram import CopyNoise, PrivateCopyParameters, build_histogram
-from dpcore.report import document as report_document
+from dpcore.report import content as report_document
 from dpcore.total.parameters import Summed
 from pages.private_choice import actions
 from pages.shared import shell

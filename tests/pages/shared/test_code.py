@@ -181,7 +181,7 @@ def panel() -> None:
     """The panel by itself, as a dialog draws it."""
     from dpcore.code import Choice, Quantity
     from dpcore.common.privacy import Disclosure, Neighbours
-    from pages.shared.card import code_panel
+    from pages.shared.card import cards
 
     common = {
         "disclosure": Disclosure.PUBLIC,
@@ -191,7 +191,7 @@ def panel() -> None:
     }
     cap = Choice(Quantity.MEAN, 1.0, max_rows=3, **common)
     weights = Choice(Quantity.MEAN, 1.0, threshold=2.5, **common)
-    code_panel.show(code_panel.CodeChoice((("Cap", cap), ("Weights", weights))), "card")
+    cards.show_code(cards.CodeChoice((("Cap", cap), ("Weights", weights))), "card")
 
 
 def test_the_panel_changes_library_and_form_and_has_the_table_of_names() -> None:
@@ -214,12 +214,12 @@ def panel_of_a_quantile() -> None:
     """The panel of a quantile with weights, which OpenDP lacks, and with a bound on rows, which it has."""
     from dpcore.code import Choice, Quantity
     from dpcore.common.privacy import Disclosure
-    from pages.shared.card import code_panel
+    from pages.shared.card import cards
 
     common = {"disclosure": Disclosure.PUBLIC, "lower": 0.0, "upper": 1.0, "quantiles": (0.5,)}
     weights = Choice(Quantity.QUANTILE, 1.0, threshold=2.5, **common)
     cap = Choice(Quantity.QUANTILE, 1.0, max_rows=3, **common)
-    code_panel.show(code_panel.CodeChoice((("Weights", weights), ("Bound, 3 rows", cap))), "card")
+    cards.show_code(cards.CodeChoice((("Weights", weights), ("Bound, 3 rows", cap))), "card")
 
 
 def test_the_panel_shows_the_nearest_form_that_a_library_has_and_says_so() -> None:

@@ -29,10 +29,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_assets_routes
 
 from dpcore.report import charts, plotly_figures, plotly_script
-from pages.shared import streamlit_internals
-from pages.shared.figure import component
+from pages.shared import figure, speed, streamlit_internals
 from pages.shared.server import server
-from pages.shared.speed import figure_socket, frontend
 from tests.pages.driving import chart, fine, numbers, open_app, trace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,7 +41,7 @@ def read_message(fig: go.Figure, **options: Any) -> dict[str, Any]:
         raise AssertionError(f"{word} is no JSON: no browser reads it")
 
     message: dict[str, Any] = json.loads(
-        component.build_message(fig, alt="What it shows.", fileName="name-of-file", **options),
+        figure.build_message(fig, alt="What it shows.", fileName="name-of-file", **options),
         parse_constant=refuse,
     )
     return message
@@ -128,7 +126,7 @@ def test_numbers_that_json_does_not_know_and_signs_of_its_own_arrive():
     (only,) = message["figure"]["data"]
     assert only["y"] == [1.0, None, None, None]
     assert only["name"] == '"quoted", \\ and </script> ε'
-    assert message["height"] == component.HEIGHT
+    assert message["height"] == figure.HEIGHT
     fig = go.Figure(go.Scatter(x=np.arange(4), y=np.array([1.0, np.nan, np.inf, 2.0])))
     assert np.array_equal(
         numbers(read_message(fig)["figure"]["data"][0]["y"]), [1.0, np.nan, np.inf, 2.0], equal_nan=True
@@ -143,8 +141,8 @@ def test_a_message_of_five_curves_is_small():
     for name in "abcde":
         fig.add_trace(go.Scatter(plotly_figures.build_trace(name, x, x, "%{y}", mode="lines")))
     # 2 x 500 numbers of 8 bytes are 10,667 signs of base64; the rest is the layout.
-    assert len(component.build_message(fig, alt="alt", fileName="name")) < 5 * 10_700 + 7_000
-    assert len(component._build_loader()) < 640
+    assert len(figure.build_message(fig, alt="alt", fileName="name")) < 5 * 10_700 + 7_000
+    assert len(figure._build_loader()) < 640
 
 
 class Answer:
@@ -196,7 +194,7 @@ def test_our_plotly_is_of_the_version_that_the_package_was_made_for(monkeypatch)
 
 def test_plotlys_script_is_served_packed_plain_and_not_twice():
     app = Starlette(routes=server.ROUTES)
-    address = component.PLOTLY.address
+    address = figure.PLOTLY.address
     plain, packed = Answer(app, address), Answer(app, address, accept_encoding="br, gzip")
     assert plain.body == plotly_script.find_script().read_bytes()
     assert packed.header("content-encoding") == "gzip"
@@ -213,15 +211,15 @@ def test_plotlys_script_is_served_packed_plain_and_not_twice():
 
 def test_the_loader_asks_for_what_is_served_and_an_edited_script_has_another_address(tmp_path):
     served = {route.path for route in server.ROUTES if isinstance(route, Route | WebSocketRoute)}
-    addresses = set(re.findall(r'"(/assets/[^"]+)"', component._build_loader()))
-    assert addresses == {component.PLOTLY.address, component.FIGURE.address, figure_socket.ADDRESS}
+    addresses = set(re.findall(r'"(/assets/[^"]+)"', figure._build_loader()))
+    assert addresses == {figure.PLOTLY.address, figure.FIGURE.address, speed.ADDRESS}
     assert addresses <= served
-    text = b"\n".join(file.read_bytes() for file in component.FIGURE.files)
-    assert Answer(Starlette(routes=server.ROUTES), component.FIGURE.address).body == text
+    text = b"\n".join(file.read_bytes() for file in figure.FIGURE.files)
+    assert Answer(Starlette(routes=server.ROUTES), figure.FIGURE.address).body == text
     edited = tmp_path / "figure.js"
-    edited.write_bytes(component.FIGURE.files[-1].read_bytes() + b"\n")
-    address = component.Script("figure", component.FIGURE.files[-1:]).address
-    assert component.Script("figure", (edited,)).address != address
+    edited.write_bytes(figure.FIGURE.files[-1].read_bytes() + b"\n")
+    address = figure.Script("figure", figure.FIGURE.files[-1:]).address
+    assert figure.Script("figure", (edited,)).address != address
 
 
 class Ear:
@@ -238,7 +236,7 @@ class Ear:
     async def listen(self) -> None:
         scope = {
             "type": "websocket",
-            "path": figure_socket.ADDRESS,
+            "path": speed.ADDRESS,
             "root_path": "",
             "headers": [],
             "query_string": b"",
@@ -263,9 +261,9 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
     async def two_sessions() -> None:
         channels = []
         for state in ({}, {}):
-            monkeypatch.setattr(figure_socket.st, "session_state", state)
-            channels.append((state, figure_socket.get_channel()))
-            assert figure_socket.get_channel() is channels[-1][1]
+            monkeypatch.setattr(speed.st, "session_state", state)
+            channels.append((state, speed.get_channel()))
+            assert speed.get_channel() is channels[-1][1]
         (_, mine), (others_state, others) = channels
         assert mine.token != others.token
         ears = [Ear(mine.token), Ear(others.token), Ear("a guess"), Ear("")]
@@ -273,7 +271,7 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
         for ear in ears[2:]:
             accepted, closed = await ear.until(2)
             assert (accepted["type"], closed["type"], closed["code"]) == (
-                "websocket.accept", "websocket.close", figure_socket.UNKNOWN_TOKEN,
+                "websocket.accept", "websocket.close", speed.UNKNOWN_TOKEN,
             )  # fmt: skip
         async with asyncio.timeout(60):
             while not (mine.listeners and others.listeners):
@@ -302,7 +300,7 @@ def test_figures_go_ahead_to_the_browser_of_their_session_alone(monkeypatch):
                 await asyncio.sleep(0.01)
         late = Ear(token)
         await asyncio.wait_for(late.listen(), 60)
-        assert late.heard[-1]["code"] == figure_socket.UNKNOWN_TOKEN
+        assert late.heard[-1]["code"] == speed.UNKNOWN_TOKEN
 
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, two_sessions()).result()
@@ -313,8 +311,8 @@ def test_a_browser_that_leaves_early_raises_nothing(when, monkeypatch):
     """A page that is closed at once: whatever the server library raises then, nobody has to read it."""
 
     async def leaves() -> None:
-        monkeypatch.setattr(figure_socket.st, "session_state", state)
-        mine = figure_socket.get_channel()
+        monkeypatch.setattr(speed.st, "session_state", state)
+        mine = speed.get_channel()
         ear = Ear(mine.token)
         gone = {"type": "websocket.disconnect", "code": 1001}
         if when != "while it is told":
@@ -374,9 +372,7 @@ class Stream:
         async def out(message: dict[str, Any]) -> None:
             self.out.append(message["bytes"])
 
-        await figure_socket.FiguresFirst(streamlit)(
-            {"type": "websocket", "path": figure_socket.STREAM}, self.asked.get, out
-        )
+        await speed.FiguresFirst(streamlit)({"type": "websocket", "path": speed.STREAM}, self.asked.get, out)
 
 
 async def turns(count: int = 50) -> None:
@@ -392,11 +388,11 @@ def asked_for(*, by_itself: bool = False) -> BackMsg:
 
 def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch):
     async def one_session() -> None:
-        monkeypatch.setattr(figure_socket, "MAX_WAIT", 3600.0)
-        monkeypatch.setattr(figure_socket, "MIN_OPEN", 0.0)
-        monkeypatch.setattr(figure_socket.st, "session_state", {})
+        monkeypatch.setattr(speed, "MAX_WAIT", 3600.0)
+        monkeypatch.setattr(speed, "MIN_OPEN", 0.0)
+        monkeypatch.setattr(speed.st, "session_state", {})
         monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
-        mine = figure_socket.get_channel()
+        mine = speed.get_channel()
         stream = Stream("mine")
         running = asyncio.create_task(stream.run())
         await turns()
@@ -435,14 +431,14 @@ def test_what_streamlit_says_waits_for_the_figure_and_for_no_longer(monkeypatch)
         assert stream.out == [b"first", b"second"]
         stream.out.clear()
         # A run that draws nothing holds what is said for a limited time, and the run after it nothing.
-        monkeypatch.setattr(figure_socket, "MAX_WAIT", 0.0)
+        monkeypatch.setattr(speed, "MAX_WAIT", 0.0)
         assert await goes_out(asked_for()) or await goes_out(BackMsg(stop_script=True))
-        monkeypatch.setattr(figure_socket, "MAX_WAIT", 3600.0)
+        monkeypatch.setattr(speed, "MAX_WAIT", 3600.0)
         assert await goes_out(asked_for())
         # A slider that is held asks again and again: a gate that was just opened is not closed.
         mine.send("a_figure", b"{}")
         assert not await goes_out(asked_for())
-        monkeypatch.setattr(figure_socket, "MIN_OPEN", 3600.0)
+        monkeypatch.setattr(speed, "MIN_OPEN", 3600.0)
         ear.says.put_nowait({"type": "websocket.receive", "text": "drawn"})
         await turns()
         stream.out.clear()
@@ -501,7 +497,7 @@ def test_streamlits_own_scripts_are_answered_as_streamlit_answers_them():
         passed.append(scope["path"])
         await own(scope, receive, send)
 
-    ours = frontend.Frontend(streamlit)
+    ours = speed.Frontend(streamlit)
     page = Answer(own, "/").body.decode()
     addresses = [f"/{name}" for name in re.findall(r'"\./(static/[^"]+)"', page)]
     assert len(addresses) > 40
@@ -529,7 +525,7 @@ def test_streamlits_own_scripts_are_answered_as_streamlit_answers_them():
 
 
 def test_only_a_page_announces_the_scripts():
-    app = component.EarlyScripts(
+    app = figure.EarlyScripts(
         Starlette(
             routes=[
                 Route("/", lambda _: HTMLResponse("page")),
@@ -538,8 +534,8 @@ def test_only_a_page_announces_the_scripts():
         )
     )
     link = Answer(app, "/").header("link")
-    assert f"<{component.PLOTLY.address}>; rel=preload; as=script" in link
-    assert f"<{component.FIGURE.address}>; rel=modulepreload" in link
+    assert f"<{figure.PLOTLY.address}>; rel=preload; as=script" in link
+    assert f"<{figure.FIGURE.address}>; rel=modulepreload" in link
     assert Answer(app, "/text").header("link") == ""
 
 
@@ -566,15 +562,13 @@ def test_figures_are_drawn_in_one_way(call):
 def test_a_browser_is_told_whether_its_session_is_still_there(monkeypatch):
     """After a lost connection the page asks, and loads itself anew where its session is another one."""
     state: dict[str, Any] = {}
-    monkeypatch.setattr(figure_socket.st, "session_state", state)
+    monkeypatch.setattr(speed.st, "session_state", state)
     monkeypatch.setattr(streamlit_internals, "session_id", lambda: "mine")
-    mine = figure_socket.get_channel()
-    (route,) = [
-        route for route in server.ROUTES if isinstance(route, Route) and route.path == figure_socket.SESSION
-    ]
+    mine = speed.get_channel()
+    (route,) = [route for route in server.ROUTES if isinstance(route, Route) and route.path == speed.SESSION]
 
     def ask_status(token: str) -> int:
-        headers = [(figure_socket.HEADER.lower().encode(), token.encode())]
+        headers = [(speed.HEADER.lower().encode(), token.encode())]
         return route.endpoint(Request({"type": "http", "headers": headers})).status_code
 
     connected = {"mine"}

@@ -17,7 +17,7 @@ from dpcore.answer.section import Search
 from dpcore.common.checks import InputProblem, InvalidInput
 from pages.shared.base import cache, page_run
 from pages.shared.base.cache import Answers
-from pages.shared.fields import jobs, runner
+from pages.shared.fields import jobs
 from pages.shared.fields.jobs import Job
 from pages.shared.server import server
 from tests.pages.driving import PATIENCE, answer_of, errors, finished, open_app, shown_texts, until
@@ -207,11 +207,11 @@ def test_work_of_a_session_that_nobody_is_connected_to_is_stopped(monkeypatch):
             time.sleep(0.001)
         return "what there was"
 
-    monkeypatch.setattr(runner, "st", jobs.st)
+    monkeypatch.setattr(jobs, "st", jobs.st)
     question = SimpleNamespace(name="page", key=lambda name: name)
     search = Search("job", "question", work, "Working", seconds=0.0, soon=0.0)
-    run = runner.Run(question, search, SimpleNamespace(digest="data"))
-    monkeypatch.setattr(runner.cache, "answers", lambda *_: Answers(0))
+    run = jobs.Run(question, search, SimpleNamespace(digest="data"))
+    monkeypatch.setattr(jobs.cache, "answers", lambda *_: Answers(0))
     run.ask()
     job = run.job
     assert job.running

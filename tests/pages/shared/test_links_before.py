@@ -11,15 +11,14 @@ from urllib.parse import parse_qsl
 import pytest
 
 from dpcore.common.checks import Problems
-from dpcore.common.parameters import list_former_names
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue
-from dpcore.common.text_fields import list_field_types
+from dpcore.common.text_fields import list_field_types, list_former_names
 from dpcore.data import samples
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
-from pages.shared.figures import pins
-from pages.shared.figures.pins import Pin
+from pages.shared.figures import figures
+from pages.shared.figures.figures import Pin
 from pages.shared.session import links, own_tables
 from tests.pages.driving import begin, fine, shown_texts, with_data
 
@@ -142,7 +141,7 @@ def test_a_session_file_and_a_pin_of_before_keep_their_meaning(spec) -> None:
     pin = Pin(spec.name, "ε = 1", "shop.csv", 1.0, *numbers, 0.1, "", settings, Disclosure.PRIVATE)
     file = json.loads(json.dumps([own_tables.PIN_CODEC.write(pin)]))
     (read,) = own_tables.pins_from_json(JsonValue(file, "pins", Problems()))
-    assert pins.tabulate_pin(read) == pins.tabulate_pin(pin)
+    assert figures.tabulate_pin(read) == figures.tabulate_pin(pin)
 
 
 def test_of_a_page_that_nobody_saw_a_file_of_before_says_nothing() -> None:

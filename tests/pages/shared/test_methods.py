@@ -188,7 +188,7 @@ def test_where_nothing_is_to_be_released_that_is_what_is_said() -> None:
     data = users([1, 2, 3], Disclosure.PUBLIC)
     methods = total_answer.build_answer(data, TotalParameters(0.001)).methods
     assert methods is not None
-    assert methods.text.startswith("At ε = 0.001 no bound")
+    assert methods.text.startswith("At ε = 0.001 publishing 0 is no worse")
     assert "was released with" not in methods.text
     hidden = replace(methods, disclosure=Disclosure.PRIVATE)
     assert "no bound" not in hidden.text

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import mean
-from dpcore.answer import distribution
+from dpcore.answer import axes
 from dpcore.answer.against import EPSILON_STEPS
 from dpcore.common.privacy import Disclosure
 from dpcore.common.wording import plain
@@ -23,7 +23,7 @@ from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue, question
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout, sections
 from pages.shared.session import session
 from tests.pages.driving import ROOT
 
@@ -55,7 +55,7 @@ def figures_of(histogram, epsilon=1.0):
     return {
         "start": plotly_figures.draw(start.plots["start-tradeoff"]()),
         **{key: plotly_figures.draw(plot()) for key, plot in view.plots.items()},
-        **{name: plotly_figures.draw(drawn(data)) for name, drawn in distribution.DISTRIBUTIONS.items()},
+        **{name: plotly_figures.draw(drawn(data)) for name, drawn in axes.DISTRIBUTIONS.items()},
     }
 
 
@@ -98,7 +98,7 @@ def test_axis_ranges_do_not_depend_on_epsilon(name):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_what_is_drawn_is_what_the_csv_holds(name):
     data = Dataset("any", "", Disclosure.PUBLIC, HISTOGRAMS[name])
-    for drawn in distribution.DISTRIBUTIONS.values():
+    for drawn in axes.DISTRIBUTIONS.values():
         plot = drawn(data)
         x, y = list(plot.columns.values())[:2]
         trace = plotly_figures.draw(plot).data[0]
@@ -110,7 +110,7 @@ def test_what_is_drawn_is_what_the_csv_holds(name):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_classes_of_sizes_hold_all_users_and_rows(name):
     histogram = HISTOGRAMS[name]
-    columns = distribution.tabulate_classes(histogram)
+    columns = axes.tabulate_classes(histogram)
     assert len(columns["rows_per_user"]) <= 13
     seen = 0
     for words, users, rows in zip(columns["rows_per_user"], columns["users"], columns["rows"], strict=True):
@@ -124,12 +124,12 @@ def test_classes_of_sizes_hold_all_users_and_rows(name):
     assert seen == histogram.sizes.size
     assert sum(columns["share_of_users"]) == pytest.approx(1.0)
     assert sum(columns["share_of_rows"]) == pytest.approx(1.0)
-    assert distribution.plot_classes(Dataset("any", "", Disclosure.PUBLIC, histogram)).alt
+    assert axes.plot_classes(Dataset("any", "", Disclosure.PUBLIC, histogram)).alt
 
 
 def test_binned_counts_keep_the_number_of_users():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution.tabulate_counts(histogram)
+    columns = axes.tabulate_counts(histogram)
     assert columns["size"].size < 100
     # Users per size, averaged over a bin, fall with the size as i^-1.5 does.
     slope = np.polyfit(np.log(columns["size"][:60]), np.log(columns["users"][:60]), 1)[0]
@@ -138,7 +138,7 @@ def test_binned_counts_keep_the_number_of_users():
 
 def test_the_tail_thinned_out_is_the_tail():
     histogram = HISTOGRAMS["1e5 sizes"]
-    columns = distribution.tabulate_tail(histogram)
+    columns = axes.tabulate_tail(histogram)
     for size, share in zip(columns["size"], columns["share_of_users"], strict=True):
         at_least = histogram.users[histogram.sizes >= size].sum()
         assert share == pytest.approx(at_least / histogram.num_users)
@@ -223,7 +223,7 @@ def test_long_text_is_cut(text, most):
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
 def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
-    rungs = plots.list_rungs(low, low * factor)
+    rungs = sections.list_rungs(low, low * factor)
     assert rungs[0] <= low * (1 + 1e-8)
     assert rungs[-1] >= low * factor * (1 - 1e-8)
     for rung in rungs:

@@ -14,9 +14,9 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, find_str
 from dpcore.common.strict_json import JsonValue
 from dpcore.quantile.parameters import QuantileParameters
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.compare import compare_tab
-from pages.shared.figures import figures, pins
-from pages.shared.figures.pins import Pin
+from pages.shared.figures import figures
+from pages.shared.figures.figures import Pin
+from pages.shared.screen import compare_tab
 from pages.shared.session import own_tables, session, session_file
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -64,11 +64,11 @@ def test_pins_come_back_from_json_and_changed_ones_are_refused() -> None:
     problems = Problems()
     back = own_tables.pins_from_json(JsonValue(content, "pins", problems))
     assert problems.entries == []
-    assert [pins.tabulate_pin(one) for one in back] == [pins.tabulate_pin(one) for one in pins_made]
+    assert [figures.tabulate_pin(one) for one in back] == [figures.tabulate_pin(one) for one in pins_made]
     assert [one.disclosure for one in back] == [one.disclosure for one in pins_made]
     before = content[0] | {"curve": {"x": [1, 2, 3], "y": [1, 2, 3]}}  # Pins of before had one.
     (without,) = own_tables.pins_from_json(JsonValue([before], "pins", problems))
-    assert (pins.tabulate_pin(without), problems.entries) == (pins.tabulate_pin(back[0]), [])
+    assert (figures.tabulate_pin(without), problems.entries) == (figures.tabulate_pin(back[0]), [])
     for change in (
         {"epsilon": "1"}, {"bound": ["a"]}, {"settings": [["a"]]}, {"disclosure": "DP release"}, {"more": 1},
         {"rows_lost": 1e308}, {"epsilon": 0}, {"name": "x" * 500},
@@ -89,12 +89,12 @@ def test_private_pins_make_the_session_file_private_and_step_aside_beside_a_rele
     state: dict[str, Any] = {}
     monkeypatch.setattr(streamlit, "session_state", state)
     session_file.apply(session_file.read_file(session_file.write_file(content).encode()).content)
-    assert [one.name for one in pins.all_pins()] == ["a", "private"]
+    assert [one.name for one in figures.all_pins()] == ["a", "private"]
     session_file.apply(content)  # Pins that are there already are not doubled.
-    assert len(pins.all_pins()) == 2
+    assert len(figures.all_pins()) == 2
     same_name = replace(pin(), data="other.csv")
-    assert [one.name for one in pins.merge_pins([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
-    private, others = pins.split_private(state[keys.PINS])
+    assert [one.name for one in figures.merge_pins([pin()], [pin(), same_name, same_name])] == ["a", "a (2)"]
+    private, others = figures.split_private(state[keys.PINS])
     assert ([one.name for one in private], [one.name for one in others]) == (["private"], ["a"])
 
 

@@ -16,7 +16,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.factorisation.parameters import FactorisationParameters
 from dpcore.learning import LearningParameters
 from dpcore.mean import MeanParameters
-from dpcore.report import charts, document, plotly_figures
+from dpcore.report import charts, content, plotly_figures
 from dpcore.total.parameters import TotalParameters
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.fields import fields as questions
@@ -163,10 +163,10 @@ def test_a_refused_field_is_named_as_on_the_page():
     _, problems = questions.build_parameters(
         FactorisationParameters,
         {"epsilon": 1.0, "max_items": -1.0, "user_ridge": 0.0},
-        {"epsilon": "ε", "max_items": "The number of items per user", "user_ridge": ""},
+        {"epsilon": "ε", "max_items": "Items per user", "user_ridge": ""},
     )
     items, ridge = (problem.sentence for problem in problems)
-    assert items.startswith("The number of items per user must be a whole number")
+    assert items.startswith("Items per user must be a whole number")
     assert ridge.startswith("The ridge of users must lie")  # as the field is declared
 
 
@@ -241,11 +241,11 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
     )
     fig = charts.Sketch(*axes).to_figure()
     notes = [
-        *document.list_public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}),
+        *content.list_public_inputs({"epsilon": "0.7", "table": "26x1\n31x1000"}),
         *figures.axis_notes(fig),
     ]
     columns = {"bound": np.array([1, 2]), "name": np.array(["a#b", "c, d"]), "x": np.array([0.1, 1e-300])}
-    text = document.write_columns(columns, Disclosure.PRIVATE, notes)
+    text = content.write_columns(columns, Disclosure.PRIVATE, notes)
     head = [line for line in text.splitlines() if line.startswith("#")]
     assert head[0] == "# these numbers: computed from private data (do not publish)"
     assert head[1].startswith("# Sweet Spot ")
@@ -264,14 +264,14 @@ def test_a_figure_s_file_says_what_was_asked_and_in_which_units():
 
 def test_figures_of_a_page_carry_its_question(monkeypatch):
     files = {}
-    real = document.write_columns
+    real = content.write_columns
 
     def kept(data, sensitivity, notes=()):
         text = real(data, sensitivity, notes)
         files[next(iter(data))] = text
         return text
 
-    monkeypatch.setattr(document, "write_columns", kept)
+    monkeypatch.setattr(content, "write_columns", kept)
     # A file is made when its button is pressed, which AppTest cannot do.
     monkeypatch.setattr(DeltaGenerator, "download_button", lambda self, label, data, **options: data())
     at = open_app("Mean", **SHOP, own_bound="9", upper="100")

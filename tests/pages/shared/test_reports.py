@@ -12,7 +12,7 @@ from dpcore.answer.methods import ChoiceSource
 from dpcore.common.privacy import Disclosure
 from dpcore.common.version import VERSION
 from dpcore.report import plotly_script
-from dpcore.report.document import SCHEMA
+from dpcore.report.content import SCHEMA
 from dpcore.training import experiment
 from pages.shared.report import report_content
 from tests.pages.driving import raw_texts, words_of_numbers

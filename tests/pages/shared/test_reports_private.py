@@ -25,10 +25,10 @@ from dpcore.mean import MeanParameters, VarianceSource
 from dpcore.regression import problem
 from dpcore.regression.draw import Draw
 from dpcore.regression.parameters import DataSource
-from dpcore.report import content, report_html
-from dpcore.report import document as report_document
-from dpcore.report.content import Line, Report, remove_private
-from dpcore.report.document import write_report_json
+from dpcore.report import content as dpcore_report_content
+from dpcore.report import content as report_document
+from dpcore.report import report_html
+from dpcore.report.content import Line, Report, remove_private, write_report_json
 from dpcore.report.markup import escape_markdown
 from dpcore.report.script import Source
 from dpcore.total.parameters import Summed
@@ -361,7 +361,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     table = read_table(file, "ratings.csv")
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
     loaded = RegressionData(
-        problem.build_dataset(table, design, Disclosure.PRIVATE), "an account", design=design
+        problem.read_labelled_table(table, design, Disclosure.PRIVATE), "an account", design=design
     )
     at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
     at.session_state["regression.loaded"] = loaded
@@ -428,7 +428,7 @@ def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     ("value", "shown"), [(1.0, "1"), (0.1, r"0\.1"), (1 / 3, r"0\.3333333333333333"), (1e-6, r"0\.000001")]
 )
 def test_what_was_asked_is_said_with_all_its_digits(value, shown):
-    assert content.format_setting(value) == shown
+    assert dpcore_report_content.format_setting(value) == shown
 
 
 @pytest.mark.parametrize("disclosure", [Disclosure.PRIVATE, Disclosure.PUBLIC])
@@ -444,7 +444,7 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     words = MEAN.get_labels()
     private = disclosure is Disclosure.PRIVATE
     for name in ("lower", "upper", "user_share", "own_bound"):
-        expected = content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label
+        expected = dpcore_report_content.PRIVATE_SETTING_LABEL if private else Disclosure.PUBLIC.label
         assert labels[escape_markdown(words[name])] == expected
     for name in ("epsilon", "counts"):
         assert labels[escape_markdown(words[name])] == Disclosure.PUBLIC.label
@@ -453,4 +453,6 @@ def test_what_may_have_been_read_off_private_data_is_no_plain_public_input(discl
     assert entered_names == (["lower", "upper", "user_share", "own_bound"] if private else [])
     # The person may publish them who chose them elsewhere: the file's name and first lines stay as they are.
     assert not report.holds_private or not public_only
-    assert (content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, MADE)) == private
+    assert (
+        dpcore_report_content.PRIVATE_SETTING_LABEL in report_html.write_report_html(report, MADE)
+    ) == private

@@ -31,7 +31,7 @@ from pages.regression.upload import RegressionData
 from pages.shared.base import catalogue, keys
 from pages.shared.base.question import Question
 from pages.shared.fields import fields
-from pages.shared.figures.pins import Pin
+from pages.shared.figures.figures import Pin
 from pages.shared.session import own_tables, session, session_file
 from pages.shared.session.own_tables import KnownFile, OwnTable
 from pages.shared.session.session_file import Content

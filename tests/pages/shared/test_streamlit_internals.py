@@ -73,6 +73,6 @@ def test_one_switch_turns_off_the_socket_its_gate_and_our_serving_of_scripts(
     printed = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     ).stdout
-    for name in ("Frontend", "FiguresFirst", f"'{speed.figure_socket.ADDRESS}'", str(True)):
+    for name in ("Frontend", "FiguresFirst", f"'{speed.ADDRESS}'", str(True)):
         assert (name in printed) == is_on, name
-    assert speed.figure_socket.SESSION in printed
+    assert speed.SESSION in printed

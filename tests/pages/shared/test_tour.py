@@ -26,7 +26,7 @@ from dpcore.start.presets import UserPreset
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.screen import strip
-from pages.shared.session import links, session, session_file, shelf, tour
+from pages.shared.session import links, session, session_file, tour
 from tests.pages.driving import (
     address_of,
     data,
@@ -280,7 +280,7 @@ def test_all_is_put_aside_for_the_tour_and_comes_back_at_its_end(state: dict[str
     assert held_of(state) == before
     assert session.get_loaded() == loaded
     assert state["learning.vc_dimension"] != 44
-    assert shelf.get_tour() is None
+    assert session.get_tour() is None
     tour.end()  # A second click of a slow browser.
     tour.go_to_step(3)
     tour.show_answer()
@@ -298,7 +298,7 @@ def test_a_copy_drawn_on_the_tour_counts_and_the_data_from_before_still_come_bac
         session.use_release(copy.to_dataset("sample"))
     assert session.dataset().release is not None
     assert not tour.has_step_data(tour.step_of(STOPS[-1]))
-    assert shelf.get_tour() is not None
+    assert session.get_tour() is not None
     tour.end()
     assert session.dataset() is SECRET
     assert (state["mean.upper"], state[keys.EPSILON]) == (89.0, 0.7)
@@ -312,7 +312,7 @@ def test_data_brought_on_the_tour_end_it_and_what_is_public_comes_back(state: di
     other = replace(SECRET, name="other.csv")
     session.use(session.LoadedData(other, UPLOAD))
     assert session.dataset() is other
-    assert shelf.get_tour() is None
+    assert session.get_tour() is None
     assert (state[keys.EPSILON], state["start.users"]) == (0.7, UserPreset.TWO_GROUPS)
     # New data clear the rest, as without a tour.
     assert (state["mean.lower"], state["mean.upper"], state["mean.own_bound"]) == (None, None, None)
@@ -342,7 +342,7 @@ def test_a_session_saved_on_the_tour_is_the_persons_own(state: dict[str, Any]) -
     assert json.loads(session_file.write_file(now)) | {"saved": ""} == json.loads(saved) | {"saved": ""}
     # One that is opened ends it: else its end would undo what the file says.
     session_file.apply(session_file.Content(None, 2.0, {"mean.upper": 5.0}))
-    assert shelf.get_tour() is None
+    assert session.get_tour() is None
     assert session.dataset() is SECRET
     assert (state[keys.EPSILON], state["mean.upper"], state["mean.lower"]) == (2.0, 5.0, 17.0)
 
@@ -385,7 +385,7 @@ def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wan
     (problem,) = problems.entries
     assert "the tour has 7 steps" in problem.sentence.lower()
     assert len(problem.sentence) < 120
-    assert shelf.get_tour() is None
+    assert session.get_tour() is None
     assert session.dataset() is SECRET
 
 
@@ -401,7 +401,7 @@ def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, 
 
 def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     tour.begin()
-    now = shelf.get_tour()
+    now = session.get_tour()
     assert now is not None
     start, mean = STOPS[:2]
     step = tour.step_of(start)
@@ -409,9 +409,9 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     assert "step 1 of 7" in bar_text
     assert step.question in bar_text
     assert strip.HINT in bar_text
-    assert "brings **secret.csv** back, and your settings" in bar_text.replace("\\", "")
+    assert "brings back **secret.csv** and your settings" in bar_text.replace("\\", "")
     named_only = replace(now, saved_state=replace(now.saved_state, named_only=True))
-    assert "goes on with **secret.csv**" in strip.write_text(start, start, step, named_only, "").replace(
+    assert "brings back **secret.csv**." in strip.write_text(start, start, step, named_only, "").replace(
         "\\", ""
     )
     long = replace(now.saved_state.loaded_data, dataset=replace(SECRET, name="x" * 200))

@@ -23,7 +23,7 @@ from dpcore.report import plotly_figures
 from dpcore.total import strategies as total_strategies
 from dpcore.total.answer import build_answer
 from dpcore.total.answer import plots as compared
-from dpcore.total.answer.solution import largest_ratio
+from dpcore.total.answer.words import LARGEST_RATIOS
 from dpcore.total.parameters import Summed, TotalParameters
 from dpcore.total.signed import SignedProblem
 from dpcore.total.strategies import PAPER_STRATEGIES, Strategy
@@ -165,7 +165,7 @@ def test_all_measures_are_drawn_on_request_in_colours_of_their_own():
         assert drawn[100] == pytest.approx(error_of(problem, bounds[100]), rel=2e-3)
         best = total.best_bound(problem)
         assert trace(figure, f"Best bound, {name}")[0] == [best.max_total]
-    table = next(str(m.value) for m in at.markdown if str(m.value).startswith("| measure"))
+    table = next(str(m.value) for m in at.markdown if str(m.value).startswith("| error"))
     assert f"{best.max_total:,.0f} rows |" in table
 
 
@@ -250,7 +250,6 @@ def test_what_cannot_be_released_is_said():
     assert "Nothing useful can be released at ε = 0.0001" in texts
     assert "it takes at least 10,000 users" in texts
     assert "Best bound" not in [t["name"] for t in chart(at, "total_error")["data"]]
-    assert "Neither: under both" in shown_texts(open_tab(at, "Measures and noise"))
     enter(choose(at, "total.objective", Measure.ABSOLUTE), keys.EPSILON, 0.005)
     assert "Of little use" in shown_texts(at)
 
@@ -261,8 +260,8 @@ def test_the_better_noise_is_said():
         total.best_bound(total.TotalProblem(ROWS, EPSILON, noise, delta, is_integer=True)).absolute_error
         for noise, delta in ((NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6))
     )
-    assert "Laplace noise is better, with the stronger guarantee" in texts
-    assert f"the best error is {gaussian / laplace:.3g} times as large" in texts
+    assert f"The best error is {wording.number(laplace)} rows with Laplace noise" in texts
+    assert f"{wording.number(gaussian)} rows with Gaussian noise" in texts
     assert "δ = 0.000001" in texts
 
 
@@ -311,10 +310,10 @@ def test_figures_hold_numbers_on_any_data(histogram, epsilon):
 def test_the_largest_ratio_of_the_bound_to_the_truth():
     # Laplace: (1 + r) / (r + e^-r) is stationary where (r + 2) e^-r = 1.
     r = optimize.brentq(lambda x: (x + 2.0) * np.exp(-x) - 1.0, 0.5, 3.0)
-    assert largest_ratio(NoiseKind.LAPLACE) == pytest.approx((1 + r) / (r + np.exp(-r)), rel=1e-9)
+    assert LARGEST_RATIOS[NoiseKind.LAPLACE] == pytest.approx((1 + r) / (r + np.exp(-r)), abs=5e-4)
     grid = np.linspace(0.01, 6.0, 6000)
     gaussian = (grid + np.sqrt(2 / np.pi)) / stats.foldnorm.mean(grid)
-    assert largest_ratio(NoiseKind.GAUSSIAN) == pytest.approx(gaussian.max(), rel=1e-6)
+    assert LARGEST_RATIOS[NoiseKind.GAUSSIAN] == pytest.approx(gaussian.max(), abs=5e-4)
 
 
 # --- totals of both signs -----------------------------------------------------------------------------------
@@ -323,9 +322,7 @@ def test_the_largest_ratio_of_the_bound_to_the_truth():
 def test_totals_of_both_signs_are_explained_and_clipping_is_offered():
     at = choose(fine(with_data(open_app(TITLE), SIGNED).run()), "total.summed", "Values")
     texts = shown_texts(at)
-    assert "2 of 5 users have a negative total: a bound is needed on either side." in texts
-    assert "the smallest is -4. With totals of both signs" in texts
-    assert "clip every total to [L, U]" in texts
+    assert "2 of 5 users have a negative total, so both sides need a bound." in texts
     totals = [-4.0, 9.0, 30.0, -2.0, 4.0]
     problem = SignedProblem.from_totals(totals, EPSILON)
     t = problem.propose_bound()
@@ -380,10 +377,10 @@ def test_four_strategies_are_drawn_and_simulated():
     off = (found.relative_error - expected.relative_error) / found.standard_error
     # 44 points; P(one beyond 5 standard errors) < 3e-5 for normal means, some more for the few runs.
     assert np.abs(off).max() < 5.0
-    assert "400 runs of each simulated point" in shown_texts(at)
+    assert "400 runs per point" in shown_texts(at)
     assert standard.SIMULATION in shown_texts(at)
     enter(at, "total.seed", 5)
-    assert "Settings have changed since the simulation" in shown_texts(at)
+    assert "These results are for earlier settings" in shown_texts(at)
 
 
 def test_a_stopped_simulation_is_shown_as_far_as_it_went():
@@ -408,10 +405,10 @@ def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
     histogram = generators.PowerLawParticipation(1.0, 100_000, 1).histogram()
     problem = total.TotalProblem(Amounts.from_histogram(histogram), 1.0, is_integer=True)
     curves = compared.compute_curves(problem, 0.995)
-    near = [compared.find_near_best(curves, row) for row in (2, 3)]
-    assert all(found is not None for found in near)
-    assert all(high / low < 20.0 for low, high in near)
-    assert near[0][1] < near[1][0]
+    is_near_best = curves.relative_error[2:] <= 1.1 * curves.relative_error[0]
+    near = [curves.epsilons[is_near] for is_near in is_near_best]
+    assert all(epsilons[-1] / epsilons[0] < 20.0 for epsilons in near)
+    assert near[0][-1] < near[1][0]
     flat = curves.relative_error[1:, -1]
     steep = curves.relative_error[2:, :2]
     # To the right a fixed quantile is all bias, to the left all noise, which is proportional to 1 / epsilon.
@@ -423,12 +420,5 @@ def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
 def test_files_are_offered_under_names_that_say_private():
     private = dataclasses.replace(SHOP, disclosure=Disclosure.PRIVATE)
     at = open_tab(fine(with_data(open_app(TITLE), private).run()), "Downloads")
-    assert "do not publish" in shown_texts(at)
     assert "publishing it reveals something about them" in shown_texts(at)
     assert at.get_by_key("total_choice_file")
-
-
-def test_the_formula_names_the_paper_and_its_slack():
-    texts = shown_texts(open_tab(open_app(TITLE), "How this is computed"))
-    assert "within a factor 2" in texts
-    assert "1.466" in texts

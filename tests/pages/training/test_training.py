@@ -18,20 +18,21 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Ledger, Neighbours
 from dpcore.report import plotly_figures
-from dpcore.training import account, bassily, decision, experiment
+from dpcore.training import account, decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.answer import TrainingSolution, build_answer, plots, sections, words
+from dpcore.training.answer import TrainingSolution, build_answer, plots, words
+from dpcore.training.answer import answer as training_answer
 from dpcore.training.answer.solution import Runs
-from dpcore.training.bassily import StepSize
 from dpcore.training.experiment import Experiment, References, Table
 from dpcore.training.mechanism import LossKind, Pace
 from dpcore.training.parameters import DataSource, TrainingParameters
 from dpcore.training.rows import Measure, ScoreUnit, prepare_rows
 from dpcore.training.training_data import TrainingData
 from pages.shared.base import cache as cache_of_pages
-from pages.shared.base import demo, keys
+from pages.shared.base import keys
 from pages.shared.fields import jobs
 from pages.shared.report import report_content
+from pages.shared.server import access
 from pages.training import question as limits
 from pages.training import release as releases
 from pages.training.upload import UPLOAD
@@ -201,13 +202,6 @@ def test_the_card_says_what_the_runs_found(full_solution):
     facts = dict(answer.facts)
     assert any("or a method by these curves" in assumed for assumed in answer.assumptions)
     assert "by stopping early" in facts["Where the loss comes from"]
-    for method in (
-        "Smooth weights, h = ",
-        "Cap, random rows, h = ",
-        "Clipped sum, h = ",
-        "Output perturbation, h = ",
-    ):
-        assert method in facts["The other methods"]
     assert "hardly any protection" not in answer.detail
     other = answer_for(with_loss(full_solution, AVERAGES, floor - 0.2))
     assert other.headline == "Train with smooth weights of at most one row per user."
@@ -285,7 +279,7 @@ def test_first_runs_make_a_figure_and_a_card_that_say_so(full_solution):
 
 
 def test_the_table_and_the_files_hold_every_cell(full_solution):
-    frame = pd.DataFrame(sections.tabulate_methods(full_solution))
+    frame = pd.DataFrame(training_answer.tabulate_methods(full_solution))
     assert len(frame) == len(full_solution.cells)
     assert frame["Loss"].to_numpy() == pytest.approx(
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean
@@ -338,7 +332,7 @@ def test_the_page_shows_what_the_core_finds(page, full_solution):
     shown = answer_of(at, "training_card")
     assert float(shown["copied"]) == pytest.approx(answer_for(full_solution).numbers[0].value)
     text = shown_texts(at)
-    assert "9 runs of every method at every bound, on 3 splits" in text
+    assert "9 runs of every method at every bound" in text
     assert "Curves are simulated" in text
     assert "public input" in text
     at.session_state["training.measure"], at.session_state["training.over"] = (
@@ -398,7 +392,7 @@ def test_runs_on_the_sample_are_made_once_for_all_sessions(monkeypatch):
     # Generated data and uploads stay with their session.
     generated = settled(open_app(TITLE, **LINK | {"runs": "2", "data_seed": "3"}))
     assert begun[2:] == [0]
-    known = cache_of_pages.answers(JOB, True, sections.MAX_TABLES)
+    known = cache_of_pages.answers(JOB, True, training_answer.MAX_TABLES)
     assert known.get(third.session_state[JOB].question) is not None
     assert known.get(generated.session_state[JOB].question) is None
 
@@ -470,27 +464,6 @@ def test_stopped_runs_are_a_result_that_goes_on(monkeypatch, full_solution):
         full_solution,
         full_solution.table.summarise(Measure.LOSS, ScoreUnit.ROWS).mean,
     )
-
-
-def test_the_papers_learner_runs_on_request_only(page, monkeypatch):
-    # Two columns of the nine: each takes all m² steps.
-    monkeypatch.setattr(
-        bassily, "list_paper_cells", lambda largest: (Cell(Method.CAP, 2), Cell(Method.SMOOTH, largest))
-    )
-    at = open_tab(page, "The paper's learner")
-    assert "no protection" in shown_texts(at)
-    assert "training.paper_job" not in at.session_state
-    assert not at.dataframe
-    fine(at.button(key="training_paper_job_start").click().run())
-    finished(at, "training.paper_job")
-    (table,) = [frame.value for frame in at.dataframe]
-    train = question().train
-    by_core = bassily.fill_paper_table(train, 30.0, StepSize.PRINTED, 10)
-    assert table["Loss"].tolist() == pytest.approx(by_core.losses.mean(axis=1).tolist())
-    assert table["Method"].tolist()[-1] == "No bound"
-    at.session_state["training.paper_epsilon"] = 50.0
-    fine(at.run())
-    assert "results are for earlier settings" in shown_texts(at)
 
 
 # --- upload -------------------------------------------------------------------------------------------------
@@ -649,7 +622,7 @@ def test_the_script_reads_the_table_and_prints_what_the_card_says(taken, tmp_pat
 
 
 def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
-    monkeypatch.setattr(demo, "is_served", lambda: True)
+    monkeypatch.setattr(access, "is_served", lambda: True)
     monkeypatch.setattr(limits, "MAX_DEMO_RUNS", 3)
     at = opened(runs="60")
     assert "A public demo makes 3 runs of each" in shown_texts(at)

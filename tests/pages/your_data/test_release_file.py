@@ -13,7 +13,7 @@ from dpcore.common.privacy import Disclosure, Neighbours
 from dpcore.data.column_roles import TableKind
 from dpcore.private_choice.parameters import Relation
 from dpcore.private_choice.private_histogram import CopyNoise
-from dpcore.report import document
+from dpcore.report import content as report_content
 from pages.private_choice import actions
 from pages.shared.base import keys
 from pages.shared.session import session
@@ -58,7 +58,7 @@ def released(epsilon: float = PLENTY, **settings) -> AppTest:
 )
 def test_label_and_epsilon_come_back_with_the_file(settings):
     copy = data(released(**settings))
-    text = document.write_histogram(copy)
+    text = report_content.write_histogram(copy)
     # Plain: no line that pandas would stumble over, and what it writes again is the same table.
     frame = pd.read_csv(io.StringIO(text))
     assert list(frame.columns) == ["size", "users", "label"]
@@ -72,7 +72,7 @@ def assert_comes_back(copy, content):
     """The file, loaded in another session, is this release."""
     at = upload(open_app("Your data"), content.encode(), "release.csv")
     assert at.radio(key="your_data.upload_public").value is Disclosure.DP_RELEASE
-    assert f"Every line of the file is labelled {copy.release.label}" in shown_texts(at).replace("*", "")
+    assert f"The file states {copy.release.label}" in shown_texts(at).replace("*", "")
     again = data(use(at))
     assert again.histogram == copy.histogram
     assert again.release.label == copy.release.label

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpcore.answer import distribution
+from dpcore.answer import axes
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
@@ -228,10 +228,10 @@ def test_every_axis_of_the_distribution_has_its_range(table):
 
 def test_one_user_has_what_several_have():
     one, several = ContributionHistogram([20], [1]), ContributionHistogram([20], [300])
-    assert distribution.describe_sizes(one).startswith("**1 user** has **20 rows**")
-    assert distribution.describe_sizes(several).startswith("**300 users** have")
-    assert "(1 user) holds 100" in distribution.describe_share(one)
-    assert "(3 users) hold 1" in distribution.describe_share(several)
+    assert axes.describe_sizes(one).startswith("**1 user** has **20 rows**")
+    assert axes.describe_sizes(several).startswith("**300 users** have")
+    assert "(1 user) holds 100" in axes.describe_share(one)
+    assert "(3 users) hold 1" in axes.describe_share(several)
 
 
 def test_a_session_made_on_a_file_is_what_the_widgets_leave():

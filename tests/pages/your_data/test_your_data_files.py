@@ -24,8 +24,8 @@ from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Contribution
 from dpcore.regression.parameters import DataSource
 from pages.shared import streamlit_internals
-from pages.shared.base import demo
 from pages.shared.data import uploads
+from pages.shared.server import access
 from pages.your_data import file_upload
 from tests.pages.driving import (
     SHOP_EVENTS,
@@ -264,7 +264,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     path.unlink()
     before = data(at)
     at = until_counted(use(at))
-    assert "File events [1].csv: the file is no longer there" in errors(at)
+    assert "File events [1].csv: the file is gone" in errors(at)
     assert data(at) is before
     assert at.file_uploader
     assert "there is no such file" in errors(look_at(at, path))
@@ -347,7 +347,7 @@ def test_without_local_there_is_no_path(monkeypatch):
 
 
 def test_a_public_demo_takes_no_data_and_says_so(local, monkeypatch):
-    monkeypatch.setenv(demo.SERVED, "1")
+    monkeypatch.setenv(access.SERVED, "1")
     at = panel()
     assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
@@ -372,7 +372,7 @@ def test_engines_show_command_code_and_sql_for_the_columns_chosen():
 def test_the_heaviest_users_are_ranks_and_sizes():
     at = use(upload(open_app("Your data"), b"user_id\nanna\nanna\nbert\nanna\n"))
     table = at.table[0].value
-    assert table.index.tolist() == ["1", "2"]
+    assert table.index.tolist() == [1, 2]
     assert table["Rows"].tolist() == ["3", "1"]
     assert table["Share of all"].tolist() == ["75\xa0%", "25\xa0%"]
     assert "anna" not in table.to_string() + shown_texts(at)
@@ -389,8 +389,8 @@ def test_formulas_are_shown_as_text():
 
 def test_binned_totals_are_answered_as_those_of_single_users(everything_is_large, monkeypatch):
     exact = Amounts.from_totals(samples.load("shop-events").totals)
-    monkeypatch.setattr(reduce, "MAX_TOTALS", 10)
-    monkeypatch.setattr(reduce, "MAX_VALUES", 10)
+    monkeypatch.setattr(reduce.dataset, "MAX_TOTALS", 10)
+    monkeypatch.setattr(reduce.dataset, "MAX_VALUES", 10)
     at = until_counted(use(upload(open_app("Your data"), GZIPPED, "shop_events.csv.gz")))
     binned = data(at)
     assert binned.values is None
@@ -418,9 +418,9 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert "Counted: this must be one of rows, distinct tasks" in errors(at)
     assert "use_distribution" not in {button.key for button in at.button}
     choose_distribution(("a.json", content), ("b.json", content))
-    assert "is one file, and is brought alone" in errors(at)
+    assert "is one file" in errors(at)
     choose_distribution(("pairs.json", content))
-    assert "not which lie in which group" in shown_texts(at)
+    assert "how pairs are distributed" in shown_texts(at)
     assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
     assert data(at).name != "pairs.json"
     fine(at.button(key="discard_distribution").click().run())
@@ -432,7 +432,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert used.histogram == shop.histogram
     assert used.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
     go(at, "Per group")
-    assert "Only how pairs are distributed is known" in shown_texts(at)
+    assert "Which pairs lie in which group is not known" in shown_texts(at)
     assert "do not publish" in shown_texts(at)
     go(at, "Your data")
     choose_distribution(("pairs.json", content))

@@ -1,24 +1,65 @@
-"""Judges every request before Streamlit sees it.
+"""Who may use the server: checks of every request, the token of this start, and the settings of a public demo.
 
-It protects against a web page of somebody else, open in the browser of the person who runs the app. Such a page
+The guard protects against a web page of somebody else, open in the browser of the person who runs the app. Such a page
 can send requests to 127.0.0.1, and by DNS rebinding (its own name, pointed at 127.0.0.1 once it is open) it can even
 count as the same origin as the app. It cannot choose the headers ``Host``, ``Origin`` and ``Sec-Fetch-*`` that its
-browser sends along.
+browser sends along. Streamlit 1.67 checks ``Host`` for the websocket only, takes every port of this computer for its
+own origin, and asks a host on the internet for this computer's address when it does not know an origin. So it is not
+left to judge any.
 
-Streamlit 1.67 checks ``Host`` for the websocket only, takes every port of this computer for its own origin, and asks
-a host on the internet for this computer's address when it does not know an origin. So it is not left to judge any.
+The start token stops other accounts of this computer, which choose their headers freely and would read files with the
+rights of the account that runs the server: only a browser that has the link of this start gets in.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
-from collections.abc import Iterable
+import secrets
+from collections.abc import Iterable, Mapping
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.requests import cookie_parser
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SERVED, ORIGINS = "SWEETSPOT_SERVED", "SWEETSPOT_ORIGINS"
+
+# As a browser writes an origin: scheme, name, and the port where it is not the scheme's own.
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+
+
+class SettingsError(ValueError):
+    """Settings that the server does not start with; the message says what to set instead."""
+
+
+def is_served(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return True if the app is a public demo, which takes no data."""
+    return environment.get(SERVED, "").strip() not in {"", "0"}
+
+
+def public_origins(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Return the addresses under which browsers reach the public demo, as they write them in ``Origin``.
+
+    Raises:
+        SettingsError: Where there are such addresses and no demo, or one that is no origin.
+    """
+    urls = environment.get(ORIGINS, "").replace(",", " ").lower().split()
+    if urls and not is_served(environment):
+        raise SettingsError(
+            f"{ORIGINS} names the addresses of a public demo, and this is none. Set {SERVED}=1 as well, "
+            f"or unset {ORIGINS}."
+        )
+    origins = frozenset(re.sub(r"^(http:.*):80$|^(https:.*):443$", r"\1\2", url.rstrip("/")) for url in urls)
+    if wrong := sorted(url for url in origins if not _ORIGIN.fullmatch(url)):
+        raise SettingsError(
+            f"{ORIGINS} holds {', '.join(wrong)}. Write each address as a browser shows it, without a path: "
+            f"https://demo.example.org or http://192.0.2.7:8501; several stand apart by commas or spaces."
+        )
+    return origins
+
 
 # Any port: whoever forwards another port to this one opens the app there, and no name of a foreign page passes.
 _THIS_COMPUTER = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?")
@@ -124,10 +165,7 @@ def _rewrite_origin(scope: Scope) -> Scope:
 
 def _is_health_check(scope: Scope) -> bool:
     """Return True for a check by a load balancer or orchestrator, which may call the server by any name."""
-    is_health_path = (
-        scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH
-    )
-    return is_health_path and not Headers(scope=scope).getlist("origin")
+    return scope["type"] == "http" and scope["method"] in {"GET", "HEAD"} and scope["path"] == HEALTH
 
 
 class Guard:
@@ -150,7 +188,9 @@ class Guard:
                 await self._app(_rewrite_origin(scope), receive, send)
             return
 
-        is_foreign_health_check = reason == WRONG_HOST and _is_health_check(scope)
+        is_foreign_health_check = (
+            reason == WRONG_HOST and _is_health_check(scope) and not Headers(scope=scope).getlist("origin")
+        )
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -169,3 +209,81 @@ class Guard:
             await refused(scope, receive, guarded)
         else:
             await self._app(scope, receive, guarded)
+
+
+TOKEN = "SWEETSPOT_TOKEN"
+"""Environment variable: the token of this start. Empty, the server asks for none; unset, it makes one."""
+COOKIE = "sweetspot-"
+"""Beginning of the cookie's name. The port follows, as browsers send one cookie to all ports of a host."""
+
+_ACCEPTED = re.compile(r"[A-Za-z0-9_-]{16,}")
+_NO_TRACE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+# A redirect would not do: to the browser it still comes from the file that opened the link, so from another site, and
+# a strict cookie stays behind. This page is of the server's own site, and its address takes the place of the link.
+SIGN_IN = """<!doctype html><meta charset="utf-8"><title>Sweet Spot</title><script>
+const address = new URL(location.href);
+address.searchParams.delete("token");
+location.replace(address.href);
+</script>"""
+NO_ENTRY = "Sweet Spot opens with the link that stands in the terminal where it was started."
+# A link on another site brings no strict cookie along; the same link on this page does.
+_REFUSED = f"""<!doctype html><meta charset="utf-8"><title>Sweet Spot</title>
+<p>{NO_ENTRY} If it is open in this browser already, <a href="">continue to it</a>.</p>"""
+
+
+def start_token(environment: Mapping[str, str] = os.environ) -> str:
+    """Return the token for a server that starts; empty if none is required.
+
+    Raises:
+        SettingsError: The token of the environment is too short, or cannot stand in an address.
+    """
+    if is_served(environment):
+        return ""
+    token = environment.get(TOKEN)
+    if token is None:
+        return secrets.token_urlsafe(24)
+    if token and not _ACCEPTED.fullmatch(token):
+        raise SettingsError(
+            f"{TOKEN} must have at least 16 characters, each a letter, a digit, - or _. Set another one, or unset it."
+        )
+    return token
+
+
+class StartToken:
+    """ASGI middleware that passes requests with the cookie, and exchanges the token of an address for it."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on, set the cookie, or refuse."""
+        if not self._token or scope["type"] not in {"http", "websocket"}:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http" and scope["method"] == "GET" and self._is_in_address(scope):
+            port = re.search(r":([0-9]+)$", Headers(scope=scope)["host"])
+            cookie = (
+                f"{COOKIE}{port[1] if port else 80}={self._token.decode()}; Path=/; HttpOnly; SameSite=Strict"
+            )
+            await HTMLResponse(SIGN_IN, headers={**_NO_TRACE, "Set-Cookie": cookie})(scope, receive, send)
+        elif self._is_in_cookie(scope) or _is_health_check(scope):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": NO_ENTRY})
+        else:
+            headers = {
+                **_NO_TRACE,
+                "Connection": "close",
+            }  # Or the server would read a body that nobody wants.
+            await HTMLResponse(_REFUSED, 403, headers)(scope, receive, send)
+
+    def _is_in_address(self, scope: Scope) -> bool:
+        pairs = (pair.partition(b"=") for pair in scope["query_string"].split(b"&"))
+        return any(name == b"token" and self._is_token(value) for name, _, value in pairs)
+
+    def _is_in_cookie(self, scope: Scope) -> bool:
+        cookies = cookie_parser("; ".join(Headers(scope=scope).getlist("cookie")))
+        # Whatever the port in the name: of a port that is forwarded here, the browser knows the other end.
+        return any(self._is_token(cookies[name].encode()) for name in cookies if name.startswith(COOKIE))
+
+    def _is_token(self, value: bytes) -> bool:
+        return secrets.compare_digest(value, self._token)

@@ -1,0 +1,425 @@
+"""A plan on given data, as a program releases it: shares as integer parts, bounds and exact errors.
+
+Shares are first found as real numbers. A program gets integer parts of 2^20, whose sum no rounding lifts above
+the whole budget. The error of a line is then computed again from them: the page and the program have the same noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcore.code.choice import Choice, Quantity
+from dpcore.code.forms import fields_of_data
+from dpcore.code.several import ReleaseShare, Several
+from dpcore.common.checks import EPSILON_RANGE, refuse
+from dpcore.contributions import FloatArray, IntArray
+from dpcore.dataset import Dataset
+from dpcore.plan.curves import RankCurve, TotalCurve
+from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.parameters import NUM_PARTS, Budget, LineStatistic, Objective, PlanParameters
+from dpcore.plan.table import PlannedLine, choose_rank_weights, compute_rank_error, plan_lines
+from dpcore.quantile.rows import WeightKind
+from dpcore.total.nonnegative import SHORT_COST
+from dpcore.total.parameters import Summed, user_totals
+
+_NO_BUDGET = np.array([math.inf])
+_BITS = 32
+
+
+def round_to_parts(shares: npt.ArrayLike) -> IntArray:
+    """Round shares to integer parts that add up to `NUM_PARTS`, at least 1 for a share above 0.
+
+    Args:
+        shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
+    """
+    share_array = np.asarray(shares, dtype=np.float64)
+    exact_parts = share_array / share_array.sum() * NUM_PARTS
+    num_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
+    num_missing = NUM_PARTS - int(num_parts.sum())
+    # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
+    for line in np.argsort(num_parts - exact_parts, kind="stable")[: max(num_missing, 0)]:
+        num_parts[line] += share_array[line] > 0.0
+    num_parts[int(np.argmax(num_parts))] += NUM_PARTS - int(num_parts.sum())
+    return num_parts
+
+
+def round_amount_down(amount: float) -> float:
+    """Round an amount down to 32 binary digits: its parts of 2^20, and their sums, are then exact in float64.
+
+    It loses less than one part in two billion.
+    """
+    mantissa, exponent = math.frexp(amount)
+    return math.ldexp(math.floor(mantissa * 2.0**_BITS), exponent - _BITS)
+
+
+@dataclass(frozen=True)
+class AllocatedLine:
+    """A line with its share of the budget.
+
+    Attributes:
+        planned: What is released, and what it costs.
+        num_parts: Its share of the budget, in parts of 2^20; 0 where 0 is published in its place.
+        amount: What it takes of what adds up: epsilon with Laplace noise, rho = mu^2 / 2 with Gaussian noise.
+        v: Square of its noise scale at sensitivity 1; infinite where it is dropped.
+        bound: Bound on rows, on a total, on groups; 0 where it is dropped.
+        second_bound: Of pairs the bound on the amount in each group; NaN of others.
+        error: Root of the mean square, in the line's unit; of a quantile the expected share of rows between.
+    """
+
+    planned: PlannedLine
+    num_parts: int
+    amount: float
+    v: float
+    bound: float
+    second_bound: float
+    error: float
+
+    @property
+    def label(self) -> str:
+        """Return the name of the released statistic."""
+        return self.planned.line.label
+
+    @property
+    def statistic(self) -> LineStatistic:
+        """Return the released statistic."""
+        return self.planned.line.statistic
+
+    @property
+    def is_dropped(self) -> bool:
+        """Return True if 0 is published instead."""
+        return self.num_parts == 0
+
+    @property
+    def share(self) -> float:
+        """Return the share of the budget."""
+        return self.num_parts / NUM_PARTS
+
+    @property
+    def error_ratio(self) -> float:
+        """Return the error over the target error."""
+        return self.error / self.planned.target_error
+
+    @property
+    def is_reached(self) -> bool:
+        """Return True if the error is at most the target error."""
+        return self.error <= self.planned.target_error
+
+
+def compute_total_amount(budget: Budget) -> float:
+    """Compute the amount that a program may spend, in 32 binary digits: epsilon, or rho = mu^2 / 2 if Gaussian."""
+    if budget.power == 2:
+        return round_amount_down(budget.epsilon)
+    # The search for sigma ends at 1e-9 of it: what is lost here keeps the conversion of rho on the safe side of it.
+    return round_amount_down(0.5 / budget.full_v * (1.0 - 2.0**-32))
+
+
+def allocate_lines(
+    dataset: Dataset,
+    parameters: PlanParameters,
+    planned_lines: Sequence[PlannedLine],
+    shares: npt.ArrayLike,
+    budget: Budget | None = None,
+) -> tuple[AllocatedLine, ...]:
+    """Allocate integer parts of the budget to every line, under the best bound there.
+
+    A bound on totals is rounded to few digits, as the exact one is often one user's total; its error is that of
+    the rounded bound, at most 0.1 % more. A line whose best release at its share is 0 is dropped, and the
+    others get its share. A quantile that errs less with less of the budget takes less.
+
+    Args:
+        dataset: The data that the lines were planned on.
+        parameters: The settings.
+        planned_lines: The lines.
+        shares: Of the budget, at least 0, not all 0, shape (lines,).
+        budget: What is divided, where it is not that of the parameters.
+
+    Returns:
+        One per line; their parts add up to at most 2^20.
+    """
+    budget = budget or parameters.budget
+    amount_per_part = compute_total_amount(budget) / NUM_PARTS
+    best_without_budget = [line.curve.find_best(_NO_BUDGET) for line in planned_lines]
+    # A line that cannot be published as 0, a mean or a quantile, has at least one part.
+    can_be_zero = np.array([optimum.bounds[0] == 0.0 for optimum in best_without_budget])
+    shares = np.array(shares, dtype=np.float64)
+    shares = np.where((shares > 0.0) | can_be_zero, shares, shares.sum() / NUM_PARTS)
+    num_parts = round_to_parts(shares)
+    # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
+    while True:
+        line_vs = [_convert_to_v(line_parts * amount_per_part, budget) for line_parts in num_parts.tolist()]
+        optima = [line.curve.find_best(np.array([v])) for line, v in zip(planned_lines, line_vs, strict=True)]
+        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in optima]) & (num_parts > 0)
+        if not is_zero.any() or is_zero[num_parts > 0].all():
+            break
+        shares[is_zero] = 0.0
+        num_parts = round_to_parts(np.where(num_parts > 0, shares, 0.0))
+    num_parts = np.where(is_zero, 0, num_parts)
+    allocated = []
+    for index, line in enumerate(planned_lines):
+        line_parts, v = int(num_parts[index]), line_vs[index]
+        if line_parts == 0:
+            error = math.sqrt(best_without_budget[index].squared_errors[0])
+            allocated.append(AllocatedLine(line, 0, 0.0, math.inf, 0.0, math.nan, error))
+            continue
+        optimum = optima[index]
+        bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
+        error = math.sqrt(max(optimum.squared_errors[0], 0.0))
+        if isinstance(line.curve, TotalCurve):
+            bound, squared_error = line.curve.find_short_bound(bound, v)
+            error = math.sqrt(squared_error)
+        elif isinstance(line.curve, RankCurve):
+            release_v = line.curve.find_release_v(v)
+            release_amount = release_v**-0.5 if budget.power == 2 else 0.5 / release_v
+            line_parts = max(1, min(line_parts, math.floor(release_amount / amount_per_part)))
+            v = _convert_to_v(line_parts * amount_per_part, budget)
+            bound = float(line.curve.find_best(np.array([v])).bounds[0])
+            error = compute_rank_error(dataset, parameters, line, v, bound)
+        allocated.append(
+            AllocatedLine(line, line_parts, line_parts * amount_per_part, v, bound, second_bound, error)
+        )
+    return tuple(allocated)
+
+
+def _convert_to_v(amount: float, budget: Budget) -> float:
+    """Convert an epsilon, or a rho, to the square of the noise scale at sensitivity 1."""
+    if amount == 0.0:
+        return math.inf
+    return amount**-2.0 if budget.power == 2 else 0.5 / amount
+
+
+def sum_weighted_squares(lines: Sequence[AllocatedLine]) -> float:
+    """Sum squared errors over target errors, weighted, as the program releases them."""
+    return math.fsum(line.planned.weight * line.error**2 for line in lines)
+
+
+def make_program(
+    dataset: Dataset, parameters: PlanParameters, lines: Sequence[AllocatedLine], budget: Budget | None = None
+) -> Several | None:
+    """Make the releases that `dpcore.code.write` writes for a library; None if every line is published as 0.
+
+    Args:
+        dataset: The data that the lines were planned on.
+        parameters: The settings.
+        lines: The lines with their shares.
+        budget: What is divided, where it is not that of the parameters.
+    """
+    budget = budget or parameters.budget
+    releases = tuple(
+        ReleaseShare(line.label, _make_choice(dataset, parameters, line, budget.epsilon), line.num_parts)
+        for line in lines
+        if not line.is_dropped
+    )
+    dropped_labels = tuple(line.label for line in lines if line.is_dropped)
+    if not releases:
+        return None
+    total_amount = compute_total_amount(budget)
+    return Several(releases, budget.epsilon, total_amount, budget.mechanism, budget.delta, dropped_labels)
+
+
+def _make_choice(dataset: Dataset, parameters: PlanParameters, line: AllocatedLine, epsilon: float) -> Choice:
+    """Make a release of one line with the names that the data have; its noise is that of the plan."""
+    bounds: dict[str, Any]
+    match line.statistic:
+        case LineStatistic.USERS:
+            quantity, bounds = Quantity.COUNT, {"max_rows": 1}
+        case LineStatistic.ROWS:
+            quantity, bounds = Quantity.COUNT, {"max_rows": int(line.bound)}
+        case LineStatistic.SUM:
+            quantity, bounds = Quantity.SUM, {"max_total": line.bound}
+            if user_totals(dataset, Summed.VALUES).amounts is None:
+                bounds["min_total"] = -line.bound
+        case LineStatistic.MEAN:
+            quantity, bounds = Quantity.MEAN, {"max_rows": int(line.bound)}
+        case LineStatistic.QUANTILE:
+            quantity, bounds = Quantity.QUANTILE, {"quantiles": (line.planned.line.quantile,)}
+            if choose_rank_weights(parameters) is WeightKind.CAP:
+                bounds["max_rows"] = int(line.bound)
+            else:
+                bounds["threshold"] = line.bound
+        case LineStatistic.GROUP_USERS:
+            quantity, bounds = Quantity.GROUP_COUNTS, {"max_groups": int(line.bound)}
+        case LineStatistic.GROUP_ROWS:
+            quantity = Quantity.GROUP_ROWS
+            bounds = {"max_groups": int(line.bound), "max_rows": int(line.second_bound)}
+        case LineStatistic.GROUP_SUMS:
+            quantity = Quantity.GROUP_SUMS
+            bounds = {"max_groups": int(line.bound), "max_total": line.second_bound}
+            sums = None if dataset.pairs is None else dataset.pairs.sums
+            if sums is not None and float(sums.min(initial=0.0)) < 0.0:
+                bounds["min_total"] = -line.second_bound
+    if line.statistic.needs_range:
+        bounds |= {"lower": parameters.lower, "upper": parameters.upper}
+    return Choice(quantity, epsilon, **fields_of_data(dataset), **bounds)
+
+
+SPARE_PARTS = 2
+"""Parts of 2^20 beyond its need that each line gets: shares are rounded to whole parts."""
+_MAX_TRIES = 40
+_NEED_FACTORS = {
+    # A curve is read between points; what a quantile needs for its exact error is approached in such steps.
+    LineStatistic.QUANTILE: 1.02,
+    # A rounded bound on totals errs at most `SHORT_COST` more, for which so much more budget makes up.
+    LineStatistic.SUM: 1.0 + 2.0 * SHORT_COST,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PlanSolution:
+    """A plan on given data.
+
+    Attributes:
+        parameters: The settings.
+        planned: The lines with their curves.
+        budget: What is divided: as entered, or the least one that is enough.
+        lines: As a program releases them, in the order in which they were written.
+        equal_split: The same lines at equal shares, each under its best bound there.
+        split: The search for the least sum; None where the objective is another.
+        needed_amounts: What each line needs for its wanted error of what adds up (epsilon, or mu^2); infinite where
+            none is enough, shape (lines,).
+    """
+
+    parameters: PlanParameters
+    planned: tuple[PlannedLine, ...]
+    budget: Budget
+    lines: tuple[AllocatedLine, ...]
+    equal_split: tuple[AllocatedLine, ...]
+    split: Split | None
+    needed_amounts: FloatArray
+
+    @property
+    def num_reached(self) -> int:
+        """Count the lines that reach their target error."""
+        return sum(line.is_reached for line in self.lines)
+
+    @cached_property
+    def sufficient_epsilon(self) -> float:
+        """Return the least epsilon at which all lines reach their target errors at once; infinite if there is none."""
+        return self.budget.convert_to_epsilon(float(self.needed_amounts.sum()))
+
+    @property
+    def most_expensive(self) -> int:
+        """Return the index of the line that needs most of the budget."""
+        return int(np.argmax(self.needed_amounts))
+
+    @cached_property
+    def reaching_epsilons(self) -> tuple[float, ...]:
+        """Return the epsilon of the whole plan at which each line reaches its target error, with its share."""
+        epsilons = []
+        for line, amount in zip(self.lines, self.needed_amounts.tolist(), strict=True):
+            if line.is_dropped:
+                epsilons.append(0.0 if line.is_reached else math.inf)
+            else:
+                epsilons.append(self.budget.convert_to_epsilon(amount / line.share))
+        return tuple(epsilons)
+
+    @cached_property
+    def equal_split_factor(self) -> float:
+        """Return the root of the equal split's weighted sum of squares over that of the plan."""
+        plan_sum = sum_weighted_squares(self.lines)
+        return math.sqrt(sum_weighted_squares(self.equal_split) / plan_sum) if plan_sum > 0.0 else 1.0
+
+    def summarise_errors(self, lines: Sequence[AllocatedLine]) -> float:
+        """Return the root of the weighted mean square of error over target error; the largest of them without a sum."""
+        if self.parameters.objective is not Objective.SUM:
+            return max(line.error_ratio for line in lines)
+        return math.sqrt(sum_weighted_squares(lines) / math.fsum(line.line.weight for line in self.planned))
+
+    def compute_error_ratios(self, line: AllocatedLine, full_budget_v: FloatArray) -> FloatArray:
+        """Compute error over target error of a line at its share, for other values of v at the full budget.
+
+        Args:
+            line: With its share.
+            full_budget_v: Squares of noise scales at sensitivity 1, shape (k,).
+        """
+        with np.errstate(divide="ignore"):
+            v = full_budget_v / np.float64(line.share) ** self.budget.power
+        return np.asarray(np.sqrt(line.planned.curve.find_best(v).squared_errors) / line.planned.target_error)
+
+
+def solve(
+    dataset: Dataset, parameters: PlanParameters, planned_lines: tuple[PlannedLine, ...] | None = None
+) -> PlanSolution:
+    """Divide the budget.
+
+    Args:
+        dataset: The data.
+        parameters: The settings.
+        planned_lines: Result of `plan_lines` for both, which does not depend on epsilon.
+
+    Raises:
+        InvalidInput: The data lack what a line needs, or no epsilon is enough for all wanted errors.
+    """
+    planned_lines = plan_lines(dataset, parameters) if planned_lines is None else planned_lines
+    curves = [line.curve for line in planned_lines]
+    target_errors = np.array([line.target_error for line in planned_lines])
+    budget, least_sum_split = parameters.budget, None
+    equal_shares = np.full(len(curves), 1.0 / len(curves))
+    needed_amounts = find_needed_budgets(curves, target_errors, budget)
+    if parameters.objective is Objective.SUM:
+        least_sum_split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
+        shares = least_sum_split.shares
+    elif parameters.objective is Objective.LARGEST:
+        shares = split_by_largest_error(curves, target_errors, budget)
+    else:
+        budget, shares, needed_amounts = _find_least_budget(
+            dataset, parameters, planned_lines, needed_amounts
+        )
+    lines, equal_split = (
+        allocate_lines(dataset, parameters, planned_lines, line_shares, budget)
+        for line_shares in (shares, equal_shares)
+    )
+    return PlanSolution(
+        parameters, planned_lines, budget, lines, equal_split, least_sum_split, needed_amounts
+    )
+
+
+def _find_least_budget(
+    dataset: Dataset,
+    parameters: PlanParameters,
+    planned_lines: Sequence[PlannedLine],
+    needed_amounts: FloatArray,
+) -> tuple[Budget, FloatArray, FloatArray]:
+    """Find the least budget at which all lines reach their target errors, their shares of it, and their needs."""
+    labels = [line.line.label for line in planned_lines]
+    unreachable_labels = [labels[index] for index in np.flatnonzero(np.isinf(needed_amounts))]
+    if unreachable_labels:
+        raise refuse(
+            f"no ε is enough for {' and '.join(unreachable_labels)}: the error without noise is too large",
+            remedy="Want less of it",
+        )
+    smallest_epsilon, largest_epsilon = EPSILON_RANGE
+    for _ in range(_MAX_TRIES):
+        amounts_with_spare = needed_amounts + needed_amounts.sum() * (SPARE_PARTS / NUM_PARTS)
+        total_amount = float(amounts_with_spare.sum())
+        epsilon = parameters.budget.convert_to_epsilon(total_amount)
+        if epsilon > largest_epsilon:
+            raise refuse(
+                f"all wanted errors need ε = {epsilon:.3g}, mostly for {labels[int(np.argmax(needed_amounts))]}; that "
+                "promises nothing",
+                remedy="Want less of it, or leave it out",
+            )
+        if total_amount == 0.0 or epsilon < smallest_epsilon:
+            # Publishing 0 is nearly as good as wanted: the least that may be entered is more than enough.
+            equal_shares = np.full(len(labels), 1.0 / len(labels))
+            return replace(parameters.budget, epsilon=smallest_epsilon), equal_shares, needed_amounts
+        # Larger by more than `compute_total_amount` rounds off.
+        budget = replace(parameters.budget, epsilon=epsilon * (1.0 + 1e-6))
+        lines = allocate_lines(dataset, parameters, planned_lines, amounts_with_spare / total_amount, budget)
+        # A line whose program errs a little more than its curve needs a little more.
+        factors = [1.0 if line.is_reached else _NEED_FACTORS.get(line.statistic, 1.0) for line in lines]
+        if max(factors) == 1.0:
+            break
+        needed_amounts = needed_amounts * factors
+    return budget, amounts_with_spare / total_amount, needed_amounts
+
+
+def against_epsilon(dataset: Dataset, parameters: PlanParameters) -> str:
+    """Say why *Compare* has no curve over epsilon for a plan."""
+    return "The plan's own figure shows its errors over ε."
