@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcore.answer import Answer, Plot, section
-from dpcore.code import Code, Library, write
+from dpcore.code import LIBRARIES, Code, write
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dpcore.private_choice.release_bounds import SelectionRequest
 
 
-LIBRARIES = {library.name.lower(): library for library in Library}
+LIBRARY_BY_NAME = {library.name.lower(): library for library in LIBRARIES}
 
 
 class Figures(Mapping[str, Any]):
@@ -173,8 +173,8 @@ class Reply:
 
     def program(self, library: str = "opendp", form: str = "") -> tuple[str, str]:
         """Return the text of `code` without its comment, and which of ``forms`` it is."""
-        if library.lower() not in LIBRARIES:
-            raise refuse(f"library must be one of {', '.join(LIBRARIES)}, got {library!r}")
+        if library.lower() not in LIBRARY_BY_NAME:
+            raise refuse(f"library must be one of {', '.join(LIBRARY_BY_NAME)}, got {library!r}")
         forms = dict(self.forms)
         if not forms:
             raise refuse("there is no program for this answer")
@@ -182,7 +182,7 @@ class Reply:
             raise refuse(f"form must be one of {', '.join(map(repr, forms))}, got {form!r}")
         first = form or next(iter(forms))
         programs = {
-            name: choice if isinstance(choice, Code) else write(choice, LIBRARIES[library.lower()])
+            name: choice if isinstance(choice, Code) else write(choice, LIBRARY_BY_NAME[library.lower()])
             for name, choice in forms.items()
             if name == first or not form
         }

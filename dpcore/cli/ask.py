@@ -19,7 +19,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.text_fields import list_former_names, rename_former
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
-from dpcore.reply import LIBRARIES, Reply
+from dpcore.reply import LIBRARY_BY_NAME, Reply
 from dpcore.report import script
 
 DATA = (
@@ -146,7 +146,7 @@ def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
         "--report", type=Path, metavar="FILE", default=None, help="write a report as HTML into this file, too"
     )
     output.add_argument(
-        "--code", choices=LIBRARIES, default=None, help="the program that releases with this bound"
+        "--code", choices=LIBRARY_BY_NAME, default=None, help="the program that releases with this bound"
     )
     return parser
 

@@ -9,11 +9,13 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer.answer import STYLES, Answer
-from dpcore.code import Library, write
+from dpcore.code import LIBRARIES, write
 from dpcore.code.choice import Choice, Code, markdown_table
 from dpcore.code.forms import CodeChoice
 from dpcore.code.several import Several
+from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
+from dpcore.common.programs import Program
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
@@ -81,26 +83,26 @@ def _choose_form(code: CodeChoice, key: str) -> Choice | Several | Code:
     return code.forms[min(position or 0, len(code.forms) - 1)][1]
 
 
-def _choose_library(key: str, choice: Choice | Several) -> Library:
+def _choose_library(key: str, choice: Choice | Several) -> Program:
     """Return the person's library, which all cards share although each has a widget of its own.
 
     Until one is chosen, every card begins with the first that has such a release.
     """
     widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
     if (current := state.get(keys.CODE_LIBRARY)) is None:
-        able = (library for library in Library if write(choice, library).text)
-        current = next(able, Library.OPENDP).name
+        able = (library for library in LIBRARIES if write(choice, library).text)
+        current = next(able, Program.OPENDP).name
     if state.get(widget_key) != current:
         state[widget_key] = current
     st.segmented_control(
         "Library",
-        list(Library.__members__),
-        format_func=lambda name: Library[name].value,
+        [library.name for library in LIBRARIES],
+        format_func=lambda name: wording.capital(Program[name].value),
         key=widget_key,
         required=True,
         on_change=lambda: state.update({keys.CODE_LIBRARY: state.get(widget_key)}),
     )
-    return Library[state[widget_key]]
+    return Program[state[widget_key]]
 
 
 _LARGE_HTML = """

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.code import Choice, Library, Quantity, write
+from dpcore.code import LIBRARIES, Choice, Quantity, write
 from dpcore.common import programs
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
+from dpcore.common.programs import Program
 from dpcore.data import samples
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
@@ -30,7 +31,7 @@ assert SHOP is not None
 PAIRS = UserGroupPairs.from_facet(SHOP)
 EPSILON = 1000.0
 SURE = math.log(1e9)
-PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Library.OPENDP, Library.PYTHON])
+PYTHON_AND_OPENDP = pytest.mark.parametrize("library", [Program.OPENDP, Program.PYTHON])
 STATISTICS = {
     Quantity.GROUP_ROWS: Statistic.ROWS,
     Quantity.GROUP_COUNTS: Statistic.USERS,
@@ -79,7 +80,7 @@ VECTORS = {
 
 @PYTHON_AND_OPENDP
 @pytest.mark.parametrize("name", VECTORS)
-def test_bounded_vectors_are_those_of_the_core(folder: Path, name: str, library: Library) -> None:
+def test_bounded_vectors_are_those_of_the_core(folder: Path, name: str, library: Program) -> None:
     choice = VECTORS[name]
     numbers, truth = in_order(run_program(choice, library)), vectors(choice)
     # Laplace: scale T / 1000. Gaussian: rho near 880 by zCDP, deviation T / sqrt(2 rho) below T / 30.
@@ -96,10 +97,10 @@ PAIR_OF_SUMS = make_choice(Quantity.GROUP_SUMS, max_groups=2, max_total=60.0, ep
 
 @pytest.mark.parametrize(
     ("choice", "library"),  # OpenDP takes 8 s for each.
-    [(PAIR_OF_ROWS, Library.PYTHON), (PAIR_OF_SUMS, Library.PYTHON), (PAIR_OF_ROWS, Library.OPENDP)],
+    [(PAIR_OF_ROWS, Program.PYTHON), (PAIR_OF_SUMS, Program.PYTHON), (PAIR_OF_ROWS, Program.OPENDP)],
 )
 def test_rows_and_sums_under_a_pair_keep_what_the_pair_allows(
-    folder: Path, choice: Choice, library: Library
+    folder: Path, choice: Choice, library: Program
 ) -> None:
     by_user = [np.flatnonzero(PAIRS.user_codes == u) for u in np.unique(PAIRS.user_codes)]
     rows = choice.quantity is Quantity.GROUP_ROWS
@@ -114,7 +115,7 @@ def test_rows_and_sums_under_a_pair_keep_what_the_pair_allows(
 
 
 @PYTHON_AND_OPENDP
-def test_means_per_group_are_near_the_means(folder: Path, library: Library) -> None:
+def test_means_per_group_are_near_the_means(folder: Path, library: Program) -> None:
     # 200 users with 10 rows in each of two groups, far from the middle of the range: a sum that is clipped too low
     # would draw the mean to 50.
     rows = [
@@ -136,9 +137,9 @@ def test_means_per_group_are_near_the_means(folder: Path, library: Library) -> N
 def test_libraries_without_a_norm_say_what_comes_nearest() -> None:
     for name in ("rows per group, capped", "groups, scaled"):
         for library, nearest in (
-            (Library.PIPELINEDP, "max_partitions_contributed"),
-            (Library.TUMULT, "MaxGroupsPerID"),
-            (Library.BIGQUERY, "pair of bounds"),
+            (Program.PIPELINEDP, "max_partitions_contributed"),
+            (Program.TUMULT, "MaxGroupsPerID"),
+            (Program.BIGQUERY, "pair of bounds"),
         ):
             code = write(CHOICE_BY_NAME[name], library)
             assert not code.text
@@ -147,7 +148,7 @@ def test_libraries_without_a_norm_say_what_comes_nearest() -> None:
 
 def test_a_pair_for_replacing_a_user_says_what_the_library_protects() -> None:
     choice = make_choice(Quantity.GROUP_ROWS, max_groups=2, max_rows=3, neighbours=Neighbours.REPLACE_USER)
-    for library in Library:
+    for library in LIBRARIES:
         assert any("replaced by another" in sentence for sentence in write(choice, library).differences)
         assert not any(
             "replaced by another" in sentence
@@ -173,7 +174,7 @@ def test_the_noise_of_opendp_does_not_grow_with_the_number_of_rows(
     folder: Path, name: str, expected: list[float]
 ) -> None:
     """With sums of floats it did, by the square: of rows per group from 27 to 32 at 10^7 rows, and to 560 at 10^8."""
-    text = write(CHOICE_BY_NAME[name], Library.OPENDP).text
+    text = write(CHOICE_BY_NAME[name], Program.OPENDP).text
     assert text.count(LINES) == 1
     for lines in ("max_length=10**7", LINES):
         names: dict[str, Any] = {}
@@ -188,7 +189,7 @@ def test_the_noise_of_opendp_does_not_grow_with_the_number_of_rows(
 @pytest.mark.parametrize(
     "name", ["mean, cap, private counts", "means per group", "means per group, Gaussian"]
 )
-def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: str, library: Library) -> None:
+def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: str, library: Program) -> None:
     """Its norm is that of the user who moves it most, by brute force over rows and values."""
     observed = audit.Run()
     with audit.silenced(observed):
@@ -207,7 +208,7 @@ def test_both_sums_of_means_are_one_vector_with_one_budget(folder: Path, name: s
     loss = mechanism.map(sensitivity)
     if not gaussian:
         assert 1.0 - 3e-6 <= loss <= 1.0
-    elif library is Library.PYTHON:
+    elif library is Program.PYTHON:
         assert audit.delta_of(loss, 1.0) <= 1e-6 <= audit.delta_of(loss * (1 + 4e-6), 1.0)
     else:
         assert loss == pytest.approx(programs.convert_to_rho(1.0, 1e-6), rel=4e-6)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.code import Library
+from dpcore.common.programs import Program
 from tests.dpcore.code.choices import CHOICE_BY_NAME, run_program
 
 
@@ -27,7 +27,7 @@ def run_for_json(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     """Run a program with ``--json``: its names, and what it printed."""
     monkeypatch.setattr(sys, "argv", ["program.py", "--json"])
 
-    def run(name: str, library: Library) -> tuple[dict[str, Any], dict[str, Any]]:
+    def run(name: str, library: Program) -> tuple[dict[str, Any], dict[str, Any]]:
         capsys.readouterr()
         names = run_program(CHOICE_BY_NAME[name], library)
         return names, json.loads(capsys.readouterr().out)
@@ -40,7 +40,7 @@ def run_for_json(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     ["count", "count, Gaussian", "sum", "groups", "groups, Gaussian", "rows per group", "sums per group"],
 )
 def test_the_noise_that_is_printed_is_what_opendp_says_of_its_query(name: str, run_for_json: Any) -> None:
-    names, printed = run_for_json(name, Library.OPENDP)
+    names, printed = run_for_json(name, Program.OPENDP)
     step = names["RANGE"] / names["STEPS"] if "STEPS" in names else 1.0
     summary = names["query"].summarize(alpha=0.05)
     scale = float(summary["scale"][0])
@@ -55,17 +55,17 @@ def test_the_noise_that_is_printed_is_what_opendp_says_of_its_query(name: str, r
     )
 
 
-@pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
+@pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
 @pytest.mark.parametrize("name", ["mean, cap, private counts", "mean, smooth, private counts"])
 def test_the_standard_error_of_a_mean_is_that_of_its_noise(
-    name: str, library: Library, run_for_json: Any
+    name: str, library: Program, run_for_json: Any
 ) -> None:
     """20,000 draws of both sums: their deviation is within 3 %, and 95 of 100 are within the half-width."""
     names, printed = run_for_json(name, library)
     low, high = names["LOWER"], names["UPPER"]
     sums = (
         list(names["sums"])
-        if library is Library.OPENDP
+        if library is Program.OPENDP
         else [names["total"], (high - low) * names["rows"] - names["total"]]
     )
     truth = low + (high - low) * sums[0] / sum(sums)
@@ -78,8 +78,8 @@ def test_the_standard_error_of_a_mean_is_that_of_its_noise(
     assert 0.93 <= float(np.mean(np.abs(means - truth) <= printed["noise_half_width_95"])) <= 0.99
 
 
-@pytest.mark.parametrize("library", [Library.PYTHON, Library.OPENDP])
-def test_a_quantile_has_no_interval(library: Library, run_for_json: Any) -> None:
+@pytest.mark.parametrize("library", [Program.PYTHON, Program.OPENDP])
+def test_a_quantile_has_no_interval(library: Program, run_for_json: Any) -> None:
     _, printed = run_for_json("quantile, cap", library)
     assert printed["noise_standard_error"] is None
     assert printed["noise_half_width_95"] is None

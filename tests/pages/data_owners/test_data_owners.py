@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from dpcore.answer import Answer, Bars, Hatching, Mark
-from dpcore.code import Choice, Code, Library, write
+from dpcore.code import Choice, Code, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.data_owners import bounds, regimes
@@ -142,7 +143,7 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     assert told.code is not None
     cap, program = told.code.forms
     assert isinstance(cap[1], Choice)
-    assert f"MAX_ROWS = {found.cap.cap}" in write(cap[1], Library.PYTHON).text
+    assert f"MAX_ROWS = {found.cap.cap}" in write(cap[1], Program.PYTHON).text
     assert isinstance(program[1], Code)
     assert "PRIVATE" in program[1].file_name
     assert "do not publish" in program[1].text

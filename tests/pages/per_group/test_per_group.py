@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpcore.code import Library, write
+from dpcore.code import write
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import build_dataset, read_table, reduce
 from dpcore.data import group_pairs, samples
@@ -259,7 +260,7 @@ def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     assert "Choose it with differential privacy" in with_list.detail
     assert told.code is not None
     for _, choice in told.code.forms:
-        assert "do not publish" in write(choice, Library.PYTHON).text.lower()
+        assert "do not publish" in write(choice, Program.PYTHON).text.lower()
 
 
 def test_code_carries_the_numbers_of_the_card() -> None:
@@ -267,7 +268,7 @@ def test_code_carries_the_numbers_of_the_card() -> None:
         view = solve(SHOP, asked(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
         found = card(view, SHOP).code
         assert found is not None
-        texts = {name: write(choice, Library.PYTHON).text for name, choice in found.forms}
+        texts = {name: write(choice, Program.PYTHON).text for name, choice in found.forms}
         (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
         assert view.pair is not None
         assert f"MAX_GROUPS = {view.pair.max_groups}" in pair

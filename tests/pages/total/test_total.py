@@ -11,10 +11,11 @@ from scipy import optimize, stats
 
 from dpcore import total
 from dpcore.answer import standard
-from dpcore.code import Library, write
+from dpcore.code import write
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from dpcore.data.totals_per_user import Amounts
@@ -187,7 +188,7 @@ def test_no_card_and_no_code_hand_over_somebody_s_exact_total():
         said = "\n".join([card.headline, card.near_optimal, *numbers])
         assert "24,75" not in said
         assert "2475" not in said
-        code = write(card.code.forms[0][1], Library.PYTHON).text
+        code = write(card.code.forms[0][1], Program.PYTHON).text
         ends = [float(x) for x in re.search(r"LOW, HIGH = (\S+), (\S+) ", code).groups()]
         assert wording.number(ends[1], 4) in said
         assert float(f"{ends[1]:.4g}") == ends[1]
