@@ -90,13 +90,8 @@ def run(chosen: Choice, library: Program) -> np.ndarray:
     if chosen.max_groups is None:
         return np.array([names[{Quantity.MEAN: "mean", Quantity.SUM: "total"}.get(kind, "count")]])
     name = {Quantity.GROUP_COUNTS: "counts", Quantity.GROUP_MEANS: "means"}.get(kind, "totals")
-    if library is Program.PYTHON:
-        values = names["means" if kind is Quantity.GROUP_MEANS else "noisy"]
-        by_group = dict(zip(names["groups"], values, strict=True))
-    elif library is Program.TUMULT:
-        by_group = {row[0]: row[1] for row in names[name].collect()}
-    else:
-        by_group = names[name]
+    has_vector = "noisy" in names and kind is not Quantity.GROUP_MEANS
+    by_group = dict(zip(names["groups"], names["noisy"], strict=True)) if has_vector else names[name]
     assert sorted(by_group) == GROUPS
     values = [float(by_group[group]) for group in GROUPS]
     return np.array(values if kind is Quantity.GROUP_MEANS else [*values, math.fsum(values)])
