@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -89,21 +88,17 @@ CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 class MainPlace:
     """The place of the main figure: a container, used in ``with``, that lets figures know that they stand in it."""
 
-    def __init__(self, container: DeltaGenerator) -> None:
-        self._container = container
+    def __init__(self, container: DeltaGenerator, run: PageRun) -> None:
+        self._container, self._run = container, run
 
     def __enter__(self) -> DeltaGenerator:
-        if (run := CURRENT_RUN.get()) is not None:
-            run.in_main = True
+        self._run.in_main = True
         self._container.__enter__()
         return self._container
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._container.__exit__(error_type, error, trace)
-        if (run := CURRENT_RUN.get()) is not None:
-            run.in_main = False
+    def __exit__(self, *error: Any) -> None:
+        self._container.__exit__(*error)
+        self._run.in_main = False
 
 
 def ask(dialog: Callable[..., None], *arguments: Any) -> None:
