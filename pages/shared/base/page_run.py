@@ -1,11 +1,7 @@
-"""A run of a page: what it has drawn so far, and its dialogs.
-
-A run of a page: how it is presented, and what it has drawn so far, for what the machinery makes of them.
+"""A run of a page: how it is presented, what it has drawn so far, and its dialogs.
 
 Pages say nothing of it: the main figure is the first one that stands in the place of the main figure, and the card the
 first one that is shown.
-
-Dialogs that work beside the page does not close.
 
 A run of the whole app closes the dialog that is open, as Streamlit 1.67 keeps only those that the run calls. Work that
 ends, or has more to show, asks for such a run: it waits until nobody reads a dialog.

@@ -22,7 +22,7 @@ from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset, Values
 from dpcore.report.content import Line
 from dpcore.report.script import Source
-from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -420,7 +420,7 @@ class Page:
         if inspect.isgeneratorfunction(self.solve):
             solver: Solver = self.solve(data, parameters)
             return jobs.solve(solver, self.question, data, for_all)
-        return SearchResult(jobs.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
+        return SearchResult(cache.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""

@@ -21,6 +21,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Stage
 from dpcore.report import content as report_content
+from pages.shared.base import cache
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
@@ -312,7 +313,7 @@ class Renderer:
                 state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
                 show_paper_figure(paper_figures, state_key)
             case section.Cached():
-                return jobs.compute(item)
+                return cache.compute(item)
             case section.Search():
                 return self._draw_search(item)
         return None
