@@ -19,17 +19,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
+from dpcore.common import text_fields
 from dpcore.common.checks import InputProblem, InvalidInput, Problems
 from dpcore.common.parameters import FieldOrigin, Parameters, applies
 from dpcore.common.strict_json import JsonValue
-from dpcore.common.text_fields import (
-    MAX_TEXT,
-    list_field_types,
-    list_text_limits,
-    read_good_fields,
-    to_fields,
-    to_text,
-)
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
@@ -82,7 +75,11 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
     if parameters is None:
         return {}
-    return {name: text for name, text in to_fields(parameters).items() if name not in parameters.unused}
+    return {
+        name: text
+        for name, text in text_fields.to_fields(parameters).items()
+        if name not in parameters.unused
+    }
 
 
 def read_link(
@@ -118,7 +115,7 @@ def read_link(
             generator[name.removeprefix(GENERATOR_PREFIX)] = text
         elif name not in marks and not tour.is_address_field(name):
             page_fields[name] = text
-    page_fields = spec.as_now(page_fields, to_text)
+    page_fields = spec.as_now(page_fields, text_fields.to_text)
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     stand_ins: dict[str, str] = {}
     if UPLOAD_MARK in fields:
@@ -142,7 +139,7 @@ def _read_widgets(
     parameters_type: type[Any], widgets: Mapping[str, str], page_fields: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the widgets' values that a link sets, by session key, and its problems."""
-    parameters, bad, problems = read_good_fields(parameters_type, page_fields, STAND_INS)
+    parameters, bad, problems = text_fields.read_good_fields(parameters_type, page_fields, STAND_INS)
     if bad:
         consequence = (
             "all else is as it says" if len(bad) < len(page_fields) else "the app's own settings are shown"
@@ -285,7 +282,10 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
 def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: Problems) -> dict[str, Any]:
     """Return the fields of a question, by session key, that its parameters object accepts."""
     assert question.parameters is not None
-    hints, longest = list_field_types(question.parameters), list_text_limits(question.parameters)
+    hints, longest = (
+        text_fields.list_field_types(question.parameters),
+        text_fields.list_text_limits(question.parameters),
+    )
     values: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:
@@ -295,13 +295,13 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: P
                 values[name] = None
         else:
             try:
-                values[name] = _convert_value(hints[name], node, longest.get(name, MAX_TEXT))
+                values[name] = _convert_value(hints[name], node, longest.get(name, text_fields.MAX_TEXT))
             except ValueError:
                 node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
     accepted = _list_accepted(question, values)
     for name in [name for name in values if name not in accepted]:
         label = question.fields[name].label or name
-        nodes[name].refuse(f"{label} cannot be this: {to_text(values[name])[:40]}")
+        nodes[name].refuse(f"{label} cannot be this: {text_fields.to_text(values[name])[:40]}")
     return {question.key(name): values[name] for name in values if name in accepted}
 
 
@@ -331,7 +331,7 @@ def _list_accepted(question: Question, values: Mapping[str, Any]) -> set[str]:
     A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
     """
     assert question.parameters is not None
-    hints = list_field_types(question.parameters)
+    hints = text_fields.list_field_types(question.parameters)
 
     def is_in_range(name: str) -> bool:
         problems = Problems()

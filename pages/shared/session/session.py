@@ -72,15 +72,9 @@ def put_aside(loaded_data: Any) -> SavedState:
         loaded_data: The data in use.
     """
     state = st.session_state
-    saved_state = SavedState(
-        loaded_data,
-        state.get(keys.EPSILON),
-        {
-            setting.ENTRIES_KEY: state.get(setting.ENTRIES_KEY, {}),
-            **{key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)},
-        },
-        figures.all_pins(),
-    )
+    settings = {key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)}
+    settings[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
+    saved_state = SavedState(loaded_data, state.get(keys.EPSILON), settings, figures.all_pins())
     _clear_all()
     figures.store_pins(())
     return saved_state

@@ -346,7 +346,7 @@ def test_crafted_values_of_every_field_are_refused_in_sentences_or_followed():
                 # What stands in the session afterwards makes an object that is valid.
                 made = {n: values.get(k, firsts[n]) for n, k in spec.widgets.items()}
                 if not problems:
-                    assert links.to_fields(spec.parameters(**made)), where
+                    assert links.text_fields.to_fields(spec.parameters(**made)), where
                 elif name != "epsilon":
                     # Its text is quoted in short only, and nothing else is lost.
                     assert values["epsilon"] == 1.0, where
