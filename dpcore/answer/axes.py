@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,8 +95,7 @@ def plot_classes(dataset: Dataset) -> Plot:
         "distribution-classes",
         "How many users have how many rows",
         f"{wording.percent(float(users[user_class]))} of users have {names[user_class]} rows; users with "
-        f"{names[row_class]} rows hold "
-        f"{wording.percent(float(rows[row_class]))} of all rows",
+        f"{names[row_class]} rows hold {wording.percent(float(rows[row_class]))} of all rows",
         names_axis("rows per user"),
         share_axis("share", (0.0, height), number_format=".3~%"),
         (
@@ -259,19 +257,15 @@ def describe_sizes(histogram: ContributionHistogram) -> str:
     return (
         f"**{wording.counted(summary.num_users, 'user')}** {wording.agreeing(summary.num_users, 'has', 'have')} "
         f"**{wording.counted(summary.num_rows, 'row')}**. "
-        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, the "
-        f"heaviest user has {wording.number(summary.max)}."
+        f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
+        f"{wording.number(summary.max)}."
     )
 
 
 def describe_share(histogram: ContributionHistogram) -> str:
     """Write which share of all rows the heaviest users hold."""
     summary = histogram.summary()
-    heaviest = math.ceil(0.01 * summary.num_users)
-    return (
-        f"The heaviest 1 % ({wording.counted(heaviest, 'user')}) {wording.agreeing(heaviest, 'holds', 'hold')} "
-        f"{wording.percent(summary.top_percent_share)} of all rows."
-    )
+    return f"The heaviest 1 % of users hold {wording.percent(summary.top_percent_share)} of all rows."
 
 
 WARNING_SHARE = 0.1

@@ -139,12 +139,10 @@ NEIGHBOUR_TEXTS = {
 """The neighbouring relation of data sets, as the end of a sentence."""
 
 FROM_PRIVATE = (
-    "the private data themselves: the guarantee above does not cover that choice, and no number computed from the "
-    "data is reported here."
+    "the private data: the guarantee above does not cover that choice, and none of their numbers is reported."
 )
 FROM_RELEASE = (
-    "a differentially private release of the data{}, whose budget comes on top of the one stated above; errors are "
-    "computed as if that release were the data."
+    "a differentially private release of the data{}, whose budget comes on top; errors are those on it."
 )
 FROM_PUBLIC = "public data."
 """The source of a choice, as the end of the last sentence."""
@@ -231,16 +229,11 @@ class Methods:
     def _origin_sentence(self) -> str:
         if self.choice_source is ChoiceSource.DRAWN:
             return f"{self.subject} was drawn with [@sweetspot]."
-        start = (
-            f"{'This' if self.empty_sentence and not self.is_withheld else self.subject} was computed with "
-            "[@sweetspot]"
-        )
+        subject = "This" if self.empty_sentence and not self.is_withheld else self.subject
+        start = f"{subject} was computed with [@sweetspot]"
         if self.choice_source is ChoiceSource.ENTERED:
-            return (
-                f"{start} from the private data and is not reported here."
-                if self.is_withheld
-                else f"{start}."
-            )
+            ending = " from the private data and is not reported here" if self.is_withheld else ""
+            return f"{start}{ending}."
         if self.is_withheld:
             return f"{start} from {FROM_PRIVATE}"
         if classify(self.disclosure) is Disclosure.PUBLIC:

@@ -249,9 +249,9 @@ def describe_difference(figure: PaperFigure, runs: FigureRuns) -> str:
     """Say how far ours lies from theirs, in a sentence."""
     difference = figure.compute_largest_difference(runs)
     if difference is None:
-        return "The paper draws this figure and prints no numbers of it."
+        return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
         low, high = (wording.number(end) for end in figure.stated_range)
         distance = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {low} to {high}; ours lie {distance}."
-    return f"Largest difference from what the paper prints: {wording.percent(difference)}."
+    return f"Largest difference from the paper: {wording.percent(difference)}."

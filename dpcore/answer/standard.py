@@ -16,8 +16,8 @@ CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 
 
 ASSUMES_PUBLIC_COUNTS = (
-    "Your data are private, and this bound was computed from how many rows each user has. **This is assumed to be "
-    "public.** If it is not, the bound reveals some of it: choose it without these data, or under *Choose privately*."
+    "This bound was computed from how many rows each user has. **This is assumed to be public.** If it is private, "
+    "choose the bound without these data, or under *Choose privately*."
 )
 
 
@@ -30,8 +30,8 @@ def warn_of_leak(results: str, source: str = "them", remedy: str = CHOOSE_PRIVAT
         remedy: What to do instead, as sentences.
     """
     return (
-        f"Your data are private, and **{results} computed from {source}**. ε does not cover this, and publishing it "
-        f"reveals something about {source}. {remedy}"
+        f"Your data are private, and **{results} computed from {source}**. ε does not cover this: do not publish it. "
+        f"{remedy}"
     )
 
 
@@ -159,10 +159,7 @@ def show_other_solver(
     if too_large:
         yield Note(too_large)
         return
-    yield Note(
-        "CVXPY hands the problem as written to Clarabel, a general solver. For both solutions, the value and a number "
-        "that no solution goes below are computed from the data."
-    )
+    yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
     results: tuple[Solved, ...] | None = yield Search(
         key,
         question,
