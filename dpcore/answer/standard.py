@@ -30,8 +30,8 @@ def warn_of_leak(results: str, source: str = "them", remedy: str = CHOOSE_PRIVAT
         remedy: What to do instead, as sentences.
     """
     return (
-        f"Your data are private, and **{results} computed from {source}**. ε does not cover this: do not publish it. "
-        f"{remedy}"
+        f"Your data are private, and **{results} computed from {source}**. ε does not cover this, and publishing it "
+        f"reveals something about {source}. {remedy}"
     )
 
 

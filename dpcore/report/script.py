@@ -226,7 +226,9 @@ def _join_cells(title: str, source: Source, created: datetime, cells: Mapping[st
 
 def _write_label(source: Source) -> str:
     if source.shown_disclosure is Disclosure.PRIVATE:
-        return "It holds no number of the data. Its output is computed from private data: do not publish that."
+        return (
+            "It holds no number of the data. Its output is computed from private data: do not publish that."
+        )
     return f"Label of what it prints and draws: {source.shown_disclosure.label}."
 
 
@@ -341,8 +343,9 @@ def _write_count_call(code: Code, files: str, roles: str, disclosure: str, names
 
 _HEADER = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
-Run this file with a Python that Sweet Spot is installed in. It prints the page's numbers and writes its figures as HTML
-files into this folder. Cells begin with "# %%": editors and Jupyter (with jupytext) open it as a notebook.
+Run this file with a Python that Sweet Spot is installed in, or put it into the folder of Sweet Spot's README and run it
+there with the Python of .venv. It writes its figures into the folder that it is run in. Cells begin with "# %%": editors
+and Jupyter (with jupytext) open it as a notebook.
 
 {label}
 """'''
