@@ -344,8 +344,8 @@ def _write_count_call(code: Code, files: str, roles: str, disclosure: str, names
 _HEADER = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
 Run this file with a Python that Sweet Spot is installed in, or put it into the folder of Sweet Spot's README and run it
-there with the Python of .venv. It writes its figures into the folder that it is run in. Cells begin with "# %%": editors
-and Jupyter (with jupytext) open it as a notebook.
+there with the Python of .venv. It writes its figures into the folder that it is run in. Cells begin with "# %%":
+editors and Jupyter (with jupytext) open it as a notebook.
 
 {label}
 """'''
