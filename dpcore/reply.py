@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dpcore.answer import Answer, Plot, section
 from dpcore.code import Code, Library, write
 from dpcore.common.checks import refuse
+from dpcore.common.privacy import Charge
 from dpcore.dataset import Dataset
 from dpcore.report import content
 from dpcore.report.markup import to_plain_text
@@ -192,7 +193,16 @@ class Reply:
         """Return the choices that ``code`` can be written for, by name: for example the cap and the smooth weights."""
         return {} if self.answer.code is None else dict(self.answer.code.forms)
 
-    def draw(self, epsilon: float | None = None, **public: Any) -> DrawnReply:
+    def draw(
+        self,
+        epsilon: float | None = None,
+        *,
+        largest: int = 10_000,
+        margin: float = 0.0,
+        unit: float | None = None,
+        highest_amount: float | None = None,
+        charge: Charge | None = None,
+    ) -> DrawnReply:
         """Draw the bound from these data with an epsilon of its own: a DP release, fresh at every call.
 
         The bound of this reply is read off the data; one that was drawn may be published, and a release that uses it
@@ -207,7 +217,6 @@ class Reply:
             unit: Of sums per group: what amounts are rounded to, public.
             highest_amount: Of sums per group: public maximum of one user's amount in a group.
             charge: Told what the draw guarantees before anything is drawn.
-            **public: The five settings above, by name.
 
         Returns:
             What was drawn, with its label and its program, and with nothing else of the data.
@@ -220,7 +229,8 @@ class Reply:
         if self.data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
         name, settings = self.call
-        return select_privately(name, self.data, settings, epsilon, **public)
+        public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+        return select_privately(name, self.data, settings, epsilon, charge=charge, **public)  # type: ignore[arg-type]
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network; returns its path.

@@ -161,13 +161,10 @@ def compute_method_curves(comparison: MethodComparison) -> MethodCurves:
 def tabulate_methods(comparison: MethodComparison, epsilon: float) -> list[dict[str, str]]:
     """Tabulate the methods at one ε, by heading, with the difference to the first."""
     errors = comparison.compute_errors(np.array([epsilon]))[:, 0].tolist()
+    changes = ["", *(wording.change(error, errors[0]) for error in errors[1:])]
     return [
-        {
-            "Way": name,
-            "Cost": wording.number(error),
-            "Change": "" if name == comparison.names[0] else wording.change(error, errors[0]),
-        }
-        for name, error in zip(comparison.names, errors, strict=True)
+        {"Way": name, "Cost": wording.number(error), "Change": change}
+        for name, error, change in zip(comparison.names, errors, changes, strict=True)
     ]
 
 
@@ -270,9 +267,7 @@ def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundCompar
             "Bound": wording.number(candidate.bound),
             "How it is come by": candidate.reason,
             "Error": wording.number(candidate.error),
-            "Against the best": ""
-            if "best" in candidate.reason.split("; ")
-            else wording.change(candidate.error, smallest_error),
+            "Against the best": wording.change(candidate.error, smallest_error),
             comparison.loss_heading: wording.percent(candidate.lost_share),
             "Users over it": wording.number(candidate.num_affected),
         }

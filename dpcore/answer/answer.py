@@ -317,10 +317,5 @@ def add_choice(
 
 
 def _summarise(dataset: Dataset) -> dict[str, object]:
-    return {
-        "name": dataset.name,
-        "source": dataset.source,
-        "contribution": dataset.contribution.value,
-        "num_users": dataset.histogram.num_users,
-        "num_rows": dataset.histogram.num_rows,
-    }
+    texts = {"name": dataset.name, "source": dataset.source, "contribution": dataset.contribution.value}
+    return {**texts, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}

@@ -91,6 +91,10 @@ def plot_classes(dataset: Dataset) -> Plot:
     users, rows = (np.asarray(columns[name]) for name in ("share_of_users", "share_of_rows"))
     user_class, row_class = int(np.argmax(users)), int(np.argmax(rows))
     height = 1.08 * float(max(users.max(), rows.max()))
+    bars = [
+        Bars("Share of users", names, users, Style.CAP, hover=(("users", columns["users"]),)),
+        Bars("Share of all rows", names, rows, Style.SMOOTH, hover=(("rows", columns["rows"]),)),
+    ]
     return Plot(
         "distribution-classes",
         "How many users have how many rows",
@@ -98,10 +102,7 @@ def plot_classes(dataset: Dataset) -> Plot:
         f"{names[row_class]} rows hold {wording.percent(float(rows[row_class]))} of all rows",
         names_axis("rows per user"),
         share_axis("share", (0.0, height), number_format=".3~%"),
-        (
-            Bars("Share of users", names, users, Style.CAP, hover=(("users", columns["users"]),)),
-            Bars("Share of all rows", names, rows, Style.SMOOTH, hover=(("rows", columns["rows"]),)),
-        ),
+        bars,
         dataset.provenance,
         columns,
         is_main=True,
@@ -126,19 +127,13 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
             for first_size, last_size in zip(class_starts.tolist(), class_ends, strict=True)
         ]
     class_numbers = np.searchsorted(class_starts, sizes, side="right") - 1
-    users = np.bincount(
-        class_numbers, weights=histogram.users.astype(np.float64), minlength=class_starts.size
+    counts = histogram.users.astype(np.float64)
+    users, rows = (
+        np.bincount(class_numbers, weights=weights, minlength=class_starts.size)
+        for weights in (counts, sizes * counts)
     )
-    rows = np.bincount(
-        class_numbers, weights=sizes.astype(np.float64) * histogram.users, minlength=class_starts.size
-    )
-    return {
-        "rows_per_user": names,
-        "share_of_users": users / users.sum(),
-        "share_of_rows": rows / rows.sum(),
-        "users": users,
-        "rows": rows,
-    }
+    shares = {"share_of_users": users / users.sum(), "share_of_rows": rows / rows.sum()}
+    return {"rows_per_user": names, **shares, "users": users, "rows": rows}
 
 
 def _cut_classes(cuts: list[int], low: int, high: int) -> IntArray:

@@ -116,10 +116,8 @@ def to_latex(text: str) -> str:
     for match in CITATION.finditer(text):
         work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
         program_name = "" if work.year else f"{_escape_latex(work.short)} "
-        pieces += [
-            _escape_latex(text[position : match.start()]),
-            f"{program_name}\\citep{page_option}{{{work.key}}}",
-        ]
+        citation = f"{program_name}\\citep{page_option}{{{work.key}}}"
+        pieces += [_escape_latex(text[position : match.start()]), citation]
         position = match.end()
     return "".join((*pieces, _escape_latex(text[position:])))
 
@@ -150,11 +148,8 @@ FROM_PUBLIC = "public data."
 
 def cite_noise(noise_name: str) -> str:
     """Cite the work that calibrates a noise: ``Laplace noise [@dwork2006]``."""
-    citations = {
-        "Laplace": "Laplace noise [@dwork2006]",
-        "Gaussian": "exactly calibrated Gaussian noise [@balle2018]",
-    }
-    return citations[noise_name]
+    gaussian = "exactly calibrated Gaussian noise [@balle2018]"
+    return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian}[noise_name]
 
 
 def write_guarantee(statement: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0) -> str:

@@ -160,16 +160,9 @@ def show_other_solver(
         yield Note(too_large)
         return
     yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
-    results: tuple[Solved, ...] | None = yield Search(
-        key,
-        question,
-        lambda tell, stop: solve(stop),
-        "Solving with both",
-        "Compare with CVXPY",
-        "balance",
-        measured=False,
-        heavy=True,
-    )
+    texts = "Solving with both", "Compare with CVXPY", "balance"
+    search = Search(key, question, lambda tell, stop: solve(stop), *texts, measured=False, heavy=True)
+    results: tuple[Solved, ...] | None = yield search
     if results is None:
         return
     columns = {

@@ -137,10 +137,8 @@ def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
     if name in questions.SELECTABLE:
         _add_draw(parser, name)
     output = parser.add_argument_group("what is written").add_mutually_exclusive_group()
-    report_help, code_help = (
-        "write an HTML report into this file, too",
-        "the program that releases with this bound",
-    )
+    report_help = "write an HTML report into this file, too"
+    code_help = "the program that releases with this bound"
     output.add_argument(
         "--json", action="store_true", default=False, help="the whole answer (docs/report.md)"
     )

@@ -280,13 +280,9 @@ def fields_by_name(kind: Any) -> Mapping[str, Any]:
 def _declared_fields(kind: Any) -> Mapping[str, Field]:
     """Return the declarations of a parameters class by field, without the shared epsilon."""
     hints, helps = list_field_types(kind), _field_docstrings(kind)
-    return {
-        f.name: replace(f.metadata[DECLARATION], help=helps.get(f.name, "")).complete(
-            hints[f.name], f.default
-        )
-        for f in fields(kind)
-        if DECLARATION in f.metadata
-    }
+    declared = [(f, f.metadata[DECLARATION]) for f in fields(kind) if DECLARATION in f.metadata]
+    helped = {f: replace(declaration, help=helps.get(f.name, "")) for f, declaration in declared}
+    return {f.name: declaration.complete(hints[f.name], f.default) for f, declaration in helped.items()}
 
 
 # The type is written out: mypy takes the class of a dataclass for one that cannot be hashed.

@@ -466,11 +466,9 @@ class Ledger:
             if steps == 2 and release.delta:
                 # e^epsilon is beyond float64 above 709; any delta times it is then taken for no guarantee at all.
                 exponential = math.exp(release.epsilon) if release.epsilon <= _LARGEST_EXPONENT else 0.0
-                factor = (
-                    1 + Fraction(math.nextafter(exponential, math.inf))
-                    if exponential
-                    else 1 / Fraction(release.delta)
-                )
+                factor = 1 / Fraction(release.delta)
+                if exponential:
+                    factor = 1 + Fraction(math.nextafter(exponential, math.inf))
             delta += factor * Fraction(release.delta)
         return Total(round_up_to_float(epsilon), round_up_to_float(min(delta, Fraction(1))), relation)
 
