@@ -148,10 +148,8 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
     settings = SelectionSettings(**public if epsilon is None else {"epsilon": epsilon, **public})
     request = selection.build_request(reply.answer, reply.data, settings)
     if request is None:
-        raise refuse(
-            "how many rows users have is public here",
-            remedy="A bound that is read off these numbers alone needs no draw",
-        )
+        remedy = "A bound that is read off these numbers alone needs no draw"
+        raise refuse("how many rows users have is public here", remedy=remedy)
     if isinstance(request, MissingInput):
         missing = " ".join(f"{name}=…" for name in request.settings)
         raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing)
@@ -161,9 +159,7 @@ def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Return what the selection is drawn from."""
     pair = request.problem if isinstance(request.problem, PrivatePairProblem) else None
-    is_sum = (
-        request.number is OtherBound.TOTAL if pair is None else pair.parameters.statistic is Statistic.SUM
-    )
+    is_pair_sum = pair is not None and pair.parameters.statistic is Statistic.SUM
     if isinstance(data, Dataset):
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):
@@ -182,7 +178,11 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         except InvalidInput:
             cause = "the data cannot be read without a column of users"
             raise refuse(cause, remedy="Say which column names the user: user=…") from None
-    roles = Roles.of_events(user, value if is_sum else None, () if pair is None else group)
+    roles = Roles.of_events(
+        user,
+        value if is_pair_sum or request.number is OtherBound.TOTAL else None,
+        () if pair is None else group,
+    )
     read = read_user_amounts(paths, names, roles, named)
     return amounts_of(read) if isinstance(read, Dataset) else read
 

@@ -141,16 +141,12 @@ def list_settings(
         names: Fields of it, with what they are called.
         private_settings: Those of them that may have been chosen by looking at private data.
     """
-    return tuple(
-        Line(
-            escape_markdown(text),
-            format_setting(value),
-            Disclosure.PUBLIC,
-            label=PRIVATE_SETTING_LABEL if name in private_settings else "",
-        )
-        for name, text in names.items()
-        if (value := getattr(parameters, name)) is not None
-    )
+    lines = []
+    for name, text in names.items():
+        if (value := getattr(parameters, name)) is not None:
+            label = PRIVATE_SETTING_LABEL if name in private_settings else ""
+            lines.append(Line(escape_markdown(text), format_setting(value), Disclosure.PUBLIC, label=label))
+    return tuple(lines)
 
 
 def format_setting(value: Any) -> str:
@@ -376,16 +372,9 @@ def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
 
 def _convert_proof(proof: Proof, disclosure: Provenance) -> dict[str, Any]:
     name, certificate, stop_reason = proof
-    return {
-        "of": name,
-        "value": _to_json_value(certificate.value),
-        "lower_bound": _to_json_value(certificate.lower_bound),
-        "relative_gap": _to_json_value(certificate.relative_gap),
-        "argument": certificate.argument,
-        "sentence": certificate.sentence,
-        "ended": to_plain_text(stop_reason),
-        "label": disclosure.label,
-    }
+    names = "value", "lower_bound", "relative_gap", "argument", "sentence"
+    values = {attribute: _to_json_value(getattr(certificate, attribute)) for attribute in names}
+    return {"of": name, **values, "ended": to_plain_text(stop_reason), "label": disclosure.label}
 
 
 def _convert_figure(figure: Plot) -> dict[str, Any]:
