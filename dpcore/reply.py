@@ -224,13 +224,14 @@ class Reply:
         Raises:
             InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
-        from dpcore.private_selection import select_privately
-
         if self.data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
-        name, settings = self.call
         public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
-        return select_privately(name, self.data, settings, epsilon, charge=charge, **public)  # type: ignore[arg-type]
+        # That module asks questions, whose replies are of this one.
+        select = importlib.import_module("dpcore.private_selection").select_privately
+        name, settings = self.call
+        reply: DrawnReply = select(name, self.data, settings, epsilon, charge=charge, **public)
+        return reply
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network; returns its path.

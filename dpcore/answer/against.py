@@ -267,7 +267,9 @@ def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundCompar
             "Bound": wording.number(candidate.bound),
             "How it is come by": candidate.reason,
             "Error": wording.number(candidate.error),
-            "Against the best": wording.change(candidate.error, smallest_error),
+            "Against the best": ""
+            if candidate.error == smallest_error
+            else wording.change(candidate.error, smallest_error),
             comparison.loss_heading: wording.percent(candidate.lost_share),
             "Users over it": wording.number(candidate.num_affected),
         }

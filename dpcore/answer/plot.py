@@ -149,7 +149,6 @@ class Curve(Series):
 
     Attributes:
         color_style: The style of its colour, where that is not its own style's.
-        legend: Entry of the legend that it shares with others of the same style; empty for its own.
         dash: A dash pattern of its own; empty for that of its style.
         width: In pixels, where that is not its style's.
         is_first: True if it begins the legend, wherever it lies.
@@ -165,7 +164,6 @@ class Curve(Series):
     """
 
     color_style: Style | None = None
-    legend: str = ""
     dash: str = ""
     width: float | None = None
     is_first: bool = False
@@ -195,13 +193,11 @@ class Bars(Series):
     Attributes:
         base: Where they begin.
         gap: Share of the axis that is left free between them.
-        is_overlaid: True if they stand behind those of other items, not beside them.
         hover: (words, values) of further numbers at the pointer.
     """
 
     base: float = 0.0
     gap: float = 0.15
-    is_overlaid: bool = False
     hover: tuple[tuple[str, npt.ArrayLike], ...] = ()
 
 
@@ -215,8 +211,6 @@ class Cells:
         y: Along the vertical axis, ascending, shape (rows,).
         values: The numbers, above 0, shape (rows, columns).
         smallest_value: The number that has the lightest colour; others are said as its multiples.
-        scale: What stands at the scale of colours.
-        ticks: Multiples that stand there, ascending from 1; the last one and all above it have the darkest colour.
         contour: (name, multiple) of a line around the cells with less; None for none.
     """
 
@@ -225,8 +219,6 @@ class Cells:
     y: npt.ArrayLike
     values: FloatArray
     smallest_value: float
-    scale: str = "times the best"
-    ticks: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0)
     contour: tuple[str, float] | None = None
 
 
@@ -348,7 +340,6 @@ class Level:
         is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
         dash: Its dash pattern.
-        legend: Entry of the legend that upright ones share; empty for one of its own.
     """
 
     name: str
@@ -356,7 +347,6 @@ class Level:
     is_vertical: bool = False
     style: Style = Style.ENTERED
     dash: str = "dot"
-    legend: str = ""
 
 
 Item = Curve | Points | Bars | Cells | Shares | Regions | Hatching | Border | Mark | Band | Level

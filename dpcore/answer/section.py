@@ -37,13 +37,6 @@ class Note(Element):
 
 
 @dataclass(frozen=True)
-class Refusal(Element):
-    """Sentences on what is wrong, from the error that refused it."""
-
-    error: InvalidInput
-
-
-@dataclass(frozen=True)
 class Label(Element):
     """The label of the numbers above, after some text, Markdown; the answer's own label if None is given."""
 
@@ -85,7 +78,6 @@ class Table(Element):
         formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
         titles: Head of a column, by its name, if that is another one.
         plain: True for a short table of texts with formulae.
-        full: True if it is drawn in full, however many rows it has.
         key: Unique on the page; empty for none.
     """
 
@@ -94,7 +86,6 @@ class Table(Element):
     formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     plain: bool = False
-    full: bool = False
     key: str = ""
 
 

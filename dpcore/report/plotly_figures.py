@@ -40,6 +40,8 @@ HANDLE_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
 TYPED_ARRAY_NAMES = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
 """Each NumPy type with its name in Plotly's script."""
+CELL_TICKS = (1.0, 1.5, 2.0, 3.0, 4.0)
+"""Multiples of the smallest value of `Cells`; the last one and all above it have the darkest colour."""
 # A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
 NUMBER = ",.12~g"
 # Share of a log axis left free at either end, so that a marker at the end is seen whole.
@@ -78,24 +80,17 @@ def _draw_items(plot: Plot) -> charts.Sketch:
     )
     height = plot.height or default_height
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
-    shared_entries: dict[str, dict[str, Any]] = {}
     for item in plot.items:
-        if shared_entries and not getattr(item, "legend", ""):
-            _add_shared_entries(fig, shared_entries)
         match item:
             case Curve():
                 if item.is_shaded:
                     _add_shading(fig, item)
                 fig.data.append(_build_curve(plot, item))
-                if item.legend:
-                    dash = {"dash": item.dash} if item.dash else {}
-                    line = {**LINE_STYLES[item.style], **dash, "color": charts.NEUTRAL}
-                    shared_entries[item.legend] = {"mode": "lines", "line": line}
             case Points():
                 fig.data.append(_build_points(plot, item))
             case Bars():
                 fig.data.append(_build_bars(plot, item))
-                fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
+                fig.layout |= {"bargap": item.gap, "barmode": "group"}
             case Cells():
                 fig.data += _build_cells(plot, item)
             case Shares():
@@ -114,15 +109,11 @@ def _draw_items(plot: Plot) -> charts.Sketch:
             case Level(is_vertical=True):
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
-                group_options = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
-                options = {"line": line, "opacity": 1.0, "mode": "lines", **group_options}
+                options = {"line": line, "opacity": 1.0, "mode": "lines"}
                 ends = [item.value, item.value]
                 fig.data.append(build_trace(item.name, ends, plot.y.limits, hover_text, **options))
-                if item.legend:
-                    shared_entries[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
-    _add_shared_entries(fig, shared_entries)
     legend_items = [item for item in plot.items if not isinstance(item, Band)]
     is_single = len(legend_items) == 1 and not isinstance(legend_items[0], Cells)
     if is_single:
@@ -179,13 +170,6 @@ def _to_json_value(value: Any) -> Any:
         "bdata": base64.b64encode(value.tobytes()).decode("ascii"),
     }
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
-
-
-def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
-    """Add legend entries that several items share, in a neutral colour."""
-    for name, style in shared_entries.items():
-        fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **style})
-    shared_entries.clear()
 
 
 def write_hover(plot: Plot, name: str) -> str:
@@ -269,10 +253,8 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         line["shape"] = curve.steps
     y_values = _read_heights(plot, curve)
     options: dict[str, Any] = {"opacity": curve.opacity}
-    if curve.legend or curve.is_unnamed:
+    if curve.is_unnamed:
         options["showlegend"] = False
-    if curve.legend:
-        options["legendgroup"] = curve.legend
     if curve.is_first:
         options["legendrank"] = 1
     hover_text = write_hover(plot, curve.name)
@@ -363,20 +345,19 @@ def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
 def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
     """Build the cells, and the line around those near the least; ratios are drawn on a log scale, the lightest is 1."""
     x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
-    ratios, max_tick = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny), cells.ticks[-1]
-    tick_texts = [*(f"{tick:g}" for tick in cells.ticks[:-1]), f"≥ {max_tick:g}"]
-    ticks = {"tickvals": np.log10(cells.ticks), "ticktext": tick_texts}
-    scale = {"title": {"text": cells.scale, "side": "right"}, **ticks, "thickness": 12, "len": 0.9}
+    ratios = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny)
+    ticks = {"tickvals": np.log10(CELL_TICKS), "ticktext": [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]}
+    scale = {"title": {"text": "times the best", "side": "right"}, **ticks, "thickness": 12, "len": 0.9}
     hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
     # Readable without colours: it goes from light to dark.
     trace = go.Heatmap(
         x=x,
         y=y,
-        z=np.log10(np.clip(ratios, 1.0, max_tick)),
+        z=np.log10(np.clip(ratios, 1.0, CELL_TICKS[-1])),
         customdata=cells.values,
         colorscale="Cividis_r",
         zmin=0.0,
-        zmax=np.log10(max_tick),
+        zmax=np.log10(CELL_TICKS[-1]),
         colorbar=scale,
         hovertemplate=hover_text.removeprefix(f"{cells.name}<br>"),
         name=cells.name,

@@ -79,8 +79,6 @@ class Renderer:
                 st.markdown(item)
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
-            case section.Refusal(error):
-                fields.show_problems(error.problems)
             case section.Label(disclosure, after):
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
@@ -188,8 +186,8 @@ class Renderer:
         if item.plain:
             st.table(pd.DataFrame(item.columns), hide_index=True)
             return
-        columns, height = pd.DataFrame(item.columns), "content" if item.full else "auto"
-        figures.show_table(columns, item.alt, item.key or None, item.formats, item.titles, height=height)
+        columns = pd.DataFrame(item.columns)
+        figures.show_table(columns, item.alt, item.key or None, item.formats, item.titles)
 
     def _draw_file(self, item: section.File) -> None:
         disclosure, content = item.disclosure or self.answer.disclosure, item.content

@@ -94,11 +94,11 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
     assert (figure.layout.xaxis.type, figure.layout.bargap, figure.layout.barmode) == (
         "category", 0.4, "group",
     )  # fmt: skip
-    flat = Bars("b", T[1:2], ["b"], Style.CAP, LOW[1:2], HIGH[1:2], is_overlaid=True)
+    flat = Bars("b", T[1:2], ["b"], Style.CAP, LOW[1:2], HIGH[1:2])
     figure = plotly_figures.draw(replace(upright, x=values, y=names, items=(flat,)))
     (drawn_trace,) = figure.data
     assert (drawn_trace.orientation, list(drawn_trace.x), list(drawn_trace.y)) == ("h", [8.0], ["b"])
-    assert (list(drawn_trace.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
+    assert list(drawn_trace.error_x.array) == [0.5]
 
 
 def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
@@ -125,21 +125,9 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
     assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
 
 
-def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins() -> None:
-    mean = [
-        Level(f"mean {k}", k, is_vertical=True, style=Style.CAP, dash="dash", legend="Mean")
-        for k in (2.0, 3.0)
-    ]
-    whole_plot = plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"), *mean)
-    curve, first, second, entry = plotly_figures.draw(whole_plot).data
+def test_a_curve_has_bins() -> None:
+    (curve,) = plotly_figures.draw(plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"))).data
     assert (list(curve.x), list(curve.y), curve.line.shape) == ([2.0, 4.0], [8.0, 9.0], "hvh")
-    assert {first.showlegend, second.showlegend} == {False}
-    assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
-    assert (entry.line.dash, entry.line.color) == ("dash", charts.NEUTRAL)
-    dotted = [Curve(f"{k}, halved", X, T, k, dash="dot", legend="Halved") for k in (Style.CAP, Style.SMOOTH)]
-    *both, entry = plotly_figures.draw(plot(*dotted)).data
-    assert {curve.showlegend for curve in both} == {False}
-    assert (entry.name, entry.line.dash, entry.line.color) == ("Halved", "dot", charts.NEUTRAL)
 
 
 def test_cells_have_the_colour_of_their_multiple() -> None:
