@@ -25,9 +25,17 @@ from benchmarks._algorithm_1 import AuditInstance, accounted_noise, halved, shar
 from benchmarks._peers import peer
 from dpcore.data_owners import bounds
 from dpcore.data_owners.bounds import Collaboration, ProtectedPart, Unit, bound_alone, bound_together
-from dpcore.data_owners.labelled import LabelledRecords, load_digits, scale_records, split_records
 from dpcore.data_owners.study import Form, Study, StudyResult, run_study
-from dpcore.data_owners.training import TrainingOptions, fit_shared, fit_without_privacy, pad_units
+from dpcore.data_owners.training import (
+    LabelledRecords,
+    TrainingOptions,
+    fit_shared,
+    fit_without_privacy,
+    load_digits,
+    pad_units,
+    scale_records,
+    split_records,
+)
 
 MNIST_RECORDS = 12_500
 """10,000 to learn from, as in the paper, and 2,500 to test on."""

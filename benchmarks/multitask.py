@@ -251,8 +251,8 @@ def _row(label: str, answer: Allocation, uniform: Allocation) -> tuple[str, ...]
         f"{slices[-1].ratio:.3f}",
         clipped,
         f"{answer.budget_use.mean() / answer.problem.budget:.1%}",
-        f"{moved.total_variation.mean():.3f}",
-        f"{moved.largest_variation:.3f}",
+        f"{moved.mean():.3f}",
+        f"{moved.max():.3f}",
     )
 
 

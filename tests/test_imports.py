@@ -22,7 +22,7 @@ SHARED = {
 ORDER = ("common", "data", "counting", "code", "answer", "report", "cli")
 """Shared rooms of the core: one may import those before it. `contributions` and `dataset` stand beside `common`."""
 ROOMS = (
-    "base", "speed", "figure", "server", "fields", "data", "figures", "card", "session", "compare", "screen", "shell",
+    "base", "speed", "figure", "server", "fields", "data", "figures", "card", "session", "screen", "shell",
     "report", "render"
 )  # fmt: skip
 """Rooms of `pages/shared`; one may import those before it."""

@@ -16,10 +16,9 @@ from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
 from dpcore.data.samples import RegressionRows
 from dpcore.data.totals_per_user import Amounts
-from dpcore.data_owners.labelled import LabelledRecords, scale_records
 from dpcore.data_owners.paper import AccuracyStudy
 from dpcore.data_owners.study import Form
-from dpcore.data_owners.training import TrainingOptions
+from dpcore.data_owners.training import LabelledRecords, TrainingOptions, scale_records
 from dpcore.factorisation.implicit import ImplicitSettings, select_choices
 from dpcore.factorisation.model import RatingRange
 from dpcore.factorisation.paper import PaperRuns

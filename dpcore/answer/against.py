@@ -4,21 +4,22 @@ Everything here is pure: numbers in, numbers out. A question declares one functi
 
 ``def against_epsilon(dataset: Dataset, parameters: P) -> BoundComparison | MethodComparison | str``
 
-A string says why there is nothing to compare. The tab *Compare* does the rest. Everything that does not depend
-on ε is done once, in that function or behind it. Fields that none of it depends on are listed in
+A string says why there is nothing to compare. `show_over_epsilon`, for the tab *Compare*, does the rest. Everything
+that does not depend on ε is done once, in that function or behind it. Fields that none of it depends on are listed in
 ``NOT_COMPARED``, so that they cause no work. The function of a page with data of its own receives these.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Mark, Plot, Style
+from dpcore.answer.section import Cached, Columns, Figures, Label, Note, Part, Parts, Search, Table
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
@@ -36,6 +37,8 @@ EPSILON_LIMITS = (0.01, 30.0)
 COARSE_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """The values of ε if each takes seconds."""
 MAX_CACHED = 256
+KEY_EPSILON = 1.0
+"""The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
 USER_SHARES = (0.5, 0.9, 0.95, 0.99)
 """Shares of users whose quantile is often taken as the bound."""
 
@@ -377,3 +380,84 @@ def _build_axis(title: str) -> Axis:
     """Build the axis of values above 0; ``title`` is its name with the unit in brackets."""
     name, unit = re.fullmatch(r"(.*?)(?: \((.*)\))?", title, flags=re.DOTALL).groups("")  # type: ignore[union-attr]
     return Axis(f"{name[:1].lower()}{name[1:]}", unit, title=title, number_format=",.4~g")
+
+
+# --- The section ------------------------------------------------------------------------------------------------------
+
+Comparison = BoundComparison | MethodComparison | str
+"""A comparison over ε, or a sentence on why there is none."""
+
+
+def build_cache_key(parameters: Any, not_compared: Collection[str]) -> Any:
+    """Return the parameters at one ε, without the fields that no comparison depends on.
+
+    Raises:
+        InvalidInput: The parameters are not valid at that ε.
+    """
+    return replace(parameters.without(*not_compared), epsilon=KEY_EPSILON)
+
+
+def show_over_epsilon(
+    name: str,
+    compare: Callable[[Any, Any], Comparison],
+    not_compared: Collection[str],
+    data: Any,
+    parameters: Any,
+) -> Parts:
+    """Show what a question compares over ε, or why it compares nothing.
+
+    Args:
+        name: Of the question.
+        compare: The function ``against_epsilon`` of its answer.
+        not_compared: ``NOT_COMPARED`` of its answer.
+        data: What the question is about.
+        parameters: The question's parameters.
+    """
+    key, epsilon = build_cache_key(parameters, not_compared), parameters.epsilon
+    comparison: Comparison = yield Cached(compare, (data, key), kept=8)
+    if isinstance(comparison, str):
+        yield Note(comparison)
+        return
+    provenance = comparison.provenance or data.provenance
+    methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
+    if methods is not None:
+        yield from _show_methods(name, methods, epsilon, provenance)
+    if isinstance(comparison, MethodComparison):
+        return
+    yield "**Against ε:** the best bound, and the error that it reaches"
+    best = None if comparison.is_slow else comparison.compute_best(epsilon)
+    curves: BoundCurves | None = yield (
+        Search(
+            "against_job",
+            key,
+            lambda progress, stop: compute_bound_curves(comparison, progress, stop),
+            "Looking for the best bound at each ε",
+            button="Compute over ε",
+            idle=f"It is looked for at {len(COARSE_EPSILONS)} values of ε, which takes a while.",
+            heavy=True,
+        )
+        if comparison.is_slow
+        else Cached(compute_bound_curves, (comparison,))
+    )
+    if curves is not None and curves.epsilons.size:
+        yield Figures(plot_best(name, comparison, curves, epsilon, best, provenance))
+    if comparison.compute_errors is not None:
+        yield "**Bounds that people take**, beside the best one at this ε"
+        rows = tabulate_candidates(list_candidates(comparison, epsilon), comparison)
+        yield Table(rows, "Candidate bounds with their errors", full=True)
+        error = comparison.candidate_error_note or comparison.error_axis
+        axes = f"{comparison.bound_axis}; {error[0].lower()}{error[1:]}."
+        yield Note(f"{axes} {comparison.caption}".strip())
+        yield Label(provenance)
+
+
+def _show_methods(name: str, comparison: MethodComparison, epsilon: float, provenance: Provenance) -> Parts:
+    """Show the cost of each method over ε, and at the ε in use."""
+    curves: MethodCurves = yield Cached(compute_method_curves, (comparison,))
+    costs: list[Part] = [
+        f"At ε = {wording.entered(epsilon)}, and the change against *{comparison.names[0].lower()}*:",
+        Table(tabulate_methods(comparison, epsilon), "What each way costs at this ε", full=True),
+        Label(provenance),
+    ]
+    yield f"**Against ε:** {comparison.sentence}"
+    yield Columns(([plot_methods(name, comparison, curves, epsilon, provenance)], costs))

@@ -78,6 +78,7 @@ class Table(Element):
         formats: How the numbers of a column are written, by its name; or that, and a help text at its head.
         titles: Head of a column, by its name, if that is another one.
         plain: True for a short table of texts with formulae.
+        full: True if it is drawn in full, however many rows it has.
         key: Unique on the page; empty for none.
     """
 
@@ -86,6 +87,7 @@ class Table(Element):
     formats: Mapping[str, str | tuple[str, str]] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
     plain: bool = False
+    full: bool = False
     key: str = ""
 
 

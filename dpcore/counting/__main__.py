@@ -40,34 +40,41 @@ def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentPars
         epilog="Credentials for an engine come from its environment or profiles; see docs/engines.md.",
     )
     add = parser.add_argument
-    files = (
-        "files with the same columns, a pattern such as 'logs/*.csv', or one address such as "
-        "postgres://user@host/db or spark:"
+    sources = (
+        "files, a pattern such as 'logs/*.csv', or one address such as postgres://user@host/db or spark:"
     )
-    add("--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=files)
+    add("--from", dest="source", nargs="+", required=True, metavar="FILE_OR_ENGINE", help=sources)
     add("--table", help="table in the engine (schema.table), or files that it reads itself")
     add("--user", action="append", required=True, help="column that says who; again for several")
-    task = "column of tasks, groups or products; again for several that only together name one"
-    add("--task", action="append", default=[], help=task)
-    pairs = "file for the pairs of user and task of an engine, as codes with their rows: for bounds per group"
-    add("--pairs-to", type=Path, help=pairs)
-    max_pairs = "how many pairs may come back for it; a first run without it says how many there are"
-    add("--max-pairs", type=int, help=max_pairs)
-    spread = "file for how pairs of user and task are distributed: no pair, enough for about the best bounds per group"
-    add("--distribution-to", type=Path, help=spread)
+    add("--task", action="append", default=[], help="column of tasks or groups; again for several")
+    add(
+        "--pairs-to",
+        type=Path,
+        help="file for an engine's pairs of user and task, as codes: for bounds per group",
+    )
+    add(
+        "--max-pairs", type=int, help="how many pairs may come back; a run without it says how many there are"
+    )
+    add(
+        "--distribution-to",
+        type=Path,
+        help="file for the distribution of pairs: for about the best bounds per group",
+    )
     add("--value", help="column of values")
-    names = "names of the columns from left to right, with commas between, where the files hold none"
-    add("--names", help=names)
+    add("--names", help="names of the columns, with commas between, where the files hold none")
     contribution = "what a contribution is: a row, a distinct task of a user, or the total of the value"
     add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help=contribution)
     missing_users = "rows that name no user: leave them out, or count them as one user"
     add("--missing-users", choices=["leave-out", "one"], default="leave-out", help=missing_users)
-    copies = "also look for exact copies of rows in large files: one more pass"
-    add("--copies", action="store_true", help=copies)
+    add(
+        "--copies",
+        action="store_true",
+        help="also look for exact copies of rows in large files: one more pass",
+    )
     add("--public", action="store_true", help="the data are public; else they are taken as private")
-    add("--to", type=Path, help="file for the histogram; standard output where it is not given")
-    memory = "memory for files (default %(default)s)"
-    add("--memory", default=f"{MEMORY_LIMIT // 10**6}MB", help=memory)
+    add("--to", type=Path, help="file for the histogram; standard output by default")
+    memory = f"{MEMORY_LIMIT // 10**6}MB"
+    add("--memory", default=memory, help="memory for files (default %(default)s)")
     return parser
 
 
@@ -132,8 +139,8 @@ def _count(parsed: argparse.Namespace) -> CountResult:
     refuse_to_overwrite(sources, "--to", parsed.to)
     refuse_to_overwrite(sources, "--distribution-to", parsed.distribution_to)
     if find_distributions(sources):
-        message = "this file holds a distribution of pairs, which is counted already"
-        raise refuse(message, remedy="Open it in the app, or ask: sweet-spot group FILE")
+        remedy = "Open it in the app, or ask: sweet-spot group FILE"
+        raise refuse("a distribution of pairs is counted already", remedy=remedy)
     source = open_files(sources)
     if parsed.names is not None:
         source = source.with_names(parsed.names.split(","))
@@ -146,8 +153,9 @@ def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> N
     """Raise InvalidInput if the target is one of the files to read."""
     for source in filter(os.path.exists, sources):
         if target is not None and os.path.exists(target) and target.samefile(source):
-            message = f"{flag} names {shorten(str(target))}, which is to be read and would be lost"
-            raise refuse(message, remedy="Name another file")
+            raise refuse(
+                f"{flag} names {shorten(str(target))}, which is to be read", remedy="Name another file"
+            )
 
 
 def _bytes(text: str) -> int:

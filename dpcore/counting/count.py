@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,7 +90,7 @@ def to_dataset(
             users, groups = list_columns(user), list_columns(group)
             source = None
             if is_table(data):
-                columns = [*users, *groups, *([value] if value is not None else [])]
+                columns = [*users, *groups, *list_columns(value)]
                 table = as_parquet(data, columns, lacking if users else ())
                 source = open_files([MemoryFile(table)], [FRAME])
             elif (files := list_paths(data)) is None:
@@ -112,12 +113,11 @@ def _build_from_counts(data: Any, provenance: Provenance) -> Dataset:
     if isinstance(data, ContributionHistogram):
         histogram, source_text = data, "A histogram."
     elif data is None:
-        raise refuse("there are no data", remedy="Name a table, the path of a file, or rows per user first")
+        raise refuse("there are no data", remedy="Name a table, the path of a file, or rows per user")
     else:
-        try:
+        counts = np.empty((0, 0))
+        with suppress(ValueError):  # lists of several lengths
             counts = np.asarray(data)
-        except ValueError:  # lists of several lengths
-            counts = np.empty((0, 0))
         if counts.ndim == 1 and counts.size == 0:
             raise refuse("the list of rows per user is empty", remedy="Give one number for each user")
         if counts.ndim != 1 or counts.dtype.kind not in "iuf":
@@ -137,9 +137,8 @@ def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
     with Problems() as problems:
         for name in needs:
             if not facets[name]:
-                message = f"this question needs the {name} of each row, which these data do not hold"
                 remedy = f"Take a table with one row per contribution, and name its column: {name}=…"
-                problems.add(message, remedy=remedy)
+                problems.add(f"this question needs the {name} of each row", remedy=remedy)
 
 
 def _choose_roles(
@@ -149,7 +148,7 @@ def _choose_roles(
     """Return the roles of the named columns, or those that the file itself shows."""
     guessed = source.roles
     with Problems([*earlier_problems]) as problems:
-        refuse_missing(problems, source.columns, [*user, *group, *([value] if value is not None else [])])
+        refuse_missing(problems, source.columns, [*user, *group, *list_columns(value)])
         if not user and guessed.kind is TableKind.EVENTS:
             problems.add(f"say which column names the user: user=…, one of {list_names(source.columns)}")
         if guessed.kind is TableKind.EVENTS or (user and guessed.kind is not TableKind.PAIRS):
@@ -217,22 +216,19 @@ def count(
     start = time.monotonic()
     check_roles(source.columns, roles, source.name)
     if isinstance(provenance, ReleaseFacts) and roles.kind is not TableKind.HISTOGRAM:
-        message = "a DP release is a table of one row per size"  # It contains nothing else.
-        raise refuse(message, remedy="Say that one row is one size, or that the data are private")
+        remedy = "Say that one row is one size, or that the data are private"
+        raise refuse("a DP release is a table of one row per size", remedy=remedy)
     with Problems() as problems_of_times:
         for column in (roles.value, roles.count, roles.size, roles.users):
             refuse_times(problems_of_times, source.head.times, column)
     refuse_changed(source.relations, "since it was looked at")
-    if roles.kind is TableKind.PAIRS:
-        try:
-            dataset = count_pairs(source, roles, classify(provenance), memory_limit, should_stop)
-        except StoppedError:
-            return CountResult.since(start, None)
-        return CountResult.since(start, dataset)
     notes = [note for note in source.head.notes if source.complete or "was read as" not in note]
     event_roles = as_events(roles)
     problems: Sequence[InputProblem] = ()
     try:
+        if roles.kind is TableKind.PAIRS:
+            pairs = count_pairs(source, roles, classify(provenance), memory_limit, should_stop)
+            return CountResult.since(start, pairs)
         reduction = FileReduction(
             source.relations, event_roles, memory_limit, should_stop, Steps(progress, count_queries(event_roles)),
             notes, counts=roles.kind is TableKind.COUNTS, copies=copies,
@@ -247,9 +243,11 @@ def count(
     if problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
         raise InvalidInput(problems)
     if isinstance(provenance, ReleaseFacts) and reduction.sizes_repeat:
-        message = "a size stands twice, so this is not one DP release; of several, what they spent adds up"
-        column = f"column {shorten(roles.size or '')}"
-        raise refuse(message, column, "Bring one release, or say that the data are private")
+        column, remedy = (
+            f"column {shorten(roles.size or '')}",
+            "Bring one release, or say that the data are private",
+        )
+        raise refuse("a size stands twice, so this is not one DP release", column, remedy)
     layout = None
     if source.head.layouts:
         layouts = list(source.head.layouts)

@@ -10,6 +10,7 @@ import csv
 import io
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +18,15 @@ from pathlib import Path
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting import rejects
-from dpcore.counting.duck import Duck, Steps, check_stop
-from dpcore.counting.formats import MAX_LINE_BYTES, damaged_archive, describe_file, open_lines
+from dpcore.counting.duck import Duck, Steps, check_stop, start_thread
+from dpcore.counting.formats import (
+    IF_WRONG,
+    MAX_LINE_BYTES,
+    SAVE_AS_UTF_8,
+    damaged_archive,
+    describe_file,
+    open_lines,
+)  # fmt: skip
 from dpcore.counting.rejects import LONG_LINE, QUOTES
 from dpcore.counting.relation import ROW, Relation, scan
 from dpcore.counting.text import SEPARATOR_NAMES, mark_fields
@@ -37,17 +45,14 @@ def describe_damage(relation: Relation) -> InputProblem:
     """Describe a file that cannot be read to its end, as a problem."""
     if relation.packing:
         return damaged_archive(relation.packing, relation.name)
-    message = {
-        FileKind.TEXT: "the file cannot be read as a table to its end",
-        FileKind.JSON: "some line is not a JSON object",
-    }.get(relation.kind, "the Parquet file is damaged or cut off")
-    return InputProblem(message, describe_file(relation.name), "Export it again")
+    message = {FileKind.TEXT: "it cannot be read to its end", FileKind.JSON: "some line is no JSON object"}
+    damage = message.get(relation.kind, "the Parquet file is damaged or cut off")
+    return InputProblem(damage, describe_file(relation.name), "Export it again")
 
 
 def describe_windows_1252(relation: Relation) -> str:
     """Write the note on a file that is not UTF-8."""
-    reading = f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252"
-    return f"{reading}; if letters look wrong, save it as UTF-8."
+    return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{IF_WRONG}"
 
 
 class TruncationCheck:
@@ -64,14 +69,12 @@ class TruncationCheck:
 
     def __init__(self, relations: Sequence[Relation], should_stop: ShouldStop | None) -> None:
         self._stop, self._given_up = should_stop, threading.Event()
-        self._problems, self._failed = Problems(), list[BaseException]()
         self._relations = [each for each in relations if each.packing or _may_end_overlong(each)]
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
+        self._future = start_thread(self._check)
 
     def should_stop(self) -> bool:
         """Return True if counting can end: a file is truncated, or the user wants to stop."""
-        is_cut_off = bool(self._failed or self._problems.entries)
+        is_cut_off = self._future.done() and self._future.exception() is not None
         return is_cut_off or (self._stop is not None and self._stop())
 
     def verdict(self) -> None:
@@ -81,26 +84,22 @@ class TruncationCheck:
             InvalidInput: A file is cut off, or ends in an overlong line.
             StoppedError: Stop was pressed.
         """
-        while self._thread.is_alive():
-            self._thread.join(0.05)
+        while not self._future.done():
+            wait([self._future], 0.05)
             check_stop(self._stop)
-        if self._failed:
-            raise self._failed[0]
-        self._problems.raise_if_any()
+        self._future.result()
 
     def close(self) -> None:
         """End the check without the remaining files."""
         self._given_up.set()
-        self._thread.join()
+        wait([self._future])
 
-    def _work(self) -> None:
-        try:
+    def _check(self) -> None:
+        with Problems() as problems:
             for relation in self._relations:
-                self._look_at(relation)
-        except BaseException as error:
-            self._failed.append(error)
+                self._check_end(relation, problems)
 
-    def _look_at(self, relation: Relation) -> None:
+    def _check_end(self, relation: Relation, problems: Problems) -> None:
         # Line ends behind the last line are not part of it: they are counted, but not kept.
         breaks, breaks_behind, end, gap = 0, 0, b"", b""
         with relation.open_bytes() as file:
@@ -114,7 +113,7 @@ class TruncationCheck:
                 gap = b"\n" if len(filled) < len(block) else b""
         if relation.is_text and _is_overlong(end):
             message, remedy = LONG_LINE
-            self._problems.add(message, f"line {breaks + 1:,} of {shorten(relation.name)}", remedy)
+            problems.add(message, f"line {breaks + 1:,} of {shorten(relation.name)}", remedy)
 
 
 def _may_end_overlong(relation: Relation) -> bool:
@@ -212,18 +211,15 @@ def find_rows(
         else:
             lines = _find_lines(relation, rows, should_stop)
             locations = {row: f"line {line:,}{suffix}" for row, line in lines.items()}
-        examples += [
-            (locations[row], locations[detail] if isinstance(detail, int) else _format_detail(detail))
-            for row, detail in found
-        ]
+        for row, detail in found:
+            if isinstance(detail, int):
+                text = locations[detail]
+            else:  # Rounded: messages must not quote ids, as of a column of ids chosen by mistake.
+                text = f"{detail:.3g}" if isinstance(detail, float) else str(detail or "")[:20]
+            examples.append((locations[row], text))
         if len(examples) == max_rows:
             break
     return examples
-
-
-def _format_detail(detail: object) -> str:
-    # Rounded: a column of ids chosen by mistake contains large numbers, and messages must not quote ids.
-    return f"{detail:.3g}" if isinstance(detail, float) else str(detail or "")[:20]
 
 
 def _find_lines(relation: Relation, rows: Sequence[int], should_stop: ShouldStop | None) -> dict[int, int]:
@@ -299,9 +295,7 @@ class Diagnosis:
                 if relation.is_text:
                     rejected = rejects.list_rejected(duck, relation, self.should_stop)
                 else:
-                    duck.columns(
-                        f"SELECT count(*) AS n FROM (SELECT COLUMNS(*)::VARCHAR FROM {scan(relation)})"
-                    )
+                    duck.rows(f"SELECT count(COLUMNS(*)::VARCHAR) FROM {scan(relation)}")
         except duckdb.Error:
             return self._recode_or_refuse(index, relation, suffix)
         reasons = {entry.reason for entry in rejected}
@@ -336,9 +330,8 @@ class Diagnosis:
                     breaks[end] += block.count(end)
                 breaks[b"\r\n"] += last_byte == b"\r" and block.startswith(b"\n")
                 last_byte = block[-1:]
-        crlf_count = breaks[b"\r\n"]
-        counts = crlf_count, breaks[b"\n"] - crlf_count, breaks[b"\r"] - crlf_count
-        return sum(count > 0 for count in counts) > 1
+        pairs = breaks.pop(b"\r\n")
+        return (pairs > 0) + sum(count > pairs for count in breaks.values()) > 1
 
 
 def recode_file(
@@ -370,13 +363,11 @@ def recode_file(
                 text = decoder.decode(block, final=not block)
             except UnicodeError:
                 message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
-                remedy = "It may have been cut off or damaged; save it as UTF-8"
-                raise refuse(message, location, remedy) from None
+                raise refuse(message, location, SAVE_AS_UTF_8) from None
             if separator:
                 if '"' in text:
-                    names = SEPARATOR_NAMES[separator]
-                    message = f"there is a quotation mark, and fields stand between {names}"
-                    raise refuse(message, location, "Save the file with commas between fields")
+                    message = f"a quotation mark in a file with {SEPARATOR_NAMES[separator]} between fields"
+                    raise refuse(message, location, "Save it with commas between fields")
                 *lines, remainder = (remainder + text).split("\n")
                 text = "".join(mark_fields(line, separator) + "\n" for line in lines)
                 text += mark_fields(remainder, separator) if not block else ""

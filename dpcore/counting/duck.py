@@ -11,6 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from dpcore.common import wording
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
 from dpcore.counting.formats import SCHEME, File, file_system
+from dpcore.data.column_names import word_set
 
 if TYPE_CHECKING:
     import duckdb
@@ -75,6 +77,20 @@ def check_stop(should_stop: ShouldStop | None) -> None:
     """Raise `StoppedError` if the user wants to stop."""
     if should_stop is not None and should_stop():
         raise StoppedError
+
+
+def start_thread(work: Callable[[], Any]) -> Future[Any]:
+    """Run a function in a thread that does not keep Python from exiting, and return its future result."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def literal(text: str) -> str:
@@ -292,41 +308,29 @@ class Duck:
         if self._in_memory:  # too short to be stopped
             check_stop(self._should_stop)
             return fetch(self.connection.execute(sql))
-        outcome: list[Any] = []
-        failed: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                outcome.append(fetch(self.connection.execute(sql)))
-            except BaseException as error:
-                failed.append(error)
-
         if _ending.is_set():
             raise StoppedError
-        worker = threading.Thread(target=work, daemon=True)
-        worker.start()
+        future = start_thread(lambda: fetch(self.connection.execute(sql)))
         stopped = False
         try:
-            while worker.is_alive():
-                worker.join(_POLL)
-                if not stopped and (_ending.is_set() or (self._should_stop and self._should_stop())):
-                    stopped = True
+            while not future.done():
+                wait([future], _POLL)
+                stopped = stopped or _ending.is_set() or bool(self._should_stop and self._should_stop())
                 if stopped:
                     self.connection.interrupt()
                 elif self._steps is not None:
                     self._steps.inside(max(self.connection.query_progress(), 0.0) / 100.0)
         finally:
             # An exception of `progress` (a page that is rerun) ends the query, too.
-            while worker.is_alive():
+            while not future.done():
                 self.connection.interrupt()
-                worker.join(_POLL)
+                wait([future], _POLL)
         if stopped or _ending.is_set():
             raise StoppedError
-        if failed:
-            raise failed[0]
+        result = future.result()
         if self._steps is not None:
             self._steps.finish()
-        return outcome[0]
+        return result
 
 
 @atexit.register
@@ -351,7 +355,7 @@ def _ibis_type(duckdb_type: str) -> str:
         return "decimal"
     if duckdb_type in WHOLE_NUMBERS:
         return "int64"
-    # For all other types only the equality of cells matters, so any one of them will do.
+    # Of other types only the equality of cells matters, so any one of them will do.
     return "boolean" if duckdb_type == "BOOLEAN" else "date"
 
 
@@ -362,24 +366,8 @@ def _ibis_type(duckdb_type: str) -> str:
 # first.
 
 # Texts that programs write for a missing user. They stay users, as one may have that name, but a note mentions them.
-PLACEHOLDERS = (
-    *(
-        "NA",
-        "N/A",
-        "n/a",
-        "na",
-        "<NA>",
-        "#N/A",
-        "NULL",
-        "Null",
-        "null",
-        "(null)",
-        "None",
-        "none",
-        "NaN",
-        "nan",
-    ),
-    *("NAN", "nil", "\\N", "undefined", "-"),
+PLACEHOLDERS = sorted(
+    word_set(r"NA N/A n/a na <NA> #N/A NULL Null null (null) None none NaN nan NAN nil \N undefined -")
 )
 # Characters that look like a blank, and invisible ones.
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -391,8 +379,7 @@ def note_placeholders(number: int, notes: list[str]) -> None:
     """Add a note on contributions of users called NA and the like, if there are any."""
     if number:
         are = wording.counted(number, "contribution is of a user", "contributions are of users")
-        remedy = "If that means that nobody is named, empty these cells first."
-        notes.append(f"{are} called NA, null, None or the like. {remedy}")
+        notes.append(f"{are} called NA, null or the like. If that means nobody, empty these cells first.")
 
 
 def mask_users(who: Sequence[str], texts: Sequence[str]) -> dict[str, str]:

@@ -56,8 +56,7 @@ def count_pairs(
         InvalidInput: A cell is not a valid number, or there are several files; all problems at once.
     """
     if len(source.head.layouts) > 1:
-        message = "the codes of users and groups in one file of pairs are not those of another"
-        raise refuse(message, remedy="Count all data in one go, or choose one file")
+        raise refuse("codes in one file of pairs are not those of another", remedy="Choose one file")
     names = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
     cells = _cells(source, names, memory_limit, should_stop)
     with Problems() as problems:
@@ -66,8 +65,7 @@ def count_pairs(
             if name != roles.value:
                 minimum = 1 if name == roles.count else 0
                 requirement = f"a whole number of at least {minimum}"
-                with np.errstate(invalid="ignore"):
-                    is_valid &= (cells[name] >= minimum) & (cells[name] == np.rint(cells[name]))
+                is_valid &= (cells[name] >= minimum) & (cells[name] == np.rint(cells[name]))
             if bad := int((~is_valid).sum()):
                 location = f"column {shorten(name)}, first in row {int(np.argmin(is_valid)) + 1:,}"
                 remedy = "Count again with --pairs-to, or say that one row is one contribution"
@@ -119,6 +117,5 @@ def _cells(
             try:
                 columns = duck.columns(f"SELECT {picked} FROM {scan(relation)}")
             except duckdb.Error:
-                message = "the table of pairs cannot be read"
-                raise refuse(message, remedy="Save it as CSV (UTF-8) with commas between fields") from None
+                raise refuse("the table of pairs cannot be read", remedy="Save it as CSV (UTF-8)") from None
     return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(names)}

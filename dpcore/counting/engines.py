@@ -133,7 +133,7 @@ def connect(address: str) -> Any:
     query_options = dict(parse_qsl(url.query))
     if url.password or any(_SECRET.search(name) for name in query_options):
         credentials = engine.credentials if engine else "the environment, or the engine's own profile"
-        message = "a password stands in the address, where other programs and the shell's history can read it"
+        message = "a password stands in the address, where other programs can read it"
         raise refuse(message, remedy=f"Leave it out; it is taken from {credentials}")
     options = {} if engine is None else _build_options(engine, url)
     try:
@@ -164,8 +164,7 @@ def _build_options(engine: Engine, url: SplitResult) -> dict[str, Any]:
     elif password:
         options["password"] = password
     elif engine.key == "oracle":
-        message = f"{engine.title} needs a user in the address and a password in {engine.password}"
-        raise refuse(message, remedy=f"Set {engine.password}")
+        raise refuse(f"{engine.title} needs a user in the address and a password in {engine.password}")
     return options
 
 
@@ -201,7 +200,7 @@ def open_table(backend: Any, name: str) -> Table:
             raise
     except Exception as error:  # every driver has its own
         message = f"table {shorten(name)} cannot be opened: {first_line(error)}"
-        raise refuse(message, remedy="Check its name, its schema, and your rights to read it") from error
+        raise refuse(message, remedy="Check its name and your rights to read it") from error
 
 
 def count_table(
@@ -243,8 +242,7 @@ def count_table(
     steps = Steps(progress, count_queries(roles))
     if roles.value is not None and not (value_type := table[roles.value].type()).is_numeric():
         message = f"the engine holds column {shorten(roles.value)} as {value_type}, not as numbers"
-        convert = "Convert it to numbers in a view, durations to a unit such as seconds"
-        raise refuse(message, remedy=f"{convert}, or choose another column")
+        raise refuse(message, remedy="Convert it to numbers in a view, or choose another column")
     has_nan = bool(table.get_backend().has_operation(operations.IsNan))
     rows = query.events(table, roles, has_nan=has_nan)
 
@@ -260,10 +258,8 @@ def count_table(
         return int(np.nan_to_num(column)[0])
 
     try:
-        reduction = Reduction(
-            rows, roles, tuple(table.columns), run, None, notes=notes, max_pairs=max_pairs or 0
-        )
-        facets = reduction.reduce()
+        columns = tuple(table.columns)
+        facets = Reduction(rows, roles, columns, run, None, notes=notes, max_pairs=max_pairs or 0).reduce()
         if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
             note_placeholders(run_number(query.placeholders(rows, PLACEHOLDERS)), notes)
         if copies and len(table.columns) > 2:
@@ -313,8 +309,7 @@ def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
         words += ["--count", COUNT_OPTIONS[roles.contribution]]
     words += ["--missing-users", "one"] if roles.missing_users is MissingUsers.ONE_USER else []
     command = shlex.join([*words, "--to", "histogram.csv"])
-    python = _write_python(engine, roles, table, unit)
-    return Recipe(command, python, histogram_sql(engine, roles, table))
+    return Recipe(command, _write_python(engine, roles, table, unit), histogram_sql(engine, roles, table))
 
 
 COUNT_OPTIONS = {
@@ -326,26 +321,16 @@ COUNT_OPTIONS = {
 
 
 def _write_python(engine: Engine, roles: Roles, table: str, unit: tuple[str, ...]) -> str:
-    arguments = [f"user={unit[0]!r}"]
-    arguments += [f"further_user={unit[1:]!r}"] if unit[1:] else []
-    columns = {"task": roles.task, "value": roles.value, "further_task": roles.groups[1:]}
-    arguments += [f"{role}={column!r}" for role, column in columns.items() if column]
-    classes, imports = "Roles, TableKind", ["from dpcore.common.privacy import Disclosure"]
-    if roles.missing_users is MissingUsers.ONE_USER:
-        classes = "MissingUsers, Roles, TableKind"
-    imports.append(f"from dpcore.data.column_roles import {classes}")
-    if roles.contribution is not Contribution.ROWS:
-        imports.append("from dpcore.dataset import Contribution")
-        arguments.append(f"contribution=Contribution.{roles.contribution.name}")
-    if roles.missing_users is MissingUsers.ONE_USER:
-        arguments.append("missing_users=MissingUsers.ONE_USER")
-    import_lines = "\n".join(imports)
+    columns = f"{list(unit)}, {roles.value!r}, {list(roles.groups)}"
+
     return f"""from dpcore import counting
-{import_lines}
+from dpcore.common.privacy import Disclosure
+from dpcore.data.column_roles import MissingUsers, Roles
+from dpcore.dataset import Contribution
 
 backend = counting.connect({engine.address!r})
 table = counting.open_table(backend, {table!r})
-roles = Roles(TableKind.EVENTS, {", ".join(arguments)})
+roles = Roles.of_events({columns}, {roles.contribution}, {roles.missing_users})
 counted = counting.count_table(table, roles, Disclosure.PRIVATE, name={table!r})
 print(counted.dataset.histogram)"""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure, ReleaseFacts
 from dpcore.common.progress import ShouldStop
@@ -103,8 +103,7 @@ class Source:
             if not self.unnamed:
                 problems.add("the files name their columns themselves")
             if len(new_names) != len(self.columns):
-                columns = wording.counted(len(self.columns), "column")
-                problems.add(f"there are {columns}, and {wording.counted(len(new_names), 'name')}")
+                problems.add(f"there are {len(self.columns)} columns, and {len(new_names)} names")
             if not all(new_names) or len(set(new_names)) < len(new_names):
                 problems.add("every column needs a name of its own")
         layouts = tuple(replace(its, names=new_names) if its.names else its for its in self.head.layouts)
@@ -168,13 +167,10 @@ def find_distributions(paths: Sequence[str | os.PathLike[str] | MemoryFile]) -> 
     distributions = []
     for path in as_files(paths):
         if isinstance(path, MemoryFile) or os.path.isfile(path):
-            try:
-                with path.open("rb") as file:
-                    beginning = file.read(_COMPARED_BYTES)
-            except OSError:  # The function that reads the file reports the error.
-                continue
-            if b"{" in beginning and group_pairs.has_schema(beginning):
-                distributions.append(path)
+            # The function that reads the file reports an error.
+            with suppress(OSError), path.open("rb") as file:
+                if group_pairs.has_schema(file.read(_COMPARED_BYTES)):
+                    distributions.append(path)
     return distributions
 
 
@@ -189,7 +185,7 @@ def read_distribution(
         InvalidInput: There are several files, it cannot be a release, or the numbers in it fit no data.
     """
     if len(paths) > 1:
-        raise refuse("a distribution of pairs is one file, and is brought alone")
+        raise refuse("a distribution of pairs is one file", remedy="Choose it alone")
     if not isinstance(provenance, Disclosure):
         raise refuse("a distribution of pairs cannot be a DP release", remedy="Say public or private")
     (path,) = as_files(paths)
@@ -233,12 +229,13 @@ def open_files(
             try:
                 relation, table, num_bytes = _inspect(path, name, budget, should_stop)
             except InvalidInput as refused:
-                named = _add_file_name(refused.problems, name) if len(files) > 1 else refused.problems
-                problems.extend(named)
-                continue
-            relations.append(relation)
-            tables.append(table)
-            budget -= num_bytes
+                problems.extend(
+                    _add_file_name(refused.problems, name) if len(files) > 1 else refused.problems
+                )
+            else:
+                relations.append(relation)
+                tables.append(table)
+                budget -= num_bytes
     size = sum(path.stat().st_size for path in files)
     copy_notes = _note_copies(files, file_names)
     if all(relation.table is not None for relation in relations):
@@ -276,8 +273,8 @@ def _inspect(
             if start.is_json_array:
                 raise
     if start.is_json_array:
-        message = f"the JSON array is longer than the {ARRAY_BYTES:,} bytes that are read into memory"
-        raise refuse(message, remedy="Write one JSON object per line instead of an array")
+        message = f"the JSON array is longer than {ARRAY_BYTES:,} bytes"
+        raise refuse(message, remedy="Write one JSON object per line instead")
     relation, table = (heads.describe_json if is_json else heads.describe_text)(path, name, start)
     return replace(relation, stamp=stamp), _add_packing(table, start.packing), 0
 
@@ -300,18 +297,14 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
                 continue
             first = files[first_index]
             if first is path or (isinstance(path, Path) and isinstance(first, Path) and first.samefile(path)):
-                remedy = "Name it once, or its rows count twice"
-                problems.add("this file is named twice", describe_file(name), remedy)
-            elif _have_equal_content(path, first):
-                copy = f"{shorten(name)} is an exact copy of {shorten(names[first_index])}"
-                notes.append(f"{copy}; its rows count once more.")
+                problems.add("this file is named twice", describe_file(name), "Name it once")
+                continue
+            with path.open("rb") as file, first.open("rb") as other:
+                blocks = iter(lambda: file.read(1 << 20), b"")
+                if all(block == other.read(len(block)) for block in blocks):
+                    copy = f"{shorten(name)} is an exact copy of {shorten(names[first_index])}"
+                    notes.append(f"{copy}; its rows count once more.")
     return notes
-
-
-def _have_equal_content(first_file: File, second_file: File) -> bool:
-    """Return True if two files of the same size have equal content."""
-    with first_file.open("rb") as first, second_file.open("rb") as second:
-        return all(block == second.read(len(block)) for block in iter(lambda: first.read(1 << 20), b""))
 
 
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:

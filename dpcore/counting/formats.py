@@ -135,8 +135,9 @@ def read_start(path: File, name: str) -> FileStart:
     with _refusing_unreadable(name):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            message = "this is a pipe or a device, which cannot be read twice"
-            raise refuse(message, describe_file(name), "Write it into a file first")
+            raise refuse(
+                "a pipe or a device cannot be read twice", describe_file(name), "Write it into a file"
+            )
         with path.open("rb") as file:
             magic = file.read(8)
     packing = "gzip" if magic.startswith(b"\x1f\x8b") else ""
@@ -150,8 +151,7 @@ def read_start(path: File, name: str) -> FileStart:
         content = _read_up_to(stream, HEAD_BYTES + 1)
     is_complete, content = len(content) <= HEAD_BYTES, content[:HEAD_BYTES]
     if content.startswith(b"PAR1") and packing:
-        message = "this is a compressed Parquet file"
-        raise refuse(message, describe_file(name), "Unpack it; Parquet compresses by itself")
+        raise refuse("this is a compressed Parquet file", describe_file(name), "Unpack it")
     if content.startswith(b"PK\x03\x04") and not packing and _is_workbook(path, content):
         return FileStart(FileKind.WORKBOOK, packing, content, is_complete)
     is_json = re.match(rb"\{|\[\s*[{\]]", _skip_blanks(content))
@@ -259,7 +259,9 @@ _MAGIC = {
     b"\x80\x04\x95": "a Python pickle",
     b"\x7fELF": "a program",
 }
-_SAVE_AS = "Save it as CSV (UTF-8) and choose that file"
+AS_CSV = "Save it as CSV (UTF-8) and choose that file"
+SAVE_AS_UTF_8 = "It may be cut off or damaged; save it as UTF-8"
+IF_WRONG = "; if letters look wrong, save it as UTF-8."
 
 
 def is_blank(content: bytes) -> bool:
@@ -270,28 +272,25 @@ def is_blank(content: bytes) -> bool:
 def check_text(content: bytes) -> None:
     """Raise InvalidInput if the content is empty, too large, or by its first bytes not a text table."""
     if is_blank(content):
-        message = "the file is empty" if not content else "the file holds nothing but blanks"
-        raise refuse(message, remedy="Choose a file with a line of column names and rows under it")
+        message = "the file holds nothing but blanks" if content else "the file is empty"
+        raise refuse(message, remedy="Choose a file with column names and rows")
     if len(content) > MAX_BYTES:
+        message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
         raise refuse(
-            f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory",
-            remedy="Reduce it first to one row per user with their count, or to a histogram (size, users)",
+            message, remedy="Reduce it first to one row per user with their count, or to a histogram"
         )
     format_name = next((name for magic, name in _MAGIC.items() if content.startswith(magic)), "")
     if content.startswith(b"PK\x03\x04"):
         format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"
     if format_name:
-        remedy = _SAVE_AS
-        if format_name.endswith("archive"):
-            remedy = "Unpack it and choose the CSV file inside"
-        elif format_name.endswith(("picture", "document", "program")):
-            remedy = "Choose the CSV file itself"
+        is_archive = format_name.endswith("archive")
+        remedy = "Unpack it and choose the CSV file inside" if is_archive else AS_CSV
         raise refuse(f"this is {format_name}, not a table in text form", remedy=remedy)
     head = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if head.startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise refuse("this is a web page or XML, not a table in text form", remedy=_SAVE_AS)
+        raise refuse("this is a web page or XML, not a table in text form", remedy=AS_CSV)
     if head.startswith((b"{", b"[{", b"[[")):
-        raise refuse("this looks like JSON, not like a table", remedy=_SAVE_AS)
+        raise refuse("this looks like JSON, not like a table", remedy=AS_CSV)
 
 
 def detect_encoding(content: bytes) -> str:
@@ -304,7 +303,7 @@ def detect_encoding(content: bytes) -> str:
         if content.startswith(tuple(marks)):
             return encoding
     head = np.frombuffer(content[:4096], np.uint8)
-    even, odd = (float(np.mean(head[offset::2] == 0)) if head[offset::2].size else 0.0 for offset in (0, 1))
+    even, odd = (np.count_nonzero(head[offset::2] == 0) / max(head[offset::2].size, 1) for offset in (0, 1))
     if odd > 0.3 and even < 0.02:
         return "utf-16-le"
     return "utf-16-be" if even > 0.3 and odd < 0.02 else ""
@@ -319,7 +318,7 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
     except UnicodeDecodeError as error:
         if not encoding.startswith("utf-8"):
             message = f"the file looks like {encoding.upper()}, but byte {error.start + 1:,} does not fit"
-            raise refuse(message, remedy="It may have been cut off or damaged; save it as UTF-8") from None
+            raise refuse(message, remedy=SAVE_AS_UTF_8) from None
         line_number = content.count(b"\n", 0, error.start) + 1
         encoding, encoding_name = "cp1252", "Windows-1252"
         try:
@@ -328,7 +327,7 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
             encoding, encoding_name = "latin-1", "Latin-1"
             text = content.decode(encoding)
         sentence = f"The file is not UTF-8 (first on line {line_number:,}), so it was read as {encoding_name}"
-        notes.append(f"{sentence}; if letters look wrong, save it as UTF-8.")
+        notes.append(sentence + IF_WRONG)
     text = text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     text = text.replace("\n\ufeff", "\n")  # files with byte-order marks were joined
     head = text[:65536]
@@ -336,7 +335,7 @@ def decode(content: bytes) -> tuple[str, str, list[str]]:
     controls = {*range(9), *range(14, 32), 0x7F, 0xFFFD} - {ord(c) for c in CONTROL_DELIMITERS if c in header}
     num_controls = sum(head.count(chr(code)) for code in controls)
     if num_controls > 0.01 * len(head) and num_controls > 1:
-        raise refuse("the file holds binary data, not a table in text form", remedy=_SAVE_AS)
+        raise refuse("the file holds binary data, not a table in text form", remedy=AS_CSV)
     if "\0" in text:
         location = f"line {text.count(chr(10), 0, text.index(chr(0))) + 1:,}"
         message = "there is a NUL byte, which no text has"

@@ -99,8 +99,9 @@ def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
     try:
         return pa.table(table).select(names)
     except (TypeError, ValueError, AttributeError):
-        message = f"a table of the type {type(table).__name__} cannot be read"
-        raise refuse(message, remedy=INTO_PANDAS) from None
+        raise refuse(
+            f"a table of the type {type(table).__name__} cannot be read", remedy=INTO_PANDAS
+        ) from None
 
 
 def _refuse_remote(table: Any) -> None:
@@ -108,12 +109,10 @@ def _refuse_remote(table: Any) -> None:
     try:
         backend = table.get_backend().name
     except Exception:  # an unbound table, or tables of several engines
-        message = "no engine holds the Ibis table"
-        raise refuse(message, remedy="Bind it to a connection first") from None
+        raise refuse("no engine holds the Ibis table", remedy="Bind it to a connection first") from None
     if backend not in LOCAL_BACKENDS:
-        message = f"the Ibis table lies in another engine ({backend}), and its rows would have to be fetched"
         remedy = "Let the engine count: sweet-spot count --from ADDRESS --table NAME (docs/engines.md)"
-        raise refuse(message, remedy=f"{remedy}, and ask about the file that it writes")
+        raise refuse(f"the Ibis table lies in another engine ({backend})", remedy=remedy)
 
 
 def _frame_to_arrow(frame: pd.DataFrame) -> pa.Table:
@@ -134,8 +133,7 @@ def refuse_twice(problems: Problems, columns: Sequence[str], names: Sequence[str
     """Add a problem for each of these names that several columns have."""
     for name, times in Counter(columns).items():
         if times > 1 and name in names:
-            message = f"{times} columns are called {shorten(name)}"
-            problems.add(message, remedy="Rename or drop all but one of them")
+            problems.add(f"{times} columns are called {shorten(name)}", remedy="Rename all but one")
 
 
 def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:
@@ -194,24 +192,20 @@ def read_labelled(
     Raises:
         InvalidInput: The table cannot be read with these columns; all problems at once.
     """
-    problems = Problems()
-    provenance: Provenance = Disclosure.PRIVATE
-    with problems.collecting():
-        provenance = check_provenance(disclosure)
-    if not isinstance(provenance, Disclosure):
-        problems.add("a table with labels cannot be a DP release")
-        provenance = Disclosure.PRIVATE
-    if not isinstance(intercept, bool):
-        problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
-    with problems.collecting():
-        refuse_no_names(user=user, label=label, features=features)
-        _refuse_no_lists("levels", "['DE', 'FR']", levels)
-        _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
-        table = _read_table(data, list_columns(user), label, list_columns(features))
-        columns = list_columns(user), label, list_columns(features)
-        design = _build_design(table, *columns, levels or {}, intercept)
-    problems.raise_if_any()
-    return build(table, design, provenance, **further)
+    with Problems() as problems:
+        with problems.collecting():
+            if not isinstance(check_provenance(disclosure), Disclosure):
+                problems.add("a table with labels cannot be a DP release")
+        if not isinstance(intercept, bool):
+            problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
+        with problems.collecting():
+            refuse_no_names(user=user, label=label, features=features)
+            _refuse_no_lists("levels", "['DE', 'FR']", levels)
+            _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
+            columns = list_columns(user), label, list_columns(features)
+            table = _read_table(data, *columns)
+            design = _build_design(table, *columns, levels or {}, intercept)
+    return build(table, design, check_provenance(disclosure), **further)
 
 
 def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) -> None:
@@ -220,8 +214,8 @@ def _refuse_no_lists(name: str, example: str, entries: object, length: int = 0) 
         return
     lists = list(entries.values()) if isinstance(entries, Mapping) else [None]
     if not all(isinstance(each, list | tuple) and (not length or len(each) == length) for each in lists):
-        such_as = f"such as {name}={{'column': {example}}}"
-        raise refuse(f"{name} must hold entries by column, {such_as}; got {str(entries)[:40]}")
+        allowed = f"entries by column, such as {name}={{'column': {example}}}"
+        raise refuse(f"{name} must hold {allowed}; got {str(entries)[:40]}")
 
 
 def _read_table(data: Any, users: list[str], label: str | None, features: list[str]) -> Table:
@@ -264,24 +258,19 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
 
 
 def _build_design(
-    table: Table,
-    users: list[str],
-    label: str | None,
-    features: list[str],
-    levels: Mapping[str, Sequence[str]],
-    intercept: bool,
-) -> Design:
+    table: Table, users: list[str], label: str | None, features: list[str],
+    levels: Mapping[str, Sequence[str]], intercept: bool,
+) -> Design:  # fmt: skip
     with Problems() as problems:
         if len(users) > 1:
             problems.add("a table with labels needs one column that says who: join them into one")
         user = users[0] if users else None
         for role, column in (("user", user), ("label", label)):
             if column is None:
-                columns_text = f"one of {list_names(table.columns)}"
-                problems.add(f"say which column names the {role}: {role}=…, {columns_text}")
-            else:
-                refuse_missing(problems, table.columns, [column])
-        refuse_missing(problems, table.columns, features)
+                problems.add(
+                    f"say which column names the {role}: {role}=…, one of {list_names(table.columns)}"
+                )
+        refuse_missing(problems, table.columns, [*users[:1], *list_columns(label), *features])
         category_features = {}
         for column, names in levels.items():
             with problems.collecting():

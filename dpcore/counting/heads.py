@@ -40,13 +40,13 @@ def describe_json(path: File, name: str, start: FileStart) -> tuple[Relation, Ta
     """Return the relation of a large file of JSON Lines, and its first rows."""
     content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
     if not content:
-        message = f"the line is longer than the {HEAD_BYTES:,} bytes that are looked at first"
+        message = f"the line is longer than {HEAD_BYTES:,} bytes"
         raise refuse(message, "line 1", "Write one JSON object per line, without long texts")
     table, keys = read_json(content, name, HEAD_ROWS)
     if not start.is_complete:
         objects = sum(1 for line in content.split(b"\n") if line.strip())
-        first = f"Columns are the keys of the first {objects:,} objects"
-        table = replace(table, notes=(*table.notes, f"{first}; keys that come later are not offered."))
+        note = f"Columns are the keys of the first {objects:,} objects; later keys are not offered."
+        table = replace(table, notes=(*table.notes, note))
     encoding = "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
     return Relation(path, name, FileKind.JSON, table.columns, start.packing, encoding, keys=keys), table
 
@@ -72,14 +72,16 @@ def _read_first_rows(start: FileStart, name: str) -> Table:
             return _cut_rows(read_table(content, name))
     elif is_blank(content):
         message = f"the first {len(content):,} bytes are blank"
-        raise refuse(message, remedy="Remove the blank lines above the column names, or choose another file")
+        raise refuse(message, remedy="Remove the blank lines above the column names")
     # For most files the first rows are enough, which takes a third of the time.
     with suppress(InvalidInput):
         if end := _find_line_end(content, HEAD_ROWS):
             return _cut_rows(read_table(content[:end], name))
     first: InvalidInput | None = None
     for _ in range(30):
-        _refuse_cut_line(content)
+        end = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
+        if (len(content) - end) // _measure_character(content) > MAX_LINE_BYTES:  # though it is cut off
+            raise refuse_long_line((content.count(b"\n", 0, end) or content.count(b"\r", 0, end)) + 1)
         end = _find_line_end(content[: -_measure_character(content)])
         if not end:
             break
@@ -96,13 +98,6 @@ def _read_first_rows(start: FileStart, name: str) -> Table:
                 raise
     message = "the first line is longer than a row of a table may be"
     raise first or refuse(message, "line 1", "Is this a table in text form?")
-
-
-def _refuse_cut_line(content: bytes) -> None:
-    """Raise InvalidInput if the last line, though cut off, is longer than a row may be."""
-    end = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
-    if (len(content) - end) // _measure_character(content) > MAX_LINE_BYTES:
-        raise refuse_long_line((content.count(b"\n", 0, end) or content.count(b"\r", 0, end)) + 1)
 
 
 def _find_line_end(content: bytes, max_lines: int | None = None) -> int:

@@ -54,14 +54,12 @@ _VALUE_BYTES, _PAIR_BYTES = 16, 32
 """Bytes outside DuckDB of a value, and of a pair with its sums."""
 _NONE: FloatArray = np.zeros(0)
 
-NO_COPIES = "Exact copies of rows were not looked for: that takes another pass over all columns, on request."
-COUNT_REMEDY = "A count must be a whole number of contributions; if it is not one, choose another column"
+NO_COPIES = "Exact copies of rows were not looked for: that takes another pass, on request."
+COUNT_REMEDY = "A count must be a whole number; if it is not one, choose another column"
 _NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
-_SEVERAL_ROWS_REMEDY = (
-    "A table of counts has one row per user; if every row is one contribution, read it as events, "
-    "else add up the counts of each user first"
-)
-_TWO_WAYS = "who is written in both ways counts as two. Write all in one way first."
+_SEVERAL_ROWS_REMEDY = "Add up the counts of each user, or say that one row is one contribution"
+_TWO_WAYS = "whoever is written both ways counts as two. Write all in one way first."
+COUNT_ROWS = ", so the totals per user count rows."
 RowPlaces = list[tuple[str, str]]
 """Locations of rows as text, each with a detail for the message."""
 
@@ -186,14 +184,13 @@ class Reduction:
             return False
         with Problems() as problems:
             cells = self.refuse_cells(problems)
-            columns = "columns" if len(self.roles.groups) > 1 else "column"
-            group_columns = f"{columns} {' and '.join(map(shorten, self.roles.groups))}"
+            plural = "s" if len(self.roles.groups) > 1 else ""
+            group_columns = f"column{plural} {' and '.join(map(shorten, self.roles.groups))}"
             counts_tasks = self.roles.contribution is Contribution.DISTINCT_TASKS
             if no_task := cells.get("no_task", 0):
-                rows = f"{wording.counted(no_task, 'row')} without a task ({group_columns})"
-                was = f"{wording.agreeing(no_task, 'was', 'were')} left out"
+                rows = wording.counted(no_task, "row without a task was", "rows without a task were")
                 pairs = "" if counts_tasks else " of the pairs of user and task"
-                self.notes.append(f"{rows} {was}{pairs}{self._describe_first('no_task', no_task)}.")
+                self.notes.append(f"{rows} left out{pairs}{self._describe_first('no_task', no_task)}.")
             leave_out = self.roles.missing_users is MissingUsers.LEAVE_OUT
             self._num_counted = cells["rows"] - cells["nobody"] * leave_out
             if not self._num_counted:
@@ -202,8 +199,7 @@ class Reduction:
             if self.roles.contribution is not Contribution.ROWS:
                 self._note_unnamed(cells["nobody"])
             if counts_tasks and no_task == self._num_counted:
-                remedy = "Choose another column, or count rows"
-                problems.add("no row names a task", group_columns, remedy)
+                problems.add("no row names a task", group_columns, "Choose another column, or count rows")
         return cells.get("negative", 0) > 0
 
     def refuse_cells(self, problems: Problems) -> dict[str, int]:
@@ -215,15 +211,13 @@ class Reduction:
             problems.raise_if_any()
         if self.roles.value is None:
             return numbers
-        remedy = "Correct these cells, or choose another value column or none"
+        remedy = self.remedy if self.counts else "Correct these cells, or choose another value column or none"
         messages = {"blank": "the cell is blank", "not_finite": "not a finite number"}
         messages["text"] = "text where a number must stand"
+        if self.counts or self.roles.contribution is Contribution.TOTAL:
+            messages["negative"] = "a negative number"
         if self.counts:
-            remedy = self.remedy
-            messages |= {"negative": "a negative number", "broken": "not a whole number"}
-            messages |= {"large": f"more than {MAX_SIZE:,}"}
-        elif self.roles.contribution is Contribution.TOTAL:
-            messages["negative"] = "a negative number, where contributions are added up"
+            messages |= {"broken": "not a whole number", "large": f"more than {MAX_SIZE:,}"}
         for cell_kind, message in messages.items():
             if count := numbers[cell_kind]:
                 cure = _NEGATIVE_REMEDY if cell_kind == "negative" and not self.counts else remedy
@@ -252,9 +246,9 @@ class Reduction:
 
     def _note_unnamed(self, count: int) -> None:
         if count:
-            action = f"{wording.agreeing(count, 'was', 'were')} left out"
+            action = wording.agreeing(count, "was left out", "were left out")
             if self.roles.missing_users is MissingUsers.ONE_USER:
-                action = f"{wording.agreeing(count, 'counts', 'count')} as one user"
+                action = wording.agreeing(count, "counts as one user", "count as one user")
             rows = f"{wording.counted(count, 'row')} without a user"
             self.notes.append(f"{rows} {action}{self._describe_first('nobody', count)}.")
 
@@ -275,8 +269,8 @@ class Reduction:
         # Rows that name no user are one group here, so that the same pass over the table counts them.
         histogram = _to_floats(self.histogram or self.count_users())
         if "nul" in histogram and (count := int(histogram["nul"].sum())):
-            remedy = "The file is damaged; export it again"
-            self._refuse_now("nul", "there is a NUL byte, which no text has", count, remedy)
+            message = "there is a NUL byte, which no text has"
+            self._refuse_now("nul", message, count, "The file is damaged; export it again")
         self._note_spelling(histogram)
         sizes, users, nobody = histogram["size"], histogram["users"], histogram["nobody"].astype(bool)
         if self.roles.contribution is Contribution.ROWS and nobody.any():
@@ -299,8 +293,7 @@ class Reduction:
         if self.roles.contribution is Contribution.TOTAL:
             self._check_totals(sizes, int(users[sizes == 0].sum()))
             if not self.counts and histogram["broken"][~nobody | is_one_user].any():
-                column = f"column {shorten(self.roles.value or '')}"
-                self.notes.append(f"Totals of {column} that are not whole count as the next whole number.")
+                self.notes.append("Totals that are not whole count as the next whole number.")
             sizes, users = sizes[sizes > 0], users[sizes > 0]
         if users.sum() > MAX_USERS:
             raise refuse(f"there are more than {MAX_USERS:,} users", remedy="Take a sample of users")
@@ -308,10 +301,10 @@ class Reduction:
 
     def _check_totals(self, sizes: FloatArray, without: int) -> None:
         """Raise InvalidInput for totals that are no sizes, or add a note on users with a total of 0."""
-        location, noun = f"column {shorten(self.roles.value or '')}", "counts" if self.counts else "totals"
+        location = f"column {shorten(self.roles.value or '')}"
         if not sizes.max() > 0:
-            remedy = "Choose another column" if self.counts else "Choose another column, or count rows"
-            raise refuse(f"all {noun} are 0", location, remedy)
+            message = f"all {'counts' if self.counts else 'totals'} are 0"
+            raise refuse(message, location, "Choose another column, or count rows")
         if not sizes.max() <= MAX_SIZE:
             message = f"the total of one user is above {MAX_SIZE:,}"
             raise refuse(message, location, "Write the column in a larger unit, or count rows")
@@ -331,14 +324,13 @@ class Reduction:
             note_placeholders(int(histogram.get("placeholders", _NONE).sum()), self.notes)
             with_point = histogram.get("with_point", _NONE).any()
             if with_point and self.duck.rows(without_point(sql_of(self.rows), who[0]))[0][0]:
-                subject = "Some users are written like 7.0 and others like 7"
-                self.notes.append(f"{subject}: {_TWO_WAYS}")
+                self.notes.append(f"Some users are written like 7.0 and others like 7: {_TWO_WAYS}")
         if histogram.get("beyond_ascii", _NONE).any():
             conditions = [in_part("{}", part_number, self.passes) for part_number in range(self.passes)]
             queries = [count_twins_sql(sql_of(self.rows), who, texts, condition) for condition in conditions]
             if twins := sum(self.duck.rows(sql)[0][0] for sql in queries):
                 differ = wording.counted(twins, "user differs", "users differ")
-                reason = "by a no-break, wide or zero-width space or by the Unicode form of a letter"
+                reason = "by an unusual space or by the Unicode form of a letter"
                 self.notes.append(f"{differ} from another one only {reason}: {_TWO_WAYS}")
 
     def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> Values | None:
@@ -377,8 +369,7 @@ class Reduction:
         if column is None or self.counts:
             return Totals.of_contributions(histogram)
         if has_negative:
-            column_text = f"Column {shorten(column)} has negative values"
-            self.notes.append(f"{column_text}, so the totals per user count rows.")
+            self.notes.append(f"Column {shorten(column)} has negative values{COUNT_ROWS}")
             return Totals.of_contributions(histogram)
         # Users with a total of 0 are not in the histogram, but they are few if it is large.
         if self.duck is not None and histogram.num_users <= MAX_TOTALS:
@@ -387,8 +378,7 @@ class Reduction:
                 return Totals(totals["total"], column)
         binned = self._run_in_parts(query.binned_totals, rows)
         if not np.isfinite(binned["mean"]).all():
-            message = f"Column {shorten(column)} adds up to more than a number can hold"
-            self.notes.append(f"{message}, so the totals per user count rows.")
+            self.notes.append(f"Column {shorten(column)} adds up to more than a number can hold{COUNT_ROWS}")
             return Totals.of_contributions(histogram)
         width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
@@ -408,14 +398,14 @@ class Reduction:
             if num_pairs <= min(self.max_pairs, MAX_PAIRS_BACK):
                 facets.pairs = self._pairs(rows, dict(self.run(query.ranked_pairs(rows))), num_tasks)
                 return
-            self.notes.append(
-                f"There are {num_pairs:,} pairs of user and group. With --pairs-to and --max-pairs {num_pairs} they "
-                "come back as codes and sums, without names, and bounds per group are exact."
-                if num_pairs <= MAX_PAIRS_BACK
-                else f"There are {num_pairs:,} pairs of user and group, and at most {MAX_PAIRS_BACK:,} come back from "
-                "an engine. --distribution-to writes how they are distributed, from which bounds per group are about "
-                "right; for exact ones count a sample of users, or coarser groups."
-            )
+            note = f"There are {num_pairs:,} pairs of user and group"
+            if num_pairs <= MAX_PAIRS_BACK:
+                options = f"--pairs-to and --max-pairs {num_pairs}"
+                note += f". With {options} they come back as codes, and bounds per group are exact."
+            else:
+                note += f"; an engine returns at most {MAX_PAIRS_BACK:,}. --distribution-to writes their "
+                note += "distribution, for about right bounds per group; exact ones need a sample of users."
+            self.notes.append(note)
         elif self.passes > 1 or num_pairs > MAX_PAIRS:
             limit = MAX_PAIRS if self.passes == 1 else None
             self._note_dropped(f"The {num_pairs:,} pairs of user and task", limit)

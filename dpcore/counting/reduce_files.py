@@ -26,7 +26,7 @@ from dpcore.counting.reduce import (
     note_copies,
 )
 from dpcore.counting.relation import ROW, Relation, clean_sql, comparable_sql, is_padded_sql, strip_padded
-from dpcore.data.column_names import and_more, shorten
+from dpcore.data.column_names import HEADER_AGAIN, REMOVE_HEADER, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
 from dpcore.data.tables import BLANKS, FileKind, Marks, settle_marks
 from dpcore.dataset import Contribution
@@ -39,6 +39,7 @@ PASSES = (1, 7, 61)
 SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
 HELD_CELLS = 1_000_000
 """Largest number of cells for the shared DuckDB in memory, which keeps the memory it took, 100 bytes a cell."""
+NO_NUMBERS, ANOTHER = "the column does not hold numbers", "Choose another column"
 TABLE_LIMIT = 400_000_000
 """Bytes that DuckDB may use in addition to a table in memory."""
 _ROOM = 1_000_000
@@ -239,8 +240,7 @@ class FileReduction:
             elif self._types[column].is_numeric():
                 numbers[column], self.decimals[name] = column, ""
             else:
-                message = "the column does not hold numbers"
-                problems.add(message, f"column {shorten(name)}", "Choose another column")
+                problems.add(NO_NUMBERS, f"column {shorten(name)}", ANOTHER)
         problems.raise_if_any()
         self._create_view(duck, numbers, self._in_memory)
 
@@ -338,7 +338,7 @@ class FileReduction:
         of them takes 14 % longer than grouping numbers; a cast with a proof that no two texts are one number takes
         about 30 %.
         """
-        rows = self._events(table, roles, None, relation.keep_text)
+        rows = self._events(table, roles, None, lambda column: column)
         if not (texts := query.text_columns(rows)):
             return None
         reduction = self._reduction(duck, rows, roles, None)
@@ -367,9 +367,8 @@ class FileReduction:
         names = enumerate(self.columns)
         condition = " AND ".join(f"{clean_sql(f'c{index}')} = {literal(name)}" for index, name in names)
         if number := duck.rows(f"SELECT count(*) FROM source WHERE {condition}")[0][0]:
-            message = f"the header row stands among the data again{and_more(number - 1)}"
-            location = self._find_marked(condition, 1)[0][0]
-            raise refuse(message, location, "Remove it (were several files joined?)")
+            message, location = HEADER_AGAIN + and_more(number - 1), self._find_marked(condition, 1)[0][0]
+            raise refuse(message, location, REMOVE_HEADER)
 
     def _events(self, table: Table, roles: Roles, value: Value | None, strip: Callable[[Any], Any]) -> Table:
         also = (ROW,) if self._in_memory else ()
@@ -402,12 +401,10 @@ class FileReduction:
                 table = connection.table("source")
                 number = None if value is None else self._value_column(table, roles.value)
                 cell = table[roles.value].cast("string") if roles.value else ibis.literal("")
-                options: dict[str, Any] = {
-                    "has_nan": True,
-                    "strip": strip_padded,
-                    "further_columns": (ROW, "cell"),
-                }
-                events = query.events(table.mutate(cell=cell), roles, number, **options)
+                events = query.events(
+                    table.mutate(cell=cell), roles, number, has_nan=True, strip=strip_padded,
+                    further_columns=(ROW, "cell"),
+                )  # fmt: skip
                 # These cells are from a short list of words or numbers like 1e999, so they may be shown.
                 shown = {"not_finite": "cell", "negative": "value", "broken": "value", "large": "value"}
                 detail = events[shown[cell_kind]] if cell_kind in shown else ibis.literal("")
@@ -442,9 +439,8 @@ class FileReduction:
         sums = f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits}"
         columns = duck.columns(f"{sums} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
         if columns["size"].size > MAX_SIZES:
-            message = f"there are more than {MAX_SIZES:,} distinct sizes"
-            remedy = "Choose another column, or write sizes in a larger unit"
-            raise refuse(message, f"column {size_name}", remedy)
+            message, location = f"there are more than {MAX_SIZES:,} distinct sizes", f"column {size_name}"
+            raise refuse(message, location, f"{ANOTHER}, or a larger unit")
         masks = {
             f"{size} = 0": ("row of size 0 was", "rows of size 0 were"),
             f"{size} > 0 AND {users} = 0": ("size that nobody has was", "sizes that nobody has were"),
@@ -455,7 +451,7 @@ class FileReduction:
                 self.notes.append(f"{wording.counted(count, *words)} left out{first}.")
         if not columns["size"].size:
             location = f"columns {size_name} and {users_name}"
-            raise refuse("no row has a size above 0 that anybody has", location, "Choose other columns")
+            raise refuse("no row has a size above 0 that anybody has", location, ANOTHER)
         if num_repeats := int(columns["rows"].sum()) - columns["rows"].size:
             self.sizes_repeat = True
             repeat = wording.counted(num_repeats, "row repeats", "rows repeat")

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import IO, Any
+from typing import IO
 
 from dpcore.common.checks import Problems
 from dpcore.common.progress import ShouldStop
@@ -21,11 +21,8 @@ from dpcore.counting.duck import Duck, check_stop
 from dpcore.counting.formats import MAX_LINE_BYTES, open_lines
 from dpcore.counting.relation import Relation, scan
 
-LONG_LINE = (
-    f"the line is longer than the {MAX_LINE_BYTES:,} bytes a row of a table may have",
-    "Leave out columns of long text; user, value and task columns are enough",
-)
-QUOTES = "Check that every quotation mark that opens a field is closed, and doubled inside a field"
+LONG_LINE = f"the line is longer than {MAX_LINE_BYTES:,} bytes", "Leave out columns of long text"
+QUOTES = "Close every quotation mark that opens a field, and double it inside a field"
 NOT_JSON = 'Write one JSON object per line, such as {"user": "a", "value": 1}'
 DELIMITER_NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
 
@@ -40,7 +37,7 @@ _MESSAGES = {
     "LINE SIZE OVER MAXIMUM": LONG_LINE,
     "INVALID STATE": ("the line ends or quotation marks do not match the rest of the file", QUOTES),
 }
-REOPENED = "behind a quotation mark that is closed stands another one in the same field"
+REOPENED = "a field has a second quotation behind a closed one"
 _CHUNK = 8_000_000
 _SECOND_QUOTATION = re.compile(rb'" +"')
 _QUOTED = re.compile(r' *"(?:[^"]|"")*"( +")?')
@@ -117,9 +114,8 @@ def _lines_by_fields(relation: Relation, should_stop: ShouldStop | None) -> list
         records = csv.reader(closed, delimiter=relation.separator, skipinitialspace=True, strict=True)
         for index in itertools.count():
             try:
-                record = next(records)
-            except StopIteration:
-                break
+                if (record := next(records, None)) is None:
+                    break
             except UnicodeDecodeError:
                 return [Rejected("INVALID UNICODE", 1, (), 0)]
             except csv.Error as error:
@@ -145,13 +141,9 @@ def _lines_by_fields(relation: Relation, should_stop: ShouldStop | None) -> list
 
 
 def report_rejected(
-    rejected: Sequence[Rejected],
-    relation: Relation,
-    problems: Problems,
-    notes: list[str],
-    skipped: int,
+    rejected: Sequence[Rejected], relation: Relation, problems: Problems, notes: list[str], skipped: int,
     suffix: str,
-) -> bool:
+) -> bool:  # fmt: skip
     """Report rejected lines; return True if the only reason is that some are short, which is a note.
 
     Args:
@@ -170,17 +162,14 @@ def report_rejected(
         if entry.reason == "TOO MANY COLUMNS":
             message = f"{entry.fields:,} fields, but the header names {len(relation.columns)}"
             name = DELIMITER_NAMES.get(relation.delimiter, "the delimiter")
-            text = f"text (or numbers with decimal commas) that contains {name}"
-            remedy = f"Put quotation marks around {text}, or add the missing column names"
+            remedy = f"Put quotation marks around fields that contain {name}, or add the missing column names"
         lines = [line + skipped for line in entry.lines]
         problems.add(describe_lines(message, lines, entry.count), f"line {lines[0]:,}{suffix}", remedy)
     if len(short) < len(rejected) or not rejected:
         return False
     have = f"{short[0].count:,} lines have" if short[0].count > 1 else "One line has"
     first = f"(first: line {short[0].lines[0] + skipped:,}{suffix})"
-    notes.append(
-        f"{have} fewer fields than the header {first}; the cells that are not there count as missing."
-    )
+    notes.append(f"{have} fewer fields than the header {first}; the cells that lack count as missing.")
     return True
 
 
@@ -259,14 +248,11 @@ def refuse_bad_lines(stream: IO[bytes], suffix: str, should_stop: ShouldStop | N
 
 
 def _describe_bad_line(line: bytes) -> str:
-    def build_distinct(pairs: list[tuple[str, Any]]) -> Any:
-        return dict(pairs) if len(dict(pairs)) == len(pairs) else None
-
     try:
         text = line.decode("utf-8-sig")
-        if not isinstance(json.loads(text), dict):
-            return "this is not a JSON object"
-        twice = json.loads(text, object_pairs_hook=build_distinct) is None
-        return "a key stands twice in one object" if twice else ""
+        pairs = json.loads(text, object_pairs_hook=list)
+        if isinstance(json.loads(text), dict):
+            return "a key stands twice in one object" if len(dict(pairs)) < len(pairs) else ""
     except (ValueError, RecursionError):
-        return "this is not a JSON object"
+        pass
+    return "this is not a JSON object"

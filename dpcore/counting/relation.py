@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from dpcore.data.tables import BLANKS, FileKind, Table
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-    from ibis.expr.types import Value
 
 ASCII_SEPARATORS = "\x1f\x1e\x1d\x1c"
 """Characters that occur in no text."""
@@ -105,18 +105,15 @@ def refuse_changed(relations: Sequence[Relation], since: str) -> None:
     """Raise InvalidInput if files are gone or were written to; ``since`` is the end of that sentence."""
     with Problems() as problems:
         for relation in relations:
-            if relation.table is not None:
-                continue
             location = describe_file(relation.name)
             try:
-                is_changed = stamp_of(relation.path) != relation.stamp
+                if relation.table is None and stamp_of(relation.path) != relation.stamp:
+                    remedy = "Choose it again once nothing writes to it, or count a copy"
+                    problems.add(f"the file was written to {since}", location, remedy)
             except OSError:
-                message = "the file is no longer there, or cannot be read"
-                problems.add(message, location, "Put it back, or choose it anew")
-                continue
-            if is_changed:
-                remedy = "Choose it again once nothing writes to it, or count a copy"
-                problems.add(f"the file was written to {since}", location, remedy)
+                problems.add(
+                    "the file is gone, or cannot be read", location, "Put it back, or choose it anew"
+                )
 
 
 def safe_path(path: File, workspace: Workspace) -> File:
@@ -130,7 +127,7 @@ def safe_path(path: File, workspace: Workspace) -> File:
     try:
         link.symlink_to(path)
     except OSError:
-        message = "the path holds one of the characters * ? [ ] { }"
+        message = "the path holds one of * ? [ ] { }"
         raise refuse(message, remedy="Rename the file or its folder") from None
     return link
 
@@ -138,9 +135,8 @@ def safe_path(path: File, workspace: Workspace) -> File:
 def rename_roles(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles with the column names of `union`."""
     names: dict[Any, Any] = {column: f"c{index}" for index, column in enumerate(columns)}
-    renamed: dict[str, Any] = {
-        role: names.get(getattr(roles, role)) for role in ("user", "task", "value", "size", "users")
-    }
+    role_names = ("user", "task", "value", "size", "users")
+    renamed: dict[str, Any] = {role: names.get(getattr(roles, role)) for role in role_names}
     for role in ("further_user", "further_task"):
         renamed[role] = tuple(names[column] for column in getattr(roles, role))
     return replace(roles, **renamed)
@@ -203,12 +199,11 @@ def read_cells(duck: Duck, relation: Relation, max_rows: int | None = None) -> p
 
 def find_mixed_columns(relations: Sequence[Relation]) -> frozenset[str]:
     """Return the columns whose types in the files have no common exact type."""
-
-    def list_types(column: str) -> set[str]:
-        types = {r.types[r.columns.index(column)] if r.types else "VARCHAR" for r in relations}
-        return {"BIGINT" if column_type in WHOLE_NUMBERS else column_type for column_type in types}
-
-    return frozenset(column for column in relations[0].columns if len(list_types(column)) > 1)
+    types: dict[str, set[str]] = {column: set() for column in relations[0].columns}
+    for relation in relations:
+        for column, column_type in zip(relation.columns, relation.types or repeat("VARCHAR"), strict=False):
+            types[column].add("BIGINT" if column_type in WHOLE_NUMBERS else column_type)
+    return frozenset(column for column, distinct_types in types.items() if len(distinct_types) > 1)
 
 
 def scan(relation: Relation, rejects: bool = False) -> str:
@@ -316,11 +311,6 @@ def _array_extract() -> Any:
     return ibis.udf.scalar.builtin(array_extract)
 
 
-def keep_text(column: Value) -> Value:
-    """Return the column unchanged."""
-    return column
-
-
 def strip_padded(column: Any) -> Any:
     """Strip a column as `query.strip_text`, after a test: stripping 10 million cells takes 2 s, the test 0.2 s."""
     unquoted = column.re_replace(FAR_QUOTED, r"\1") if column.type().is_string() else column
@@ -330,20 +320,15 @@ def strip_padded(column: Any) -> Any:
 
 
 _TIMES = {
-    "interval": "durations",
-    "month_day_nano_interval": "durations",
-    "duration": "durations",
-    "date": "dates",
-    "time": "times of day",
-    "timestamp": "points in time",
-}
+    "interval": "durations", "month_day_nano_interval": "durations", "duration": "durations",
+    "date": "dates", "time": "times of day", "timestamp": "points in time",
+}  # fmt: skip
 """What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
-_TIME_REMEDIES = {
-    "durations": "Convert them to numbers in a unit that you choose, such as seconds: "
-    "column.dt.total_seconds() in pandas and Polars, epoch(column) in DuckDB",
-    "dates": "Convert them to numbers, such as days since a public date, or choose another column",
-    "times of day": "Convert them to numbers, such as seconds since midnight, or choose another column",
-    "points in time": "Convert them to numbers, such as seconds since a public date, or choose another column",
+_TIME_UNITS = {
+    "durations": "seconds: column.dt.total_seconds() in pandas and Polars, epoch(column) in DuckDB",
+    "dates": "days since a public date",
+    "times of day": "seconds since midnight",
+    "points in time": "seconds since a public date",
 }
 
 
@@ -361,6 +346,5 @@ def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str
 def refuse_times(problems: Problems, times: Mapping[str, str], column: str | None) -> None:
     """Add a problem if a column of numbers has durations, dates or times: a bound on them would have no unit."""
     if column is not None and column in times:
-        time_kind = times[column]
-        remedy = _TIME_REMEDIES[time_kind]
-        problems.add(f"column {shorten(column)} holds {time_kind}, not numbers", remedy=remedy)
+        remedy = f"Convert them to numbers, such as {_TIME_UNITS[times[column]]}"
+        problems.add(f"column {shorten(column)} holds {times[column]}, not numbers", remedy=remedy)

@@ -55,8 +55,7 @@ class TooManyCells(InvalidInput):
     def refuse(cls, rows: int, columns: int, num_bytes: int) -> None:
         """Raise the error if there are too many cells; lines with all delimiters have no more cells than bytes."""
         if rows * columns > max(MAX_CELLS, num_bytes):
-            cells = f"{rows * columns:,} cells; at most {MAX_CELLS:,} are read into memory"
-            message = f"most of its {rows:,} rows lack most of the {columns:,} columns, which makes {cells}"
+            message = f"most of its {rows:,} rows lack most of the {columns:,} columns"
             raise cls([InputProblem(message, "", "Leave out the columns that few rows fill")])
 
 
@@ -104,8 +103,7 @@ def read_table(content: bytes, name: str) -> Table:
     starts, lengths, blank = _find_record_lines(data, separator, len(names))
     starts = starts + skipped
     if frame is not None and not len(frame):
-        remedy = "Add a row for each contribution (or each user, or each size)"
-        problems.add("the file has a header and no rows", f"line {skipped + 1}", remedy)
+        problems.add("the file has a header and no rows", f"line {skipped + 1}", "Add rows")
     problems.raise_if_any()
     if frame is None or len(frame) != starts.size:
         raise refuse("the quotation marks in the file do not match", remedy=QUOTES)
@@ -115,12 +113,9 @@ def read_table(content: bytes, name: str) -> Table:
         check_header_row(names, frame, starts, skipped + 1, problems, notes)
     problems.raise_if_any()
     layout = FileLayout(
-        name,
-        separator=marked_separator or separator,
-        encoding=detect_encoding(content) or encoding,
-        skip=skipped + (not has_header),
-        names=() if has_header else tuple(names),
-    )
+        name, separator=marked_separator or separator, encoding=detect_encoding(content) or encoding,
+        skip=skipped + (not has_header), names=() if has_header else tuple(names),
+    )  # fmt: skip
     return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1, layouts=(layout,))
 
 
@@ -151,8 +146,8 @@ _DELIMITERS = "\t;|,"  # on a tie the delimiter that is rarer inside text wins
 
 def _strip_preamble(text: str) -> tuple[bytes, int, str | None]:
     """Return UTF-8 without blank lines and comments at the top, the skipped lines, and a ``sep=`` delimiter."""
-    lead = re.match(r"(?:[ \t]*\n)*", text)
-    start = lead.end() if lead else 0
+    start = len(text) - len(text.lstrip(" \t\n"))
+    start = text.rfind("\n", 0, start) + 1
     delimiter = None
     hint = re.compile(r"sep=([^\w\s\"']|[ \t\x01\x1c-\x1f])[ \t]*\n", re.IGNORECASE).match(text, start)
     if hint:  # Excel's own first line
@@ -217,9 +212,7 @@ def _sniff_delimiter(text: str) -> str:
     """Detect the delimiter under which the first records have as many fields as the header; empty for none."""
     best, best_score = "", (0.0, 0.0, 0)
     for delimiter in _DELIMITERS:
-        counts = [len(record) for _, record in _list_first_records(text, delimiter)]
-        if not counts:
-            continue
+        counts = [len(record) for _, record in _list_first_records(text, delimiter)] or [0]
         columns, rows = counts[0], counts[1:] or counts[:1]
         same = sum(n == columns for n in rows) / len(rows)
         several = sum(n > 1 for n in rows) / len(rows)
@@ -330,19 +323,19 @@ def _mark_lines(data: bytes, separator: str, notes: list[str]) -> tuple[bytes, b
         notes.append(f"{sentence}.")
     else:
         names = [f"column {number}" for number in range(1, len(header) + 1)]
-        called = f'columns are called "{names[0]}" and so on'
-        notes.append(f"{sentence}. The first line holds no names, so {called}.")
+        notes.append(
+            f'{sentence}. The first line holds no names, so columns are called "column 1" and so on.'
+        )
         marked_lines.insert(0, FIELD_MARK.join(names))
     return "\n".join(marked_lines).encode(), has_header
 
 
 def split_fields(line: str, separator: str) -> list[str]:
     """Split a line into fields by a separator of `SEPARATOR_NAMES`, without blanks around them."""
-    if separator == "\t":  # A tab at either end means an empty field.
-        return [field.strip(BLANKS) for field in line.split(separator)]
-    line = line.strip(BLANKS)
     if separator == " +":
-        return _RUN_OF_BLANKS.split(line)
+        return _RUN_OF_BLANKS.split(line.strip(BLANKS))
+    if separator != "\t":  # A tab at either end means an empty field.
+        line = line.strip(BLANKS)
     return [field.strip(BLANKS) for field in line.split(separator)]
 
 
@@ -377,8 +370,7 @@ def _refuse_long_lines(data: bytes, skipped: int) -> None:
 
 def refuse_long_line(line: int) -> InvalidInput:
     """Return the error of a line that is longer than a row may be."""
-    message, remedy = LONG_LINE
-    return refuse(message, f"line {line:,}", remedy)
+    return refuse(LONG_LINE[0], f"line {line:,}", LONG_LINE[1])
 
 
 def _find_record_lines(data: bytes, separator: str, columns: int) -> tuple[IntArray, IntArray, IntArray]:
@@ -416,5 +408,6 @@ def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) ->
         rows = wording.counted(num_long, "row takes", "rows take")
         longest = int(np.argmax(lengths))
         at_most = f"at most {lengths[longest]:,}, from line {starts[longest]:,}"
-        remedy = "If that is wrong, double these marks inside quoted fields."
-        notes.append(f"{rows} several lines, by quotation marks ({at_most}). {remedy}")
+        notes.append(
+            f"{rows} several lines ({at_most}). If that is wrong, double quotation marks inside fields."
+        )

@@ -19,7 +19,7 @@ from dpcore.counting.engine_pairs import count_pairs, take_pairs
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.formats import File, FileStart
 from dpcore.counting.reduce import Facets
-from dpcore.counting.reduce_files import FileReduction
+from dpcore.counting.reduce_files import ANOTHER, NO_NUMBERS, FileReduction
 from dpcore.counting.relation import Relation, find_times, parquet_scan, refuse_times, rename_roles, safe_path
 from dpcore.counting.text import read_table
 from dpcore.data.column_names import refuse_many_columns, refuse_missing, shorten
@@ -79,10 +79,8 @@ def read_user_amounts(
 
 
 def _unreadable() -> InvalidInput:
-    return refuse(
-        "the data cannot be read as a table",
-        remedy="Ask without a draw to see why. Nothing was drawn, and no ε was spent",
-    )
+    remedy = "Ask without a draw to see why. Nothing was drawn, and no ε was spent"
+    return refuse("the data cannot be read as a table", remedy=remedy)
 
 
 def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Source:
@@ -167,8 +165,7 @@ class _AmountsReduction(FileReduction):
         elif column_type.is_numeric() or column_type.is_null():
             number, self.decimals[name] = f"CAST({column} AS DOUBLE)", ""
         else:
-            message = "the column does not hold numbers"
-            self.column_problem = refuse(message, f"column {shorten(name)}", "Choose another column")
+            self.column_problem = refuse(NO_NUMBERS, f"column {shorten(name)}", ANOTHER)
             raise self.column_problem
         count = f"SELECT count(*) FROM source WHERE NOT coalesce(isfinite({number}), false)"
         self._cells_without_number = int(duck.rows(count)[0][0])
@@ -197,18 +194,16 @@ class _AmountsReduction(FileReduction):
         histogram = ContributionHistogram.nobody()
         if users["size"].size:
             histogram = ContributionHistogram.from_table(users["size"], users["users"])
+        without_user = self._num_rows - histogram.num_rows
         amounts = UserAmounts(
-            histogram,
-            rows_without_user=self._num_rows - histogram.num_rows,
-            cells_without_number=self._cells_without_number,
+            histogram, rows_without_user=without_user, cells_without_number=self._cells_without_number
         )
         sums_sql = "" if roles.value is None else ", sum(value) AS sums"
         if roles.task is None:
-            totals = None
-            if sums_sql:
-                totals_sql = f"SELECT sum(value) AS sums FROM {table} GROUP BY {who}"
-                totals = np.asarray(duck.columns(totals_sql)["sums"], np.float64)
-            return replace(amounts, totals=totals)
+            if not sums_sql:
+                return amounts
+            totals = duck.columns(f"SELECT sum(value) AS sums FROM {table} GROUP BY {who}")["sums"]
+            return replace(amounts, totals=np.asarray(totals, np.float64))
         groups = ", ".join(query.task_columns(rows))
         named = f"FROM {table} WHERE task IS NOT NULL"
         pairs_sql = f"SELECT {who}, count(*) AS rows{sums_sql} {named} GROUP BY {who}, {groups}"

@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.progress import ShouldStop
 from dpcore.counting.duck import StoppedError, check_stop
-from dpcore.counting.formats import File
+from dpcore.counting.formats import AS_CSV, File
 from dpcore.data.column_names import count_titles, refuse_many_columns, word_set
 from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, build_table
 
@@ -48,7 +48,6 @@ MAX_TAG_BYTES = 1_000_000
 """Longest tag or comment, which expat keeps in memory until it ends."""
 MAX_DEPTH = 100
 """Largest depth of nested elements, which expat keeps in memory while they are open."""
-AS_CSV = "Save it as CSV (UTF-8) and choose that file"
 _BLOCK = 1 << 16
 _DIGITS = "0123456789"
 
@@ -80,15 +79,14 @@ def read_workbook(path: File, name: str, should_stop: ShouldStop | None = None) 
     except (InvalidInput, StoppedError):
         raise
     except Exception:  # openpyxl raises any exception on damaged files, and may quote their cells
-        message = "the Excel workbook is damaged or protected"
-        raise refuse(message, remedy="Save it again, or save it as CSV (UTF-8)") from None
+        raise refuse("the Excel workbook is damaged or protected", remedy=AS_CSV) from None
     if not rows.numbers:
         raise refuse("the first sheet is empty", remedy="Put the table on the first sheet")
     lines = np.array(rows.numbers, np.int64)
     cells = rows.cells()
     if num_titles := count_titles(cells):
         lines, cells = lines[num_titles:], cells.iloc[num_titles:].reset_index(drop=True)
-        notes.append(f"The names of the columns are in line {lines[0]:,}; the title above them was left out.")
+        notes.append(f"The names of the columns are in line {lines[0]:,}, below a title.")
     header = [str(cell) for cell in cells.iloc[0]]
     table = build_table(header, cells.iloc[1:].reset_index(drop=True), lines, name)
     layout = FileLayout(name, FileKind.WORKBOOK, skip=int(lines[0]) - 1, sheet=sheet_name)
@@ -140,8 +138,7 @@ def _read_first_sheet(
     notes = [f"The {which} of {len(sheets)} sheets was read."] if len(sheets) > 1 else []
     if merged := content.merged_ranges:
         ranges = wording.counted(merged, "range of cells is", "ranges of cells are")
-        others = "the first cell of each counts, and the others as missing"
-        notes.append(f"{ranges} merged: {others}. Fill them first.")
+        notes.append(f"{ranges} merged: only the first cell of each counts. Fill the others first.")
     return "" if is_first else sheet.name, [*notes, *rows.errors()]
 
 
@@ -213,9 +210,7 @@ class _SheetRows:
         if not self._errors:
             return []
         cells = wording.counted(self._errors, "cell holds", "cells hold")
-        count = wording.agreeing(self._errors, "counts", "count")
-        first = f"(first: line {self._first_error:,})"
-        return [f"{cells} an error of a formula, such as #N/A, and {count} as missing {first}."]
+        return [f"{cells} an error, such as #N/A (first: line {self._first_error:,}); it counts as missing."]
 
 
 def _refuse_bombs(path: File) -> None:
@@ -225,13 +220,13 @@ def _refuse_bombs(path: File) -> None:
             size = sum(member.file_size for member in members)
             other_bytes = size - sum(m.file_size for m in members if "worksheets/" in m.filename)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
-        raise refuse("the Excel workbook is damaged", remedy="Save it again, or as CSV") from None
+        raise refuse("the Excel workbook is damaged", remedy=AS_CSV) from None
     if size > MAX_WORKBOOK_BYTES:
         message = f"the workbook unpacks to {size:,} bytes; at most {MAX_WORKBOOK_BYTES:,} are read"
         raise refuse(message, remedy=AS_CSV)
     if other_bytes > MAX_BESIDE_BYTES:
-        message = f"the workbook has {other_bytes:,} bytes beside its sheets"
-        raise refuse(f"{message}; at most {MAX_BESIDE_BYTES:,} are read", remedy=AS_CSV)
+        message = f"{other_bytes:,} bytes are beside the sheets; at most {MAX_BESIDE_BYTES:,} are read"
+        raise refuse(message, remedy=AS_CSV)
 
 
 # --- the XML of a sheet and of its shared texts ------------------------------------------------------------
@@ -405,8 +400,7 @@ class SheetReader(_TextCollector):
             self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
             self._column, self._row = 0, []
             if self._number > self._max_rows:
-                message = f"the sheet has more than {self._max_rows:,} rows, which Excel cannot have"
-                raise refuse(message, remedy=AS_CSV)
+                raise refuse(f"the sheet has more than {self._max_rows:,} rows", remedy=AS_CSV)
         elif name == "mergeCell":
             self.merged_ranges += 1
         else:

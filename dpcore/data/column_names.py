@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import IntArray
 
@@ -22,6 +23,8 @@ MOST_TITLES = 10
 _INSPECTED_ROWS = 1_000
 _NO_HEADER = "there is no header row: the first line looks like data"
 _ADD_HEADER = "Put a line of column names on top, such as user,value"
+HEADER_AGAIN = "the header row stands among the data again"
+REMOVE_HEADER = "Remove it (were several files joined?)"
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -51,10 +54,8 @@ def escape_formula(text: str) -> str:
 
 def escape_formulas_in_line(text: str) -> str:
     """Escape formulas in all cells of an unquoted line, which a spreadsheet splits into cells."""
-    return "".join(
-        piece if index % 2 else escape_formula(piece)
-        for index, piece in enumerate(re.split(r"([,;\t|] *)", text))
-    )
+    pieces = re.split(r"([,;\t|] *)", text)
+    return "".join(piece if i % 2 else escape_formula(piece) for i, piece in enumerate(pieces))
 
 
 def and_more(count: int) -> str:
@@ -79,8 +80,7 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
         if line:
             problems.add(_NO_HEADER, f"line {line}", _ADD_HEADER)
         else:  # The names of Parquet, and of a table in memory, stand in no line.
-            message = "the names of the columns look like data"
-            problems.add(message, "", "Name the columns, such as user and value")
+            problems.add("the names of the columns look like data", "", "Name them, such as user and value")
     elif twice := [cell for cell, times in Counter(names).items() if times > 1 and cell]:
         positions = [str(k + 1) for k, cell in enumerate(names) if cell == twice[0]]
         which = " and ".join(positions[:3]) + and_more(len(positions) - 3)
@@ -95,9 +95,8 @@ def check_names(header: list[str], line: int, problems: Problems, notes: list[st
         while names[index] in used_names:
             names[index] += "'"
     if unnamed and len(unnamed) < len(names):
-        called, more = f'called "{names[unnamed[0]]}"', len(unnamed) > 1
-        subject = f"{len(unnamed)} columns without a name are" if more else "A column without a name is"
-        notes.append(f"{subject} {called}{' and so on' if more else ''}.")
+        subject = wording.counted(len(unnamed), "column without a name is", "columns without a name are")
+        notes.append(f'{subject} called "{names[unnamed[0]]}"{" and so on" if len(unnamed) > 1 else ""}.')
     return names
 
 
@@ -146,9 +145,7 @@ def check_header_row(
     strong = any(is_header_word(name) for name in names)
     if is_header.any() and len(names) > 1:
         rows = np.flatnonzero(is_header)
-        message = f"the header row stands among the data again{and_more(rows.size - 1)}"
-        remedy = "Remove it (were several files joined, or is there no header?)"
-        problems.add(message, f"line {starts[rows[0]]:,}", remedy)
+        problems.add(HEADER_AGAIN + and_more(rows.size - 1), f"line {starts[rows[0]]:,}", REMOVE_HEADER)
         return
     if strong:
         return
@@ -157,17 +154,16 @@ def check_header_row(
     if all(s or n for s, n in zip(is_repeated, numbered, strict=True)) or any(numbered):
         problems.add(f"{_NO_HEADER}, as the same cells stand below it", f"line {line}", _ADD_HEADER)
     elif any(is_repeated):
-        name = f"The name of column {is_repeated.index(True) + 1} also stands among its rows"
-        notes.append(f"{name}: check that the first line holds column names.")
+        number = is_repeated.index(True) + 1
+        notes.append(f"The name of column {number} also stands among its rows: is the first line a header?")
 
 
 def _same_shape(name: str, cells: pd.Series) -> bool:
     """Return True if a name with digits, such as u17, has the form of nearly all cells below it, such as u203."""
     if not re.search(r"[0-9]", name) or name.startswith("column "):
         return False
-    shape = re.sub(r"[0-9]+", "0", name)
-    has_shape = [re.sub(r"[0-9]+", "0", str(cell)) == shape for cell in cells]
-    return bool(has_shape) and sum(has_shape) >= 0.8 * len(has_shape)
+    has_shape = cells.str.replace(r"[0-9]+", "0", regex=True) == re.sub(r"[0-9]+", "0", name)
+    return len(cells) > 0 and has_shape.sum() >= 0.8 * len(cells)
 
 
 _DATA_LIKE = re.compile(
@@ -213,8 +209,7 @@ def list_columns(columns: Columns) -> list[str]:
 
 def list_names(columns: Sequence[str]) -> str:
     """List the names of columns for a sentence."""
-    names = ", ".join(shorten(name) for name in columns[:MAX_LISTED]) + and_more(len(columns) - MAX_LISTED)
-    return names or "none"
+    return ", ".join(map(shorten, columns[:MAX_LISTED])) + and_more(len(columns) - MAX_LISTED) or "none"
 
 
 def refuse_no_names(**columns: object) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.data.column_names import name_words, shorten, word_set
 from dpcore.data.tables import Numbers, Table, read_numbers
@@ -216,8 +215,8 @@ def _names_values_or_tasks(column: str) -> bool:
 
 
 def _as_counts(table: Table, columns: list[str]) -> Roles | None:
-    count_columns = [c for c in columns if _is_count(c)]
-    user = _best_user([c for c in columns if c not in count_columns])
+    count_columns = [c for c in columns if set(name_words(c)) & _COUNT_WORDS and not _counts_people(c)]
+    user = next(iter(list_other_user_columns(columns, count_columns)), None)
     if len(columns) == 1:
         is_single = count_columns and _mostly_whole(table, columns[0], 0.5)
         return Roles(TableKind.COUNTS, count=columns[0]) if is_single else None
@@ -225,16 +224,15 @@ def _as_counts(table: Table, columns: list[str]) -> Roles | None:
         return Roles(TableKind.COUNTS, user=user, count=count_columns[0])
     if len(columns) == 2:
         first, second = columns
-        is_named = (
-            _names_values_or_tasks(second) or _user_score(second) or set(name_words(first)) & _VALUE_WORDS
-        )
+        is_value_first = bool(set(name_words(first)) & _VALUE_WORDS)
+        is_named = is_value_first or _names_values_or_tasks(second) or _user_score(second)
         if not is_named and _all_distinct(table, first) and _mostly_whole(table, second, 1.0):
             return Roles(TableKind.COUNTS, user=first, count=second)
     return None
 
 
 def _as_events(table: Table, columns: list[str]) -> Roles:
-    user = _best_user(columns)
+    user = next(iter(list_other_user_columns(columns, ())), None)
     if user is None:
         candidates = [c for c in columns if not _names_values_or_tasks(c)] or columns
         texts = [c for c in candidates if not _all_numbers(table, c) and not _all_distinct(table, c)]
@@ -270,18 +268,10 @@ def _user_score(column: str) -> float:
     return 0.0
 
 
-def _best_user(columns: list[str]) -> str | None:
-    return next(iter(list_other_user_columns(columns, ())), None)
-
-
 def _counts_people(column: str) -> bool:
     words = set(name_words(column))
     counts_users = words & {"num", "number", "n", "count", "how"} and words & _USER_WORDS[0]
     return "per" not in words and bool(words & _PEOPLE or counts_users)
-
-
-def _is_count(column: str) -> bool:
-    return bool(set(name_words(column)) & _COUNT_WORDS) and not _counts_people(column)
 
 
 def _is_row_number(table: Table, column: str) -> bool:
@@ -320,60 +310,30 @@ def _all_distinct(table: Table, column: str) -> bool:
 
 def explain_roles(roles: Roles) -> str:
     """Describe the roles of the columns in a sentence."""
-    names = {
-        role: shorten(getattr(roles, role) or "?")
-        for role in ("user", "count", "size", "users", "value", "task")
-    }
+    role_names = ("user", "count", "size", "users", "value", "task")
+    names = {role: f"column {shorten(getattr(roles, role) or '?')}" for role in role_names}
     if roles.kind is TableKind.HISTOGRAM:
-        columns = f"the size in column {names['size']}, how many have it in column {names['users']}"
-        return f"Read as a histogram: one row per size, {columns}."
+        return f"Read as a histogram: sizes in {names['size']}, numbers of users in {names['users']}."
     if roles.kind is TableKind.COUNTS:
-        who = f"users in column {names['user']}" if roles.user else "no column that says who"
-        return f"Read as counts: one row per user, {who}, contributions in column {names['count']}."
+        who = f"users in {names['user']}" if roles.user else "no column that says who"
+        return f"Read as counts: one row per user, {who}, contributions in {names['count']}."
     if roles.kind is TableKind.PAIRS:
-        columns = (
-            f"users in column {names['user']}, groups in column {names['task']}, the rows of each pair in"
-        )
-        added = f", their sum in column {names['value']}" if roles.value else ""
-        return f"Read as pairs that an engine counted: {columns} column {names['count']}{added}."
+        columns = f"users in {names['user']}, groups in {names['task']}, rows in {names['count']}"
+        sums = f", sums in {names['value']}" if roles.value else ""
+        return f"Read as pairs that an engine counted: {columns}{sums}."
     phrases = [f"users in {_list_columns(roles.privacy_unit or ('?',))}"]
-    phrases += [f"values in column {names['value']}"] if roles.value else []
+    phrases += [f"values in {names['value']}"] if roles.value else []
     phrases += [f"tasks in {_list_columns(roles.groups)}"] if roles.groups else []
     contribution = {
         Contribution.ROWS: "one row per contribution",
         Contribution.DISTINCT_TASKS: "one contribution per user and distinct task",
-        Contribution.TOTAL: f"contributions are the total of column {names['value']} per user",
+        Contribution.TOTAL: f"contributions are the total of {names['value']} per user",
     }[roles.contribution]
     return f"Read as events: {contribution}, {', '.join(phrases)}."
 
 
 def _list_columns(columns: Sequence[str]) -> str:
     return f"column{'s' if len(columns) > 1 else ''} {' and '.join(map(shorten, columns))}"
-
-
-def explain_unused_values(table: Table, roles: Roles) -> str:
-    """Explain why a column with a value-like name was not proposed as the value; empty if there is nothing to explain.
-
-    Like the guess it uses the first thousand rows. A column with fewer numbers than other cells has another role.
-    """
-    if roles.kind is not TableKind.EVENTS or roles.value is not None:
-        return ""
-    used_columns = (*roles.privacy_unit, *roles.groups)
-    column = _first_named([c for c in table.columns if c not in used_columns], _VALUES_IN_ORDER)
-    if column is None:
-        return ""
-    numbers = _sample(table, column)
-    if numbers.problem is not None:
-        return numbers.problem.sentence
-    odd = ~np.isfinite(numbers.values)
-    if not 0 < odd.sum() <= odd.size / 2:
-        return ""
-    number, is_blank = int(odd.sum()), numbers.blank[odd].all()
-    words = ("is blank", "are blank") if is_blank else ("is no number", "are no numbers")
-    cells = f"of its first {odd.size:,} cells {number:,} {wording.agreeing(number, *words)}"
-    location = table.describe_row(int(np.argmax(odd)))
-    remedy = "To release a mean, a sum or a quantile of it, correct them in the file."
-    return f"Column {shorten(column)} is not taken as the value: {cells}, the first in {location}. {remedy}"
 
 
 def list_other_user_columns(columns: Sequence[str], used_columns: Sequence[str]) -> list[str]:
@@ -399,8 +359,9 @@ def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
             if column is None:
                 problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
             elif column not in columns:
-                message = f'there is no column "{shorten(column)}" in {name}'
-                problems.add(message, "", f"Choose another for {role}")
+                problems.add(
+                    f'there is no column "{shorten(column)}" in {name}', "", f"Choose another for {role}"
+                )
             elif (earlier := role_of_column.setdefault(column, role)) != role:
                 message = f"column {shorten(column)} is chosen for {earlier} and for {role}"
                 problems.add(message, "", "Choose two columns")
@@ -410,12 +371,11 @@ def write_user_hint(roles: Roles, columns: Sequence[str], num_users: int, max_si
     """Write a hint if the user column looks wrong; else return an empty text."""
     unit = roles.privacy_unit
     user_names = " and ".join(map(shorten, unit))
-    who = f"is {user_names} really the column that says who?" if unit else "are these really counts per user?"
-    if len(unit) > 1:
-        who = f"are {user_names} really the columns that say who?"
     other_columns = list_other_user_columns(columns, unit) if unit else []
     if other_columns:
         who = f"is {user_names} the privacy unit, or {shorten(other_columns[0])}?"
+    else:
+        who = f"does {user_names} really say who?" if unit else "are these really counts per user?"
     if num_users == 1:
         return f"There is only one user: {who}"
     return f"Every user has exactly one contribution: {who}" if max_size == 1 else ""

@@ -24,7 +24,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.data.column_names import and_more, shorten
 from dpcore.data.column_roles import guess_roles
-from dpcore.data.tables import BoolArray, Numbers, Table, TableLayout, read_numbers
+from dpcore.data.tables import BoolArray, Table, TableLayout, read_numbers
 from dpcore.dataset import MAX_TABLE_ENTRIES, Dataset, LabelledRows
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ def read_levels(column: str, text: str) -> Feature:
     location = f"the levels of column {shorten(column)}"
     with Problems() as problems:
         if len(names) < 2:
-            message = "at least two are needed, the reference level and another"
-            problems.add(message, location, "One in each line")
+            problems.add("at least two are needed, the reference level and another", location)
         if len(names) > MAX_LEVELS:
             problems.add(f"there are {len(names):,}; at most {MAX_LEVELS} are handled", location)
         if twice := sorted(shorten(name) for name, times in Counter(names).items() if times > 1):
@@ -138,11 +137,9 @@ def guess_design(table: Table, classes: bool = False) -> Design:
 
 
 def guess_features(
-    table: Table,
-    columns: Sequence[str],
-    categories: Mapping[str, Feature] | None = None,
+    table: Table, columns: Sequence[str], categories: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
-) -> tuple[Feature, ...]:
+) -> tuple[Feature, ...]:  # fmt: skip
     """Guess how columns enter the model: as numbers if they are, else as categories.
 
     Args:
@@ -183,7 +180,10 @@ class _Reading:
         self.notes += [numbers.note] if numbers.note else []
         self.decimals[column] = numbers.decimal
         self.problems.extend([numbers.problem] if numbers.problem is not None else [])
-        infinite = _is_infinite(self.table, column, numbers)
+        # Cells that say inf, or have digits and are not finite, such as 1e999.
+        infinite, rows = numbers.not_finite.copy(), np.flatnonzero(numbers.not_finite)
+        cells = self.table.frame[column].iloc[rows]
+        infinite[rows] = [_INFINITE.fullmatch(str(cell)) is not None for cell in cells]
         self.missing[column] = numbers.blank | (numbers.not_finite & ~infinite)
         messages = "text where a number must stand", "a number that is infinite or beyond what can be held"
         for bad, message in zip((numbers.text, infinite), messages, strict=True):
@@ -201,15 +201,6 @@ class _Reading:
         cells = self.table.frame[column]
         self.missing[column] = (cells == "").to_numpy(bool)
         return cells
-
-
-def _is_infinite(table: Table, column: str, numbers: Numbers) -> BoolArray:
-    """Return a mask of the cells that say inf or have digits and are not finite, such as 1e999."""
-    bad = np.zeros(numbers.not_finite.shape, dtype=bool)
-    rows = np.flatnonzero(numbers.not_finite)
-    cells = table.frame[column].iloc[rows]
-    bad[rows] = [_INFINITE.fullmatch(str(cell)) is not None for cell in cells]
-    return bad
 
 
 def build_dataset(
@@ -258,7 +249,9 @@ def build_dataset(
         blocks.insert(0, (np.ones((rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
     _check_size(reading, rows.size, sum(block.shape[1] for block, _ in blocks))
     features = np.hstack([block for block, _ in blocks])
-    feature_names = tuple(_make_all_unique([name for _, block_names in blocks for name in block_names]))
+    feature_names: tuple[str, ...] = ()
+    for name in (name for _, block_names in blocks for name in block_names):
+        feature_names += (_make_unique(name, feature_names),)  # It may be that of a level of another column.
     codes = np.asarray(pd.factorize(users.iloc[rows])[0], dtype=np.int64)
     if check is not None:
         check(features, codes, feature_names)
@@ -289,11 +282,11 @@ def _check_roles(table: Table, design: Design) -> None:
     with Problems() as problems:
         for column, role in [*roles, *((feature.column, "a feature") for feature in design.features)]:
             if column not in table.columns:
-                message = f'there is no column "{shorten(column)}" in {table.name}'
-                problems.add(message, "", f"Choose {role} again")
+                problems.add(
+                    f'there is no column "{shorten(column)}" in {table.name}', "", f"Choose {role} again"
+                )
             elif column in role_of_column:
-                earlier = role_of_column[column]
-                message = f"column {shorten(column)} is chosen as {earlier} and as {role}"
+                message = f"column {shorten(column)} is chosen as {role_of_column[column]} and as {role}"
                 problems.add(message, "", "Choose it once")
             role_of_column.setdefault(column, role)
         if not design.features and not design.intercept:
@@ -303,9 +296,7 @@ def _check_roles(table: Table, design: Design) -> None:
 def _complete_rows(reading: _Reading) -> IntArray:
     """Return the rows without missing cells, and add a note on the others by column."""
     gaps = {column: bad for column, bad in reading.missing.items() if bad.any()}
-    out = np.zeros(len(reading.table.frame), dtype=bool)
-    for bad in gaps.values():
-        out |= bad
+    out = np.any([np.zeros(len(reading.table.frame), dtype=bool), *gaps.values()], axis=0)
     complete_rows = np.flatnonzero(~out)
     if gaps:
         lines = [f"{shorten(column)}: {reading.lines(bad)}" for column, bad in list(gaps.items())[:10]]
@@ -313,9 +304,10 @@ def _complete_rows(reading: _Reading) -> IntArray:
         rows = wording.counted(count, "row with a missing value was", "rows with missing values were")
         reading.notes.append(f"{rows} left out ({lines_text}).")
     if not complete_rows.size:
-        worst = max(gaps, key=lambda column: int(gaps[column].sum())) if gaps else ""
-        remedy = f"Leave out columns with missing values, such as {shorten(worst)}" if worst else ""
-        raise refuse("no row is complete", remedy=remedy)
+        worst = max(gaps, key=lambda column: int(gaps[column].sum()), default="")
+        raise refuse(
+            "no row is complete", remedy=f"Leave out columns such as {shorten(worst)}" if worst else ""
+        )
     return complete_rows
 
 
@@ -330,20 +322,18 @@ def _one_hot(reading: _Reading, feature: Feature, rows: IntArray) -> tuple[Float
     location, count = f"column {shorten(feature.column)}", len(level_index)
     names = [str(level) for level in level_index]
     if count < 2:
-        reading.problems.add("only one level is left, so it tells nothing", location, "Leave it out")
+        reading.problems.add("only one level is left", location, "Leave it out")
     elif count > MAX_LEVELS:
         message = f"{count:,} levels; at most {MAX_LEVELS} are handled"
-        reading.problems.add(message, location, "Take it as a number, group its levels, or leave it out")
+        reading.problems.add(message, location, "Group its levels, or leave it out")
     reference = feature.reference or str(cells.mode().iloc[0])
     if reference not in names:
-        message = "the reference level stands in no complete row"
-        reading.problems.add(message, location, "Choose another reference level")
+        reading.problems.add("the reference level stands in no complete row", location, "Choose another one")
     if reading.problems.entries:
         return np.zeros((rows.size, 1)), [feature.column]
     indicator_codes = [code for code, name in enumerate(names) if name != reference]
-    return (codes[:, None] == np.array(indicator_codes)).astype(np.float64), [
-        f"{feature.column}: {names[code]}" for code in indicator_codes
-    ]
+    block = (codes[:, None] == np.array(indicator_codes)).astype(np.float64)
+    return block, [f"{feature.column}: {names[code]}" for code in indicator_codes]
 
 
 def _check_size(reading: _Reading, rows: int, columns: int) -> None:
@@ -354,10 +344,8 @@ def _check_size(reading: _Reading, rows: int, columns: int) -> None:
         entries = f"{rows * columns:,} entries; at most {MAX_TABLE_ENTRIES:,} fit"
         reading.problems.add(f"{rows:,} rows with {columns:,} features are {entries}")
     if rows <= columns:
-        need = f"{wording.counted(columns, 'coefficient')} {wording.agreeing(columns, 'needs', 'need')}"
-        more = f"more than {wording.counted(columns, 'complete row')}"
-        are = wording.agreeing(rows, "is", "are")
-        reading.problems.add(f"{need} {more}; there {are} {rows:,}", remedy="Leave features out")
+        message = f"{wording.counted(columns, 'coefficient')} need more complete rows than the {rows:,} here"
+        reading.problems.add(message, remedy="Leave features out")
     reading.problems.raise_if_any()
 
 
@@ -365,12 +353,3 @@ def _make_unique(name: str, used_names: tuple[str, ...]) -> str:
     while name in used_names:
         name += "'"
     return name
-
-
-def _make_all_unique(names: list[str]) -> list[str]:
-    """Make the names distinct: a column may have the name of a level of another."""
-    used_names: set[str] = set()
-    for index, name in enumerate(names):
-        names[index] = _make_unique(name, tuple(used_names))
-        used_names.add(names[index])
-    return names

@@ -14,12 +14,13 @@ prove that a file is true, which cannot be checked.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import strict_json, wording
+from dpcore.common import strict_json
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import JsonValue
@@ -233,50 +234,45 @@ def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray]
 
 
 def _check_agreement(
-    users: dict[str, IntArray],
-    pairs: dict[str, IntArray],
-    groups: dict[str, IntArray],
-    contribution: Contribution,
-    document: JsonValue,
-) -> None:
+    users: dict[str, IntArray], pairs: dict[str, IntArray], groups: dict[str, IntArray],
+    contribution: Contribution, document: JsonValue,
+) -> None:  # fmt: skip
     """Add problems if the three lists cannot describe the same data."""
-    total_rows = {
-        heading: _product(lists["rows"], lists[heading])
-        for heading, lists in (("users", users), ("pairs", pairs), ("groups", groups))
-    }
+    lists = {"users": users, "pairs": pairs, "groups": groups}
+    total_rows = {heading: _product(its["rows"], its[heading]) for heading, its in lists.items()}
     num_users, num_groups = sum(users["users"].tolist()), sum(groups["groups"].tolist())
     num_pairs = sum(pairs["pairs"].tolist())
-    widths, width_index = np.unique(pairs["groups"], return_inverse=True)
-    pairs_by_width = dict.fromkeys(widths.tolist(), 0)
-    for width, number in zip(widths[width_index].tolist(), pairs["pairs"].tolist(), strict=True):
+    pairs_by_width: Counter[int] = Counter()
+    for width, number in zip(pairs["groups"].tolist(), pairs["pairs"].tolist(), strict=True):
         pairs_by_width[width] += number
     users_in_groups = sum(number // width for width, number in pairs_by_width.items())
-    are, users_text = wording.agreeing(num_users, "is", "are"), wording.counted(num_users, "user")
+    paired_users = f"{users_in_groups:,} users have pairs, and there are {num_users:,}"
     of_rows, of_tasks = contribution is Contribution.ROWS, contribution is Contribution.DISTINCT_TASKS
-    problems = {
-        **{
-            f"{heading} have more than {MAX_ROWS:,} rows in all": total > MAX_ROWS
+    users_of_groups = _product(groups["users"], groups["groups"])
+    problems = [
+        *(
+            (total > MAX_ROWS, f"{heading} have more than {MAX_ROWS:,} rows in all")
             for heading, total in total_rows.items()
-        },
-        f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken": num_groups > MAX_GROUPS,
-        "under users, a number of rows stands twice": np.unique(users["rows"]).size < users["rows"].size,
-        "a group has more users than rows": bool(np.any(groups["users"] > groups["rows"])),
-        "a group has more users than there are": int(groups["users"].max()) > num_users,
-        "a user is in more groups than there are": int(pairs["groups"].max()) > num_groups,
-        "pairs must be as many as the users of all groups together": num_pairs
-        != _product(groups["users"], groups["groups"]),
-        "pairs and groups must have the same rows in all": total_rows["pairs"] != total_rows["groups"],
-        **{
-            f"users in {width:,} groups each cannot have {number:,} pairs: it is no multiple": number % width
-            > 0
+        ),
+        (num_groups > MAX_GROUPS, f"there are {num_groups:,} groups; at most {MAX_GROUPS:,} are taken"),
+        (np.unique(users["rows"]).size < users["rows"].size, "under users, a number of rows stands twice"),
+        (np.any(groups["users"] > groups["rows"]), "a group has more users than rows"),
+        (groups["users"].max() > num_users, "a group has more users than there are"),
+        (pairs["groups"].max() > num_groups, "a user is in more groups than there are"),
+        (num_pairs != users_of_groups, "pairs must be as many as the users of all groups together"),
+        (total_rows["pairs"] != total_rows["groups"], "pairs and groups must have the same rows in all"),
+        *(
+            (number % width > 0, f"users in {width:,} groups each cannot have {number:,} pairs")
             for width, number in pairs_by_width.items()
-        },
-        f"{users_in_groups:,} users have pairs, and there {are} {users_text}": users_in_groups > num_users,
-        "pairs have more rows than users do": of_rows and total_rows["pairs"] > total_rows["users"],
-        "users of distinct tasks must have as many of them as there are pairs": of_tasks
-        and num_pairs != total_rows["users"],
-    }
-    for message, is_problem in problems.items():
+        ),
+        (users_in_groups > num_users, paired_users),
+        (of_rows and total_rows["pairs"] > total_rows["users"], "pairs have more rows than users do"),
+        (
+            of_tasks and num_pairs != total_rows["users"],
+            "users must have as many distinct tasks as there are pairs",
+        ),
+    ]
+    for is_problem, message in problems:
         if is_problem:
             document.refuse(message)
 

@@ -33,13 +33,10 @@ _FACETS: dict[str, type[Any]] = {
 """The facets of `Dataset`."""
 _CODES = ("user_codes", "task_codes")
 _WORDS = {
-    "values": "the values of each row",
-    "totals": "the totals per user",
-    "pairs": "who contributes to which group",
-    "tasks": "the users of each group",
-    "pair_sizes": "how users spread over groups",
-    "table": "features and labels",
-}
+    "values": "the values of each row", "totals": "the totals per user",
+    "pairs": "who contributes to which group", "tasks": "the users of each group",
+    "pair_sizes": "how users spread over groups", "table": "features and labels",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,23 +64,19 @@ def to_json(dataset: Dataset, room: int = ROOM) -> SavedDataset:
     histogram = dataset.histogram
     room -= 16 * histogram.sizes.size
     if room < 0 or histogram.sizes.size > MOST_SIZES:
-        return SavedDataset(
-            None, (f"{dataset.name}: its users have too many different numbers of rows for a file",), room
-        )
-    saved_facets: dict[str, Any] = {}
+        reason = f"{dataset.name}: its users have too many different numbers of rows for a file"
+        return SavedDataset(None, (reason,), room)
+    facets: dict[str, Any] = {name: getattr(dataset, name) for name in _FACETS}
     left_out = []
-    facets_by_name = [
-        (name, getattr(dataset, name)) for name in _FACETS if getattr(dataset, name) is not None
-    ]
-    for name, facet in sorted(facets_by_name, key=lambda entry: _bytes(entry[1])):
+    filled_facets = [(name, facet) for name, facet in facets.items() if facet is not None]
+    for name, facet in sorted(filled_facets, key=lambda entry: _bytes(entry[1])):
         size = _bytes(facet)
         if size <= room and _fits(facet):
-            saved_facets[name] = facet
             room -= size
         else:
+            facets[name] = None
             left_out.append(f"{dataset.name}: {_WORDS[name]} ({size / 1e6:,.1f} MB)")
     notes = (*dataset.notes, *(f"Left out of the session file: {words}." for words in left_out))
-    facets: dict[str, Any] = {name: saved_facets.get(name) for name in _FACETS}
     # Names of tasks are left out, as they are contents of rows, not counts.
     saved = replace(dataset, notes=notes, task_names=(), **facets)
     return SavedDataset(_content(saved), tuple(left_out), room)
@@ -106,6 +99,7 @@ def _fits(facet: Any) -> bool:
 
 
 def _content(dataset: Dataset) -> dict[str, Any]:
+    facets = {name: getattr(dataset, name) for name in _FACETS}
     content = {
         "name": dataset.name,
         "source": cut(dataset.source, SENTENCE),
@@ -115,11 +109,7 @@ def _content(dataset: Dataset) -> dict[str, Any]:
         "notes": [cut(note, SENTENCE) for note in dataset.notes[:NOTES]],
         "digest": dataset.digest,
         "histogram": {"sizes": dataset.histogram.sizes.tolist(), "users": dataset.histogram.users.tolist()},
-        "facets": {
-            name: CODEC.write_fields(facet)
-            for name in _FACETS
-            if (facet := getattr(dataset, name)) is not None
-        },
+        "facets": {name: CODEC.write_fields(facet) for name, facet in facets.items() if facet is not None},
         "release": dataset.release,
         "layout": dataset.layout,
     }
@@ -155,13 +145,16 @@ def _write_feature(feature: Feature) -> list[str]:
 def _read_feature(node: JsonValue) -> Feature | None:
     entries = node.get_entries(3 + MAX_LEVELS) or []
     if len(entries) < 3:
-        node.refuse("a feature is a column, its kind, a reference level and the levels that are listed")
+        node.refuse("a feature is a column, its kind, a reference level and further levels")
         return None
     column, reference, *levels = (entry.get_text(NAME) or "" for entry in (entries[0], *entries[2:]))
     encoding: FeatureKind | None = CODEC.read(entries[1], FeatureKind)
     return None if encoding is None else Feature(column, encoding, reference, tuple(levels))
 
 
+_CODE_FIELDS = [
+    (facet, name) for facet in _FACETS.values() for name in _CODES if name in fields_by_name(facet)
+]
 _RELATIONS = {relation.short: relation for relation in Neighbours}
 CODEC = Codec(
     NAME,
@@ -174,12 +167,7 @@ CODEC = Codec(
         FloatArray: lambda node: node.get_array("float64"),
         (LabelledRows, "features"): lambda node: node.get_array("float64", dimensions=2),
         (Pairs, "num_tasks"): lambda node: node.get_integer(1, MAX_VALUES),
-        **{
-            (facet, name): _read_codes
-            for facet in _FACETS.values()
-            for name in _CODES
-            if name in fields_by_name(facet)
-        },
+        **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },
     writers={Feature: _write_feature, Neighbours: lambda relation: relation.short},
 )

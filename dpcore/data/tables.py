@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.common import wording
 from dpcore.common.checks import InputProblem, Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data.column_names import and_more, check_header_row, check_names, is_header_word, shorten
@@ -154,12 +155,9 @@ class Table:
 
 
 def build_table(
-    header: Sequence[str],
-    cells: pd.DataFrame | list[list[str]],
-    lines: IntArray,
-    name: str,
+    header: Sequence[str], cells: pd.DataFrame | list[list[str]], lines: IntArray, name: str,
     word: str = "line",
-) -> Table:
+) -> Table:  # fmt: skip
     """Build a table from cells that were read elsewhere, such as from a workbook, with the same checks.
 
     Args:
@@ -179,8 +177,9 @@ def build_table(
     with Problems() as problems:
         names = check_names(list(header), line, problems, notes)
         if not len(cells):
-            message = "there is a header and no rows" if line else "there are no rows"
-            problems.add(message, f"line {line}" if line else "", "Add a row for each contribution")
+            problems.add(
+                "there are no rows", f"line {line}" if line else "", "Add a row for each contribution"
+            )
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
     frame, starts = drop_blank_rows(frame, lines[1:], notes)
@@ -204,17 +203,14 @@ def join_tables(tables: list[Table]) -> Table:
     frame = pd.concat([table.frame[list(first.columns)] for table in tables], ignore_index=True)
     firsts = np.cumsum([0, *(len(table.frame) for table in tables[:-1])])
     return Table(
-        frame,
-        f"{first.name} and {len(tables) - 1} more",
-        first.encoding,
+        frame, f"{first.name} and {len(tables) - 1} more", first.encoding,
         first.delimiter if len({table.delimiter for table in tables}) == 1 else "",
         np.concatenate([table.lines for table in tables]),
         tuple(f"{shorten(table.name)}: {note}" for table in tables for note in table.notes),
         first.header_line,
         tuple((int(first_row), table.name) for first_row, table in zip(firsts, tables, strict=True)),
-        layouts=tuple(layout for table in tables for layout in table.layouts),
-        times=join_times(tables),
-    )
+        layouts=tuple(layout for table in tables for layout in table.layouts), times=join_times(tables),
+    )  # fmt: skip
 
 
 def join_times(tables: Sequence[Table]) -> dict[str, str]:
@@ -234,10 +230,9 @@ def refuse_other_columns(files: list[tuple[str, tuple[str, ...]]]) -> None:
                 if extra and any(map(is_header_word, these)):
                     differences.append(f"{verb} column {shorten(extra[0])}{and_more(len(extra) - 1)}")
             if not differences and set(columns) != set(other_columns):
-                differences = ["begins with a line of other cells, which may be no names of columns"]
+                differences = ["begins with other cells, which may be no names"]
             if differences:
-                differs = f"the columns differ from those of {shorten(name)}"
-                message = f"{differs}: this file {' and '.join(differences)}"
+                message = f"unlike {shorten(name)}, this file {' and '.join(differences)}"
                 problems.add(message, f"file {shorten(other_name)}", "Choose files with the same columns")
 
 
@@ -253,15 +248,13 @@ def drop_blank_rows(
         lines: Blank lines that are not rows of the frame.
     """
     blank = np.full(len(frame), frame.shape[1] > 1)
-    for index in range(frame.shape[1]):
-        if not blank.any():
-            break
+    for index in range(frame.shape[1] if blank.any() else 0):
         blank &= (frame.iloc[:, index] == "").to_numpy(bool)
     if blank.all():
         raise refuse("all rows under the header are blank", f"line {starts[0]:,}", "Choose a file with rows")
     if blank_lines := sorted([*starts[blank].tolist(), *lines]):
-        count = "One blank row was" if len(blank_lines) == 1 else f"{len(blank_lines):,} blank rows were"
-        notes.append(f"{count} left out (first: line {blank_lines[0]:,}).")
+        rows = wording.counted(len(blank_lines), "blank row was", "blank rows were")
+        notes.append(f"{rows} left out (first: line {blank_lines[0]:,}).")
     return (frame[~blank].reset_index(drop=True), starts[~blank]) if blank.any() else (frame, starts)
 
 
@@ -330,13 +323,9 @@ class Marks:
 
 
 def settle_marks(
-    cells: str,
-    ask: Ask,
-    find_place: Callable[[str], str],
-    column: str,
-    delimiter: str,
+    cells: str, ask: Ask, find_place: Callable[[str], str], column: str, delimiter: str,
     is_integer: bool = False,
-) -> Marks:
+) -> Marks:  # fmt: skip
     """Determine the marks of a column for all its cells, by one or two queries.
 
     A cell such as 1,5 or 1.234,5 or 1.234.567 decides. If all cells are like 1,234, the delimiter decides if it can (a
@@ -391,8 +380,7 @@ def _decide_mark(
 ) -> tuple[str, InputProblem | None, str]:
     """Decide the decimal mark; return it with a problem or None, and a note or an empty text."""
     if exists["only."] and exists["only,"]:
-        message = "numbers with decimal points and numbers with decimal commas stand in one column"
-        message = f"{message}; the first with a comma"
+        message = "numbers with decimal points and with decimal commas stand in one column"
         return ".", InputProblem(message, locate(","), "Write all in one way"), ""
     points, commas = exists["group."], exists["group,"]
     if exists["only."] or exists["only,"] or not (points or commas):
@@ -402,10 +390,10 @@ def _decide_mark(
     if commas and not points and delimiter == ",":
         return ".", None, f"{sentence} with a comma between thousands."
     if not is_integer and points and not commas and delimiter != ";":
-        return ".", None, f"{sentence} with a decimal point, not with a point between thousands."
+        return ".", None, f"{sentence} with a decimal point."
     if not is_integer and commas and not points and delimiter == ";":
-        return ",", None, f"{sentence} with a decimal comma, not with a comma between thousands."
-    message = f"numbers like {example} can be read with decimals or with thousands, and no cell settles which"
+        return ",", None, f"{sentence} with a decimal comma."
+    message = f"numbers like {example} can be read with decimals or with thousands"
     return ".", InputProblem(message, locate(mark), "Write them without marks between thousands"), ""
 
 
@@ -460,17 +448,14 @@ def read_numbers(
         connection.register("cells", pa.table({"x": pa.array(cells, pa.string(), from_pandas=True)}))
 
         def ask(masks: Mapping[str, str]) -> dict[str, bool]:
-            row = connection.execute(
-                f"SELECT {', '.join(f'bool_or({mask})' for mask in masks.values())} FROM cells"
-            ).fetchone()
-            return dict(zip(masks, map(bool, row or [False] * len(masks)), strict=True))
+            anywhere = ", ".join(f"bool_or({mask})" for mask in masks.values())
+            (row,) = connection.execute(f"SELECT {anywhere} FROM cells").fetchall()
+            return dict(zip(masks, map(bool, row), strict=True))
 
         def find_place(mask: str) -> str:
-            row = connection.execute(
-                f"SELECT n FROM (SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells) WHERE bad LIMIT 1"
-            ).fetchone()
-            assert row is not None
-            return table.describe_row(int(row[0]))
+            rows = f"SELECT row_number() OVER () - 1 AS n, {mask} AS bad FROM cells"
+            ((row,),) = connection.execute(f"SELECT n FROM ({rows}) WHERE bad LIMIT 1").fetchall()
+            return table.describe_row(int(row))
 
         marks = settle_marks("x", ask, find_place, column, table.delimiter, is_integer)
         columns = connection.execute(f"SELECT {marks.sql} AS v, x = '' AS blank FROM cells").fetchnumpy()

@@ -2,7 +2,4 @@
 
 Source: Huang, Jiang, Liu, Mahdian, Mao and Mirrokni 2023, Learning across data owners with joint differential
 privacy.
-
-Source: Huang, Jiang, Liu, Mahdian, Mao and Mirrokni 2023, Learning across data owners with joint differential
-privacy.
 """

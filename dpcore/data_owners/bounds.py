@@ -214,7 +214,7 @@ def compute_printed_saving(collaboration: Collaboration) -> Numbers:
 
 
 MAX_OWNERS = 10**12
-"""The search for a sufficient number of owners ends here."""
+"""Where the search for a sufficient number ends."""
 
 
 def compute_advantage(collaboration: Collaboration) -> Numbers:
@@ -302,12 +302,6 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
         midpoint = (low + high) // 2
         low, high = (low, midpoint) if pays(midpoint) else (midpoint, high)
     return high
-
-
-def find_gaining_size(collaboration: Collaboration) -> Numbers:
-    """Find the records below which an owner's own bound is larger than the joint one, which is for the average."""
-    single_record = collaboration.replace(records=1.0, evenness=1.0)
-    return np.square(bound_alone(single_record) / bound_together(collaboration, ProtectedPart.JOINT))
 
 
 def write_crossing_program(collaboration: Collaboration, label: str) -> Code:

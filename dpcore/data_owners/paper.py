@@ -11,9 +11,8 @@ from typing import Any
 from dpcore.answer import Axis, Style, share_axis
 from dpcore.answer.paper_figure import Line, PaperFigure
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import LabelledRecords, generate_records, split_records
 from dpcore.data_owners.study import Form, Study, run_study
-from dpcore.data_owners.training import TrainingOptions
+from dpcore.data_owners.training import LabelledRecords, TrainingOptions, generate_records, split_records
 
 DELTA = 1e-4
 """The paper's δ = 1/N."""
@@ -22,26 +21,21 @@ EPSILONS = (1.0, 2.0, 5.0, 10.0, 100.0)
 TABLE_4_OWNERS = (4, 256)
 RECORDS_PER_USER = (1.0, 2.0, 5.0, 10.0, 20.0)
 FIGURE_OWNERS = 128
-"""Owners of figure 1 as it is drawn here."""
 SETTING = (
-    "The paper trains a convolutional network in federated rounds on 10,000 records of MNIST, whose data may not be "
-    "passed on; δ = 1e-4. Here a linear model learns from 4,000 generated records. There as here, every owner lacks "
-    "two of ten classes."
+    "The paper trains a convolutional network on 10,000 records of MNIST, which may not be passed on. Here a linear "
+    "model learns from 4,000 generated records. δ = 1e-4; every owner lacks two of ten classes."
 )
 DIFFERENCES = (
-    "Data and model differ, so that only directions can be compared. The linear model has 310 parameters where the "
-    "network has some 30,000, and needs far less noise: with few owners the paper's private models fail, and ours do "
-    "not. Without collaboration both lose accuracy as owners hold fewer records."
+    "Only directions can be compared. The linear model has 310 parameters, the network some 30,000, which need more "
+    "noise: with few owners the paper's private models fail, and ours do not."
 )
 OWNER_DIFFERENCES = (
-    "The paper's private accuracies rise up to 128 owners, as if its noise hid an owner's whole update, which it clips "
-    "at norm 15, and not one record. The dashed line hides a whole owner: on MNIST, in one run, it has 25, 39, 70, 74, "
-    "75 and 79 %, the paper 47, 32, 77, 82, 78 and 74 %."
+    "The paper's private accuracies rise up to 128 owners, as if its noise hid an owner's whole update and not one "
+    "record. So does the dashed line, which hides a whole owner: on MNIST from 25 to 79 %."
 )
 GROUP_DIFFERENCES = (
-    "Ours clips a user's records together, and hides no more. With m/r times the noise, as group privacy has it, its "
-    "accuracies fall as well: on MNIST, with full privacy and 256 owners, 70, 52, 28, 22 and 19 %, the paper's 74, 26, "
-    "17, 15 and 11 %."
+    "Ours clips a user's records together. With m/r times the noise, as group privacy has it, its accuracies fall as "
+    "the paper's: on MNIST, with full privacy and 256 owners, from 70 to 19 %, the paper's from 74 to 11 %."
 )
 FORM_STYLES = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
@@ -63,7 +57,7 @@ SPREAD_1 = {
     Form.FULL: (0.0844, 0.0239, 0.0314, 0.0240, 0.0324, 0.0621),
     Form.JOINT: (0.0307, 0.0690, 0.0401, 0.0160, 0.0136, 0.0832),
 }
-"""What stands behind ± there."""
+"""Behind ± in the paper."""
 TABLE_4 = {
     (4, Form.FULL): (0.4444, 0.2867, 0.1986, 0.1526, 0.1517),
     (4, Form.JOINT): (0.4658, 0.3297, 0.2064, 0.1708, 0.1691),
@@ -77,7 +71,7 @@ SPREAD_4 = {
     (256, Form.FULL): (0.0324, 0.0259, 0.0154, 0.0227, 0.0264),
     (256, Form.JOINT): (0.0136, 0.0622, 0.0355, 0.0204, 0.0082),
 }
-"""What stands behind ± there."""
+"""Behind ± in the paper."""
 
 
 @dataclass(frozen=True)
@@ -189,14 +183,14 @@ FIGURE_1 = replace(
         for form, line in FORM_LINES.items()
     ),
     run_once=GENERATED.run_figure_1,
-    difference_note=f"{DIFFERENCES} The paper prints numbers at ε = 1 only (its table 1).",
+    difference_note=f"{DIFFERENCES} The paper prints numbers at ε = 1 only.",
 )
 TABLE_4_FIGURE = replace(
     TABLE_1_FIGURE,
     key="huang-table-4",
     item="Table 4",
     title="accuracy over the records of one user, who is protected",
-    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records, so that a user cannot have 20.",
+    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records, fewer than 20.",
     x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
     values=RECORDS_PER_USER,
     lines=tuple(

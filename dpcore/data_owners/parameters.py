@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public
@@ -18,20 +19,18 @@ DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
 MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
-"""So many owners still have half a dozen records each; those of an upload are as many as they are."""
+"""With so many owners each still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
-"""Fields that only training depends on."""
 
 ASSUMPTIONS = (
-    "The loss is convex and L-Lipschitz; all owners' best models share one best shared part (section 1.1 of the paper)",
-    "The constants hidden by O(·) are those entered: the map compares orders and promises no accuracy",
-    "The bound of joint privacy is that of theorem 3.1, whose privacy proof is incomplete: see *How this is computed*",
+    "The loss is convex and L-Lipschitz; all owners' best models have one shared part (section 1.1 of the paper)",
+    "The constants hidden by O(·) are those entered: bounds compare orders and promise no accuracy",
+    "The privacy proof of theorem 3.1, the bound of joint privacy, is incomplete: see *How this is computed*",
     "Neighbouring data sets differ in one unit of protection, which is replaced",
     "Working alone tells the others nothing. Joint privacy protects no one from their own owner, nor where an owner "
     "publishes the personal part",
 )
-"""What the answers rest on; sentences without their full stop."""
 
 
 class OwnersSource(Option):
@@ -41,7 +40,9 @@ class OwnersSource(Option):
     DATA = "data", "Of the data in use"
 
 
-CONSTANT_HELP = "What O(·) hides; the paper leaves it open. 1 by default."
+ENTERED: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
+"""Where and when a number of entered owners is asked."""
+CONSTANT_HELP = "What O(·) hides; the paper leaves it open."
 
 
 @dataclass(frozen=True)
@@ -50,33 +51,21 @@ class OwnersParameters(Parameters):
 
     # Whoever reads owners off private data and enters them has read them off the data.
     owners: int = of_data.number(
-        64,
-        "Owners, n",
-        (1, MAX_OWNERS),
-        name="the number of owners n",
-        width=92,
-        only_with=("source", (OwnersSource.ENTERED,)),
-        place=LINE,
+        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTERED
     )
-    """Owners who would train together."""
+    """Who would train together."""
     records: int = of_data.number(
-        100,
-        "Records, m",
-        (1, MAX_RECORDS),
-        name="the number of records per owner",
-        only_with=("source", (OwnersSource.ENTERED,)),
-        width=100,
-        place=LINE,
+        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTERED
     )
-    """Records of every owner, all alike. *More settings* reads unequal owners from your data."""
+    """Of every owner; *More settings* reads unequal ones from data."""
     shared: int = public.number(
         7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
     )
-    """Parameters that all owners share. 7,850 are those of a linear model of MNIST: 785 × 10."""
+    """Parameters that all owners share; a linear model of MNIST has 7,850."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
-    """As entered, all alike; or those of the data in use, where each *user* is an owner."""
+    """Or each *user* of the data in use."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
-    """One record; all records of one of an owner's users; or everything that an owner has."""
+    """One record, all records of a user, or everything that an owner has."""
     records_per_user: float | None = of_data.number(
         None,
         "Records per user, m/r",
@@ -86,19 +75,19 @@ class OwnersParameters(Parameters):
         is_integer=True,
         only_with=("unit", (Unit.USER,)),
     )
-    """Every owner has r users with m/r records each."""
+    """Every owner has r users."""
     delta: float = public.number(1e-5, "δ", (1e-15, 0.5), name="δ")
-    """The theorem asks for δ below 1/n, and well below."""
+    """Well below 1/n."""
     personal: int = public.number(
         0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters"
     )
-    """Parameters of each owner's own part. Under joint privacy they stay with the owner and get no noise."""
+    """Parameters of each owner's own part: under joint privacy without noise."""
     personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X")
-    """How far apart two personal parts can lie; 0 for no personal part."""
+    """How far apart personal parts can lie; 0 for no personal part."""
     shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U")
-    """How far apart two shared parts can lie."""
+    """How far apart shared parts can lie."""
     lipschitz: float = public.number(1.0, "Lipschitz L", DIAMETER_RANGE, name="the Lipschitz constant L")
-    """It scales every bound alike and moves no crossing."""
+    """It scales every bound alike."""
     alone_constant: float = public.number(
         1.0, "Constant, alone", CONSTANT_RANGE, name="the constant alone", help=CONSTANT_HELP
     )
@@ -113,18 +102,17 @@ class OwnersParameters(Parameters):
         renewed=True,
         placeholder="optional",
     )
-    """Records per owner that you keep today, to compare with the best cap."""
+    """To compare with the best cap."""
     x_axis: MapAxis = public.choice(MapAxis.OWNERS, "Map, across", as_list=True)
     y_axis: MapAxis = public.choice(MapAxis.EPSILON, "Map, upwards", as_list=True)
     train_on: Records = public.choice(Records.DIGITS, "Records", place=TAB)
-    """1,797 handwritten digits of 8 × 8 grey values (UCI, CC BY 4.0); 4,000 generated records of two populations of
-    owners; or a table of your own, whose users are the owners."""
+    """1,797 handwritten digits (UCI, CC BY 4.0), 4,000 generated records, or a table whose users are the owners."""
     train_owners: str = public.text("4, 16, 64", "Owners", max_length=60, place=TAB)
-    """One to six numbers, separated by commas: 2 to 64 for digits, to 256 for generated records."""
+    """One to six numbers, separated by commas."""
     train_epsilons: str = public.text("0.25, 1", "Privacy budgets ε", max_length=60, place=TAB)
     """One to six numbers, separated by commas."""
     train_runs: int = public.number(1, "Runs", (1, MAX_RUNS), name="the number of runs", place=TAB)
-    """1 to 5, each with other splits, owners and noise."""
+    """With other splits, owners and noise."""
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
@@ -143,7 +131,7 @@ class OwnersParameters(Parameters):
             if diameter != 0.0:
                 problems.between(*DIAMETER_RANGE, **{name: diameter})
         if self.x_axis is self.y_axis:
-            problems.add("both axes of the map show the same", remedy="Choose another for one of them")
+            problems.add("both axes of the map show the same", remedy="Choose another for one")
         if isinstance(self.train_on, Records):
             name, max_owners = "each number of owners to train with", MAX_TRAIN_OWNERS[self.train_on]
             for num in parse_checked_numbers(problems, "numbers of owners", self.train_owners, MAX_VALUES):
@@ -163,11 +151,6 @@ class OwnersParameters(Parameters):
             unit=self.unit,
             records_per_user=math.ceil(self.records_per_user or 1.0),
         )
-
-    @property
-    def without_training(self) -> OwnersParameters:
-        """Return the same question with default settings of the training."""
-        return self.without(*TRAINING_FIELDS)
 
     @property
     def protects_owner(self) -> bool:

@@ -17,14 +17,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners import training
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.labelled import (
-    LabelledRecords,
-    assign_owners,
-    generate_records,
-    load_digits,
-    split_records,
-)
-from dpcore.data_owners.training import TrainingOptions, compute_accuracy
+from dpcore.data_owners.training import LabelledRecords, TrainingOptions, split_records
 
 
 class Records(Option):
@@ -33,11 +26,6 @@ class Records(Option):
     DIGITS = "digits", "Digits"
     GENERATED = "generated", "Generated"
     UPLOAD = "upload", "Upload a table"
-
-    def load(self, seed: int) -> LabelledRecords:
-        """Load the records; generated ones depend on the seed. Those of an upload are passed as they are."""
-        assert self is not Records.UPLOAD
-        return load_digits() if self is Records.DIGITS else generate_records(seed)
 
 
 class Form(enum.Enum):
@@ -175,8 +163,10 @@ def train_shared(
 
 
 def load_records(records: Records | LabelledRecords, seed: int) -> LabelledRecords:
-    """Load the records of a seed, unless they are there already."""
-    return records.load(seed) if isinstance(records, Records) else records
+    """Load the records of a seed; those of an upload are passed as they are."""
+    if isinstance(records, LabelledRecords):
+        return records
+    return training.load_digits() if records is Records.DIGITS else training.generate_records(seed)
 
 
 def check_records(study: Study, records: Records | LabelledRecords) -> None:
@@ -192,7 +182,7 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
         if isinstance(records, LabelledRecords) and records.owners is not None:
             problems.add(
                 "the table does not say which user a record is of",
-                remedy="Choose one record or a whole owner as what is protected",
+                remedy="Protect one record or a whole owner",
             )
             return
         seed = study.seeds[0]
@@ -200,8 +190,8 @@ def check_records(study: Study, records: Records | LabelledRecords) -> None:
         for num_owners in study.owners:
             if study.records_per_user > (owner_size := num_training // num_owners):
                 problems.add(
-                    f"of {num_owners:,} owners each has {wording.counted(owner_size, 'record')} to learn from, fewer "
-                    f"than the {study.records_per_user:,} of a user",
+                    f"of {num_owners:,} owners each has {wording.counted(owner_size, 'record')} to learn from, a user "
+                    f"{study.records_per_user:,}",
                     remedy="Take fewer owners, or fewer records per user",
                 )
 
@@ -279,17 +269,17 @@ def _test_forms(
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
                 cache[epsilon] = weights
         if shared_form in study.forms:
-            yield shared_form, epsilon_index, compute_accuracy(tests, test_owners, weights, None)
+            yield shared_form, epsilon_index, training.compute_accuracy(tests, test_owners, weights, None)
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
                 records, owners, num_owners, weights, study.options, should_stop
             )
-            score = compute_accuracy(tests, test_owners, weights, personal_weights)
+            score = training.compute_accuracy(tests, test_owners, weights, personal_weights)
             yield personal_form, epsilon_index, score
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
     """Deal records to owners; return those that an owner can have, with the codes of the owners."""
-    owners = assign_owners(records, num_owners, seed)
+    owners = training.assign_owners(records, num_owners, seed)
     rows = np.flatnonzero(owners >= 0)
     return records.select(rows), owners[rows]

@@ -25,9 +25,9 @@ from dpcore.examples_per_user.noise import bound_multiplier, choose_grid, trunca
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 
 DENSE_UNTIL = 64
-"""Up to here bounds between the powers of two are tried, too."""
+"""Up to here bounds between powers of two are tried."""
 DIGITS_OF_RATE, DIGITS_OF_DIVISOR = 3, 4
-"""Significant ones: a rate is a constant that stands in a program, and the noise is that of the rate as shown."""
+"""The noise is that of the rate in a program."""
 
 
 def list_bounds(histogram: ContributionHistogram) -> tuple[int, ...]:
@@ -199,7 +199,7 @@ def compare_candidates(histogram: ContributionHistogram, parameters: ExamplesPar
     if parameters.batch_size > histogram.num_rows:
         raise refuse(
             f"the expected batch B = {parameters.batch_size:,.6g} is more than all {histogram.num_rows:,} examples",
-            remedy="Take a smaller B: at most all examples can be in a step",
+            remedy="Take a smaller B",
         )
     bounds = list_bounds(histogram)
     by_sampling = {
@@ -229,7 +229,7 @@ def collect_values(candidates: Sequence[Candidate], name: str) -> FloatArray:
 
 
 PROGRAMS = {"Values, and a check of ε": "values", "Opacus": "opacus", "JAX Privacy": "jax_privacy"}
-"""By the name that a person reads: the template."""
+"""Templates by their shown name."""
 
 
 @dataclass(frozen=True)

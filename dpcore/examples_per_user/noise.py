@@ -32,7 +32,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 
 NEGLIGIBLE = 50.0
-"""e to the minus this is left out, relative to what is summed: 2e-22."""
+"""Terms below e to the minus this are left out."""
 POINTS_PER_NORMAL = 8
 FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
 """Orders less 1, over 2 log(1/δ)/ε, the best one of a single Gaussian of a small ε."""
@@ -300,9 +300,9 @@ def compute_epsilon(
 
 
 RDP_TOLERANCE, PLD_TOLERANCE = 5e-3, 1e-3
-"""Relative, of the noise multiplier; what is returned is on the safe side."""
+"""Relative, of the noise multiplier; results are on the safe side."""
 MOVED_TAIL = 1e-15
-"""Mass of the binomial that the accounting by privacy losses moves to G, the worst case."""
+"""Mass of the binomial that the accounting by privacy losses moves to G."""
 
 
 @functools.lru_cache(maxsize=1024)

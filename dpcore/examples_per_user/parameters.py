@@ -15,18 +15,12 @@ DELTA_RANGE = (1e-15, 0.1)
 
 ASSUMPTIONS = (
     "Neighbouring data sets differ in one user's presence, with all their examples",
-    "Sampling rate, expected batch B and the divisor are public constants that you enter or accept: no program "
-    "computes them from the table",
+    "Sampling rate, expected batch B and the divisor are public constants: no program computes them from the table",
     "A user's examples are kept by a rule that looks at that user alone",
-    "In every step each example (or each user) is drawn by an independent coin, and the noisy sum is divided by a "
-    "constant",
+    "Every step draws each example (or user) by an independent coin, and divides the noisy sum by a constant",
     "The choice of G is computed from the data. Unless these are public it is private too, and ε does not cover it",
-)
-"""What the answers rest on; sentences without their full stop."""
-NOT_COVERED = (
-    "shuffled data, batches of a fixed size, division by the number that was drawn, and batches that are cut at a "
-    "limit: there one user's examples push out others'. A cut costs a further δ of at most T (1 + e^ε) times the "
-    "probability that a step draws more than the limit less G."
+    "Not covered: shuffled data, batches of a fixed size or cut at a limit, and division by the number that was drawn. "
+    "A cut costs a further δ of at most T (1 + e^ε) times the probability that a step draws more than the limit less G",
 )
 
 
@@ -44,7 +38,7 @@ class ExamplesParameters(Parameters):
     """The question on the page, without the data."""
 
     delta: float = public.number(1e-6, "δ", DELTA_RANGE, name="δ", width=100, place=LINE)
-    """At most this much probability that ε does not hold. Well below 1 / (number of users)."""
+    """Probability that ε does not hold. Well below 1 / (number of users)."""
     batch_size: float = public.number(
         128.0,
         "Batch B",
@@ -55,17 +49,16 @@ class ExamplesParameters(Parameters):
         width=100,
         place=LINE,
     )
-    """How many examples a step is expected to see. A public constant: it is not computed from the data."""
+    """Examples expected in a step: a public constant."""
     steps: int = public.number(
         100, "Steps T", (1, MAX_STEPS), name="the number of steps T", width=90, place=LINE
     )
     sampling: Sampling = public.choice(Sampling.BOTH, "Drawn in a step", former_name="way")
-    """Examples: each by a coin of its own, each gradient clipped. Users: each by a coin, and the mean of a user's
-    gradients clipped."""
+    """Each example's gradient is clipped, or the mean of a user's gradients."""
     dimension: int = public.number(
         1000, "Parameters d", (1, MAX_DIMENSION), name="the number of parameters d"
     )
-    """How many numbers are trained. The more there are, the more noise decides."""
+    """The more, the more noise decides."""
     gradient_similarity: float = public.number(
         0.1,
         "How alike a user's examples are, r",
@@ -74,9 +67,8 @@ class ExamplesParameters(Parameters):
         step=0.1,
         former_name="alike",
     )
-    """The share of an example's squared gradient that all examples of its user have in common: 0 diverse, 1 alike.
-    Guess it, or take it from public data: never read it off private data."""
+    """The share of a squared gradient that a user's examples share. Guess it: never read it off private data."""
     own_bound: int | None = own_bound(
         label="Compare with", limits=(1, MAX_SIZE), placeholder="your own bound"
     )
-    """A number of examples per user to compare with the best one."""
+    """Examples per user."""

@@ -92,11 +92,11 @@ class Watch:
         certificate = Certificate(allocation.total_bound, lower_bound, argument)
         steps = wording.counted(self.steps, "step")
         if certificate.relative_gap <= self.tolerance:
-            stop_reason = f"Reached the gap asked for after {steps}."
+            stop_reason = f"Reached the required gap after {steps}."
         elif self.is_stopped:
-            stop_reason = f"Stopped after {steps}, before the gap asked for; the weights are valid."
+            stop_reason = f"Stopped after {steps}; the weights are valid."
         elif self.steps >= self.max_steps:
-            stop_reason = f"Ended at the limit of {steps}, before the gap asked for."
+            stop_reason = f"Ended at the limit of {steps}, before the required gap."
         else:
             stop_reason = f"Ended after {steps}: no further progress in float64."
         return replace(allocation, reads_graph=True, certificate=certificate, stop_reason=stop_reason)
@@ -106,14 +106,14 @@ PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
 POWER_GROWTH = 1.15
 FIRST_USERS = 1000
-"""Heaviest users in the first working set; on 70,000 users about 100 to 2,000 end up binding."""
+"""Heaviest users in the first working set; of 70,000, about 100 to 2,000 end up binding."""
 DEAD_SHARE = 0.01
-"""A user leaves the working set below this share, relative to an even one and times the round's tolerance:
-all that go together cannot matter to S by more than a hundredth of it."""
+"""A user leaves the working set below this share, relative to an even one and times the round's tolerance: all of
+them together change S by at most a hundredth of that."""
 ROUND_FACTOR = 0.1
-"""Each round on the working set goes down to this part of the gap before: most steps are on few users."""
+"""The gap shrinks by it in each round on the working set, so that most steps are on few users."""
 MAX_IDLE_ROUNDS = 5
-"""Rounds at the smallest aim without a smaller gap after which float64 has no more to give."""
+"""Rounds at the smallest aim without a smaller gap: then float64 has no more to give."""
 
 
 class _Point(NamedTuple):
@@ -328,13 +328,11 @@ def find_best_user_task_weights(
         "exact optimum, one weight per user and task", problem, prices, scales, rule=UserRule.FULL
     )
     lower_bound = compute_free_lower_bound(problem, prices)
-    return watch.certify(
-        allocation, lower_bound, "a dual bound from prices per task, computed from the same graph"
-    )
+    return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
 MAX_PAIRS = 50_000
-"""Pairs of a user and a task up to which a general solver ends within some seconds: as many took Clarabel 2 to 4."""
+"""Pairs of a user and a task: as many took Clarabel 2 to 4 seconds."""
 
 
 def solve(

@@ -42,7 +42,7 @@ from dpcore.multitask.problem import PrivacyTarget, TaskGraph, TaskProblem, comp
 from dpcore.multitask.weights import allocate_normalised, expect_totals
 
 CHUNK = 10_000_000
-"""Users times tasks that are drawn at a time: 100 million take about a second."""
+"""Users times tasks that are drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ Panel = tuple[Algorithm, float, float]
 DIMENSION = 5
 """d of appendix C."""
 LABEL_NOISE = 1e-3
-"""sigma_F of appendix C, the standard deviation of a label around the true model."""
+"""sigma_F of appendix C."""
 TEST_SHARE = 0.2
 """Share of pairs held out."""
 RIDGE, DESCENT = RidgeSettings(), DescentSettings(gradient_bound=0.5, steps=10)
@@ -334,8 +334,8 @@ FIGURES = (
         "Krichene et al. 2023",
         "Figure 6",
         "error on synthetic tasks over the exponent μ",
-        "ε = 1, δ = 1e-5, 10,000 users with 20 of 100 tasks each, task sizes by a power law with a = 1 and a = 2. "
-        "Ridge, clipping and steps, which appendix C leaves open, are this program's.",
+        "ε = 1, δ = 1e-5, 10,000 users with 20 of 100 tasks each, power laws a = 1 and 2. Ridge, clipping and steps, "
+        "which appendix C leaves open, are ours.",
         "Many tasks",
         "Experiment",
         linear_axis("exponent μ", (-0.03, 1.03)),
@@ -348,7 +348,7 @@ FIGURES = (
         ),
         _run_figure_6,
         10,
-        "The paper prints no numbers: it says that uniform weights (μ = 0) can be quite poor at small ε, that larger μ "
-        "help much, and that the best one varies.",
+        "The paper prints no numbers, but says that uniform weights (μ = 0) can be quite poor at small ε and larger μ "
+        "help much.",
     ),
 )

@@ -310,11 +310,15 @@ class TaskProblem:
 
 
 class UserRule(enum.Enum):
-    """The rule that computes a user's factor from their own task weights."""
+    """The rule that computes a user's factor from their own task weights.
 
-    CLIPPED = "A user whose squared weights sum to more than the budget is scaled down to it."
-    FULL = "Every user is scaled so that their squared weights sum to the whole budget."
-    SAMPLED = "A user's tasks are drawn at random; the weights here are expectations."
+    A user is scaled down to the budget if they exceed it, scaled to the whole budget, or has some tasks drawn at random
+    (the weights are then expectations).
+    """
+
+    CLIPPED = "clipped"
+    FULL = "full"
+    SAMPLED = "sampled"
 
 
 @dataclass(frozen=True, eq=False)

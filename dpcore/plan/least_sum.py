@@ -357,7 +357,7 @@ def split_by_largest_error(curves: Sequence[Curve], target_errors: FloatArray, b
     Returns:
         Shares that add up to 1, shape (lines,).
     """
-    full_amount = float(budget.compute_amount(budget.full_v))
+    full_amount = math.pow(budget.full_v, -1.0 / budget.power)
 
     def compute_shares(level: float) -> FloatArray:
         return find_needed_budgets(curves, level * target_errors, budget) / full_amount

@@ -18,9 +18,9 @@ from dpcore.regression.examples import Synthetic, synthetic
 from dpcore.regression.problem import RegressionProblem, build_rows
 
 MAX_GENERATED_ROWS = 100_000
-"""Rows that a page generates: about a minute of solving at worst on two cores."""
+"""Most rows of generated data: about a minute of solving on two cores."""
 MAX_PART = 20
-"""Informative, and uninformative, features that a page generates at most."""
+"""Most generated features of either kind."""
 
 
 class DataSource(Option):
@@ -40,12 +40,11 @@ class ResidualVarianceSource(Option):
 ASSUMPTIONS = (
     "Features, and who owns which row, are public; only labels are private (label privacy)",
     "Neighbouring data sets differ in the labels of one user's rows",
-    "Labels follow the linear model: label = features × coefficients + noise, with independent noise of "
-    "variance σ², also within a user",
-    "Labels are clipped to [L, U], which come from knowledge of the quantity, not from the data; the bias that "
-    "clipping brings is counted nowhere",
-    "σ² is public. Read from private labels it is not: then ε does not cover what the choice of C gives away",
-    "Errors of coefficients are added up as they are, so the best C depends on the features' units",
+    "Labels are features × coefficients + independent noise of variance σ², also within a user",
+    "Labels are clipped to [L, U], which come from knowledge of the quantity, not from the data; their bias is counted "
+    "nowhere",
+    "σ² is public. If it is read from private labels, ε does not cover what the choice of C gives away",
+    "The best C depends on the features' units, as errors of coefficients are added up",
     "Each coefficient gets Laplace noise of scale B × (largest weight of a user) / ε",
 )
 """The assumptions of the answers; sentences without their full stop."""
@@ -59,17 +58,15 @@ class RegressionParameters(Parameters):
     """
 
     lower: float = of_data.number(REQUIRED, "Lowest label L", width=150, renewed=True, place=LINE)
-    """Labels below are raised to it. Take it from what the quantity is, not from the data. B = U − L sets the noise."""
+    """Labels below are raised to it. Take it from what the quantity is, not from the data."""
     upper: float = of_data.number(REQUIRED, "Highest label U", width=150, renewed=True, place=LINE)
-    """Labels above are lowered to it. Take it from what the quantity is, not from the data. B = U − L sets the
-    noise."""
+    """Labels above are lowered to it. Take it from what the quantity is, not from the data."""
     source: DataSource = of_data.choice(DataSource.GENERATED, "Data of this page", place=SOURCE)
     """Generated data, or a table that you upload."""
     variance_source: ResidualVarianceSource = of_data.choice(
         ResidualVarianceSource.ORDINARY, "Variance of a label around the model, σ²"
     )
-    """From labels: estimated by ordinary least squares, and as private as the labels. Entered: a value that you
-    know."""
+    """An estimate from labels is as private as they are."""
     residual_variance: float | None = of_data.number(
         None,
         "σ²",
@@ -80,13 +77,13 @@ class RegressionParameters(Parameters):
     )
     """In the unit of the labels, squared."""
     num_rows: int = of_data.number(3000, "Rows n", (20, MAX_GENERATED_ROWS), name="rows n", place=SOURCE)
-    """The number of rows; the paper uses 600 to 3,000."""
+    """The paper uses 600 to 3,000."""
     informative: int = of_data.number(5, "Features with a coefficient", (1, MAX_PART), place=SOURCE)
-    """The number of these features; the paper uses 5."""
+    """The paper uses 5."""
     uninformative: int = of_data.number(5, "Features without a coefficient", (0, MAX_PART), place=SOURCE)
-    """The number of these features; the paper uses 5."""
+    """The paper uses 5."""
     label_noise: float = of_data.number(20.0, "Noise of the labels", (0.0, 1e6), place=SOURCE)
-    """The standard deviation of the noise; the paper uses 20."""
+    """A standard deviation; the paper uses 20."""
     exponent: float = of_data.number(2.0, "Exponent α of rows per user", (1.0, 5.0), place=SOURCE)
     """$u_i \\propto i^{-\\alpha}$ users have $i$ rows. A smaller α is more uneven; the paper uses 1 < α ≤ 2."""
     seed: int = of_data.number(1, "Seed", (0, 2**31), place=SOURCE)
@@ -169,10 +166,9 @@ class RegressionGenerator:
         data = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
             source=(
-                f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.num_rows:,} rows, "
-                f"{wording.counted(self.informative, 'feature')} with and {self.uninformative} without a "
-                f"coefficient, noise {wording.entered(self.label_noise)}, rows per user by a power law of exponent "
-                f"{wording.entered(self.exponent)}, seed {self.seed}."
+                f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.informative} features with and "
+                f"{self.uninformative} without a coefficient, noise {wording.entered(self.label_noise)}, rows per user "
+                f"by a power law of exponent {wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),

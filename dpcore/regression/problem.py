@@ -28,8 +28,7 @@ from dpcore.data.tables import Table
 from dpcore.dataset import Dataset, LabelledRows
 
 RANK_TOLERANCE = 1e-8
-"""Columns, scaled to equal length, whose smallest singular value is relatively below this are dependent: C X
-could not be brought within 1e-9 of I beyond."""
+"""Smallest over largest singular value below which columns are dependent: C X could not be brought within 1e-9 of I."""
 
 
 @dataclass(frozen=True, eq=False)

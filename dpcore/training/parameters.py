@@ -53,45 +53,38 @@ class TrainingParameters(Parameters):
     neighbours: Neighbours = public.choice(
         Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS, as_list=True, width=190, place=LINE
     )
-    """With one user more or less, or one replaced, nobody's number of rows is public, and the sum of weights gets
-    noise, too. With one user's values changed, all counts are public."""
+    """Everybody's number of rows is public only if neighbours change a user's values."""
     loss: LossKind = public.choice(LossKind.LOGISTIC, "Loss", as_list=True)
-    """The loss of a row, which the training minimises."""
+    """The loss of a row, whose mean the training minimises."""
     positive_above: float = of_data.number(
         0.5, "A label is 1 above", name="the threshold of the label", renewed=True
     )
-    """A public threshold, in the unit of the labels. Any other label counts as −1."""
+    """A public threshold; any other label counts as −1."""
     bounded_by: Method = of_data.choice(
         Method.FOLLOWED, "A release bounds users by", name="what a release bounds users by", as_list=True
     )
-    """A clipped sum shortens what a user's rows say together. If the bound follows the users, ε covers it. Smooth
-    weights keep every row and let it weigh less. A cap draws at most h rows of each user at random, once. Output
-    perturbation minimises with a penalty and adds noise once."""
+    """Clipped sums shorten a user's gradient, weights count heavy users' rows less, a cap draws rows. ε covers a bound
+    that follows the users."""
     bound: float = of_data.number(1.0, "Bound h of a release", (1e-6, 1e9))
-    """The largest weight of a user, in rows, in the model that the tab Release draws. A bound that follows the users
-    does not need it. Choose it without a look at the curves: 1, the average of each user's rows, needs none. Below 1,
-    weights and caps shorten the gradients of rows."""
+    """The most rows that a user may count for. Choose it without a look at the curves: 1 needs none."""
     pace: Pace = public.choice(Pace.RULE, "Steps and step size", as_list=True)
-    """The rule follows from ε, δ, the number of features and the released number of users. Entered steps hold for all
-    methods but the bound that follows the users."""
+    """The rule reads nothing but the released number of users. A bound that follows the users always has it."""
     average: Average = public.choice(
         Average.LAST_HALF, "The model is the mean of", name="iterates averaged", as_list=True
     )
-    """The iterates whose mean is the model. All choices are equally private."""
+    """All choices are equally private."""
     steps: int = public.number(Mechanism.steps, "Steps T", name="the number of steps")
-    """From 1 to 1,000; public. They are used if steps are entered. The noise of all steps together is that of one
-    release."""
+    """From 1 to 1,000. More steps need no more budget."""
     step_size: float = public.number(Mechanism.step_size, "Step size", step=0.1)
-    """In units of 1 / (smoothness of the loss), above 0 and below 2; public."""
+    """In units of 1 / (smoothness of the loss), above 0 and below 2."""
     radius: float = public.number(Mechanism.radius, "Radius of the ball")
-    """The model θ is kept in this ball around 0."""
+    """The model θ stays in this ball around 0."""
     sampled: float = public.number(1.0, "Share of users in a step", step=0.1)
-    """With 1, everybody takes part in every step. Below 1, each user takes part by a random draw of their own, which
-    may pay if there are many users. It is possible only if neighbours add or remove a user."""
+    """Below 1, each user takes part by a random draw, which needs neighbours that add or remove a user."""
     runs: int = public.number(20, "Runs", (2, experiment.MAX_RUNS), name="the number of runs")
-    """How often each method is trained at each bound."""
+    """The trainings of each method at each bound."""
     splits: int = public.number(5, "Splits of the users", (1, MAX_SPLITS), name="the number of splits")
-    """The number of splits into users to train on and users held out. The runs go round them."""
+    """The splits into users to train on and users held out."""
     held_out: float = public.number(0.25, "Share of users held out", (0.05, 0.9), step=0.05)
     """Models are judged on these users."""
     seed: int = public.number(0, "Seed of splits and runs", (0, 2**31))
@@ -99,7 +92,7 @@ class TrainingParameters(Parameters):
     source: DataSource = of_data.choice(DataSource.SAMPLE, "Data of this page", place=SOURCE)
     """The sample, generated data, or a table that you upload."""
     num_users: int = of_data.number(TrainingGenerator.num_users, "Users m", name="users m", place=SOURCE)
-    """The number of users, from 10 to 50,000."""
+    """From 10 to 50,000."""
     exponent: float = of_data.number(TrainingGenerator.exponent, "Exponent α of rows per user", place=SOURCE)
     """A user has more than $k$ rows with probability $(k + 1)^{-\\alpha}$. A smaller α is more uneven."""
     max_rows: int = of_data.number(TrainingGenerator.max_rows, "Rows of a user, at most", place=SOURCE)
@@ -107,9 +100,9 @@ class TrainingParameters(Parameters):
     informative: int = of_data.number(TrainingGenerator.informative, "Features", place=SOURCE)
     """From 1 to 20, beside an intercept."""
     signal: float = of_data.number(TrainingGenerator.signal, "Size of each coefficient", place=SOURCE)
-    """For features scaled to norm 1. A larger size makes labels easier to predict."""
+    """A larger size makes labels easier to predict."""
     user_effect: float = of_data.number(TrainingGenerator.user_effect, "Spread between users", place=SOURCE)
-    """Above 0, heavy users differ from light ones, and weights change what is learned."""
+    """Above 0, heavy users differ from light ones."""
     data_seed: int = of_data.number(TrainingGenerator.seed, "Seed of the data", place=SOURCE)
     """The same seed generates the same data."""
 
@@ -174,7 +167,7 @@ class TrainingParameters(Parameters):
             label_text = "1" if rows.signs[0] > 0.0 else "not 1"
             raise refuse(
                 f"every label is {label_text}: there is nothing to tell apart",
-                remedy="Choose a threshold, or what counts as 1, that leaves labels on both sides",
+                remedy="Choose a threshold or class that leaves labels on both sides",
             )
         splits = tuple(hold_out(rows, self.held_out, self.seed + i) for i in range(self.splits))
         cells, runs = self.list_cells(int(rows.sizes.max())), min(self.runs, max_runs)
@@ -183,27 +176,27 @@ class TrainingParameters(Parameters):
 
 def list_assumptions(parameters: TrainingParameters) -> tuple[str, ...]:
     """List the assumptions of the answers, sentences without their full stop."""
-    twice = "the noise is twice that for one user who is added or removed"
+    twice = "the noise is twice that for adding or removing a user"
+    mechanism, has_rule = parameters.mechanism, parameters.pace is Pace.RULE
     counts_text = {
-        Neighbours.ADD_OR_REMOVE_USER: "The rows per user and the number of users are protected; the number of users "
-        "gets its own noise, for 3 to 5 % of the budget",
+        Neighbours.ADD_OR_REMOVE_USER: "The rows per user and the number of users are protected; the latter costs 3 to "
+        "5 % of the budget",
         Neighbours.REPLACE_USER: f"The rows per user are protected, the number of users is public; {twice}",
         Neighbours.REPLACE_VALUES: f"The rows per user are public; {twice}",
     }[parameters.neighbours]
     return (
         f"Neighbouring relation: {parameters.neighbours.value}",
         counts_text,
-        "Features are brought to norm 1 by ranges that are public, and each row's gradient is clipped to norm 1",
-        f"The noise of all {parameters.mechanism.steps} steps is that of one Gaussian mechanism, exactly"
-        if parameters.mechanism.sampled == 1.0
-        else f"Each step has a random share of the users, {parameters.sampled:g} of them; dp-accounting composes the "
-        "privacy losses, rounded upwards",
-        "Steps and step size follow from ε, δ, the number of features, and the number of users as it is released"
-        if parameters.pace is Pace.RULE
+        "Features are scaled to norm 1 by public ranges; each row's gradient is clipped to norm 1",
+        f"The noise of all {mechanism.steps} steps is that of one Gaussian mechanism, exactly"
+        if mechanism.sampled == 1.0
+        else f"Each step has a random share {mechanism.sampled:g} of the users; dp-accounting composes the privacy "
+        "losses, rounded upwards",
+        "Steps and step size follow from ε, δ, the number of features and the released number of users"
+        if has_rule
         else "Steps and step size are public",
-        "ε covers an adaptive bound. It does not cover choosing a fixed bound"
-        f"{'' if parameters.pace is Pace.RULE else ', steps,'} or a method by these curves",
-        f"Curves are simulated, over {wording.counted(parameters.splits, 'split')} of the users into those trained on "
-        "and those held out",
+        f"ε covers an adaptive bound. It does not cover choosing a fixed bound{'' if has_rule else ', steps,'} or a "
+        "method by these curves",
+        f"Curves are simulated, over {wording.counted(parameters.splits, 'split')} of the users",
         "*No bound* treats the size of the largest user as public",
     )

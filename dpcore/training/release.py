@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from dpcore.common.checks import Problems
 from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import Charge, Neighbours, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
+from dpcore.data.column_names import escape_formula
 from dpcore.training import account, optimum
 from dpcore.training.account import (
     WEIGHT_SHARE,
@@ -32,11 +35,10 @@ from dpcore.training.account import (
     rank_within_users,
     weight_sensitivity,
 )
-from dpcore.training.adaptive_bound import descend_by_rule
-from dpcore.training.descent import descend_as_entered
+from dpcore.training.descent import descend_as_entered, descend_by_rule
 from dpcore.training.integer_sums import CELLS, USER_NORM, account_exactly, round_gradients, round_user_sums
 from dpcore.training.mechanism import Mechanism, Pace, apply_rule
-from dpcore.training.rows import ClassifierRows
+from dpcore.training.rows import ClassifierRows, Scaling
 
 MECHANISM = "discrete Gaussian gradient descent"
 OUTPUT_MECHANISM = "discrete Gaussian on the minimiser"
@@ -343,7 +345,7 @@ class _Release:
 
 
 _MINIMISER_TOLERANCE = 1e-6
-"""How far from the exact minimiser the one that is found may lie, as a share of how far a user moves it."""
+"""Largest distance to the exact minimiser, as a share of how far a user moves it."""
 _OUTPUT_CELLS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 
@@ -355,3 +357,59 @@ def _output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
         math.ceil(sensitivity * _OUTPUT_CELLS * (1.0 + 2.0 * _MINIMISER_TOLERANCE) + math.sqrt(num_features))
         + 1
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseRecord:
+    """A release as it was made, kept so that it is never repeated unasked.
+
+    Attributes:
+        question: What it answers: digest of the rows, mechanism, method and bound.
+        names: Of the features, shape (num_features,).
+        scaling: How features are brought to norm 1 before the model is applied.
+        model: What was drawn.
+        positive_meaning: What a score above 0 says of a row, as ``kind = cat``.
+    """
+
+    question: object
+    names: tuple[str, ...]
+    scaling: Scaling
+    model: Model
+    positive_meaning: str
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Return the names of the features, as a spreadsheet may open them."""
+        return [escape_formula(name) for name in self.names]
+
+    @property
+    def ends(self) -> FloatArray:
+        """Return the lowest and the highest value of each feature, NaN without a range, shape (2, num_features)."""
+        return np.array([value_range or (np.nan, np.nan) for value_range in self.scaling.ranges]).T
+
+
+def write_models(records: Sequence[ReleaseRecord]) -> str:
+    """Write every released model, one line per feature.
+
+    Columns: ``draw``, ``feature``, its range, ``norm``, ``theta``, ``positive``, method and bounds, ``label``.
+
+    A feature with a range is clipped to it and mapped to [-1, 1]; then a row longer than ``norm`` is shortened
+    to it, and all are divided by it. A score above 0 means the class in ``positive``.
+    """
+    frames = []
+    for number, record in enumerate(records, 1):
+        columns = {
+            "draw": number,
+            "feature": record.feature_names,
+            "lowest": record.ends[0],
+            "highest": record.ends[1],
+            "norm": record.scaling.norm,
+            "theta": record.model.theta,
+            "positive": escape_formula(record.positive_meaning),
+            "method": record.model.cell.method.value,
+            "bound": record.model.cell.reach,
+            "last_bound": record.model.last_bound,
+            "label": record.model.facts.label,
+        }
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames).to_csv(index=False, lineterminator="\n")

@@ -10,13 +10,13 @@ from dpcore.answer.answer import Answer
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.data_owners.answer import trained
+from dpcore.data_owners.answer import plots as answer_plots
 from dpcore.data_owners.answer.answer import summarise_owners
-from dpcore.data_owners.answer.trained import TITLE, TrainingCard
-from dpcore.data_owners.labelled import LabelledRecords
+from dpcore.data_owners.answer.plots import TITLE, TrainingCard
 from dpcore.data_owners.paper import FIGURES
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters
 from dpcore.data_owners.study import Records, StudyResult, check_records, run_study
+from dpcore.data_owners.training import LabelledRecords
 from dpcore.report.content import Report
 from dpcore.report.script import Code, Source
 from pages.data_owners import upload
@@ -25,7 +25,7 @@ from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import plots
+from pages.shared.screen import sections
 
 JOB_KEY = QUESTION.key("training_job")
 
@@ -34,15 +34,15 @@ def show(parameters: OwnersParameters) -> None:
     """Draw the tab: inputs, *Train*, figure and sentences; below, the paper's tables and figure at its setting."""
     _show_training(parameters)
     st.divider()
-    plots.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
+    sections.show_paper_figure(FIGURES, QUESTION.key("paper_figure"))
 
 
 def _show_training(parameters: OwnersParameters) -> None:
     st.markdown(
-        "Multinomial logistic regression with a shared part W and a personal part V of every owner. *Joint privacy* is "
-        "*share, then personalise*: W is trained with noise, then every owner fits V by itself, and nothing comes "
-        f"back. **{wording.capital(trained.UNIT_NAMES[parameters.unit])}** is protected, at the page's δ: neighbouring "
-        "data sets differ in one unit whose records are zeroed, and how many records and units there are is public."
+        "Logistic regression with a shared part W and a personal part V of every owner. *Joint privacy*: W is trained "
+        "with noise, then every owner fits V by itself. "
+        f"**{wording.capital(answer_plots.UNIT_NAMES[parameters.unit])}** is protected: neighbouring data sets differ "
+        "in one unit whose records are zeroed."
     )
     records: Records | LabelledRecords = fields.draw(QUESTION, "train_on")
     study, account = parameters.study, ""
@@ -50,7 +50,11 @@ def _show_training(parameters: OwnersParameters) -> None:
     if records is Records.UPLOAD:
         if (own_table := upload.show_table()) is None:
             return
-        records, account, disclosure = own_table.records, own_table.account, own_table.dataset.provenance
+        records, account, disclosure = (
+            own_table.records,
+            own_table.dataset.digest,
+            own_table.dataset.provenance,
+        )
         study = replace(study, owners=(own_table.records.num_owners,))
     columns = st.columns([3, 3, 2, 2, 3], vertical_alignment="bottom")
     for column, name in zip(columns, TRAINING_FIELDS[1:], strict=False):
@@ -73,27 +77,29 @@ def _show_training(parameters: OwnersParameters) -> None:
     # Of other records they would stand under the wrong label.
     if latest is None or latest[0][:2] != question[:2] or latest[1].share_done == 0.0:
         if not is_running:
-            st.caption("Nothing was trained yet. With these defaults it takes a few seconds.")
+            st.caption("Nothing was trained yet.")
         return
     if latest[0] != question:
         if is_running:
             return
-        st.caption(":material/history: These are for earlier settings; train again for the new ones.")
+        st.caption(":material/history: These are for earlier settings; train again.")
     _show_results(latest[1], is_running, disclosure, has_paper=not account)
 
 
 def _show_results(result: StudyResult, is_running: bool, disclosure: Provenance, has_paper: bool) -> None:
     if not is_running and result.share_done < 1.0:
-        st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)} of the fits.")
-    figures.draw(trained.plot_accuracy(result, disclosure, has_paper))
+        st.caption(f":material/stop_circle: Stopped after {wording.percent(result.share_done)}.")
+    figures.draw(answer_plots.plot_accuracy(result, disclosure, has_paper))
     if is_running:
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in trained.write_directions(result, has_paper)))
+    st.markdown("\n".join(f"- {sentence}" for sentence in answer_plots.write_directions(result, has_paper)))
     st.dataframe(
-        trained.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
-        alt="Test accuracy of every form against the number of owners",
+        answer_plots.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
+        alt="Test accuracy of every form",
     )
-    st.caption(f"{wording.plain(wording.capital(result.name))}: {trained.write_settings(result, has_paper)}")
+    st.caption(
+        f"{wording.plain(wording.capital(result.name))}: {answer_plots.write_settings(result, has_paper)}"
+    )
     cards.label(disclosure)
 
 
@@ -111,7 +117,7 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
 
     def write_disclosure(code: Code, source: Source, public_only: bool) -> str:
         disclosure = code.write(answer.disclosure)
-        return f"data = {disclosure}  # The settings hold the owners; this is what kind of numbers they are."
+        return f"data = {disclosure}  # The kind of numbers that the settings hold."
 
     solution, hidden_fields, summary = answer.solution, {*TRAINING_FIELDS, "x_axis", "y_axis"}, None
     if solution.is_of_data:
@@ -134,6 +140,7 @@ def build_report(answer: Answer, source: Source, training: TrainingCard | None =
 
 def show_files(answer: Answer) -> None:
     """Offer the whole answer, and the choice as a file."""
+    assert answer.choice is not None
     source, training = report_content.source(), find_training()
     report_content.draw(
         "owners",
@@ -141,11 +148,12 @@ def show_files(answer: Answer) -> None:
         lambda: build_report(answer, source, training),
         answer.methods,
         f"**Choice** holds the question, every bound and every crossing. Label: *{answer.disclosure.label}*.",
-        files_disclosure=answer.disclosure,
+        [("Choice (JSON)", "owners_choice.json", answer.choice)],
+        answer.disclosure,
     )
     if training is None:
-        st.caption("Nothing was trained, so that the report holds the bounds alone: see the tab *Accuracy*.")
+        st.caption("Nothing was trained: the report holds the bounds alone.")
     else:
         st.caption(
-            f"The report holds the accuracies of the last training, too. Their label: *{training.disclosure.label}*."
+            f"The report holds the accuracies of the last training. Their label: *{training.disclosure.label}*."
         )

@@ -9,12 +9,13 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.answer.section import Cached, SearchResult, Solver
 from dpcore.data_owners.answer import build_answer, solve
-from dpcore.data_owners.parameters import OwnersParameters, OwnersSource
+from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
 from pages.data_owners import contents, upload
 from pages.data_owners.question import QUESTION, disclosure_of
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 
 
 def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
@@ -22,7 +23,7 @@ def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
     own_table = upload.find_table()
     label = disclosure_of(parameters, dataset, None if own_table is None else own_table.dataset)
     subject = dataset if parameters.source is OwnersSource.DATA else label
-    solution = yield Cached(solve, (subject, parameters.without_training))
+    solution = yield Cached(solve, (subject, parameters.without(*TRAINING_FIELDS)))
     return SearchResult(solution)
 
 
@@ -31,7 +32,7 @@ class OwnersPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> OwnersParameters | None:
         """Draw the inputs in two columns."""
-        parameters: OwnersParameters | None = inputs.read_inputs(
+        parameters: OwnersParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Entered owners are all alike, so that no cap is sought for them.

@@ -11,7 +11,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.data import design_matrix
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
-from dpcore.data_owners.labelled import LabelledRecords, read_table
+from dpcore.data_owners.training import LabelledRecords, read_table
 from dpcore.dataset import Dataset
 from pages.data_owners.question import QUESTION
 from pages.shared.data.table_upload import TableUpload
@@ -23,12 +23,10 @@ class OwnersTable:
 
     Attributes:
         records: With their owners.
-        account: Digest of what was read.
         dataset: The same data as read from the file.
     """
 
     records: LabelledRecords
-    account: str
     dataset: Dataset
 
 
@@ -40,15 +38,15 @@ def _build(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
 
 def _build_entry(dataset: Dataset, account: str, design: Design | None) -> OwnersTable:
     # What the columns mean makes other records of the same file.
-    return OwnersTable(read_table(dataset), dataset.digest, dataset)
+    return OwnersTable(read_table(dataset), dataset)
 
 
 UPLOAD = TableUpload(
     QUESTION,
-    uploader_label="A table with one row per record, a label of 2 to 20 classes written as numbers, features, and a "
-    "column that says whose it is (CSV)",
+    uploader_label="A table with one row per record: a numeric label of 2 to 20 classes, features, and a column that "
+    "says whose it is (CSV)",
     label="Label: the class that is predicted",
-    public_help="Accuracies are computed from the records without noise: of private data they are private.",
+    public_help="Accuracies are computed without noise: of private data they are private.",
     build=_build,
     build_entry=_build_entry,
 )
@@ -71,7 +69,7 @@ def show_table() -> OwnersTable | None:
     st.markdown(
         f"In use: **{wording.plain(table.dataset.name)}**, {wording.counted(records.labels.size, 'record')} of "
         f"{wording.counted(records.num_owners, 'owner')}, {records.num_classes} classes. Each record is scaled to "
-        "norm 1 by itself: bring columns to like scales before."
+        "norm 1: bring columns to like scales before."
     )
     for note in table.dataset.notes:
         st.caption(wording.plain(note, 600))

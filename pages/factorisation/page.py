@@ -19,9 +19,11 @@ from dpcore.report.content import Line
 from dpcore.report.script import Code, Source
 from pages.factorisation.question import QUESTION, RANGE
 from pages.shared.fields import fields
-from pages.shared.render.question_page import Page, Renderer
+from pages.shared.render import question_page
+from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
+from pages.shared.screen.sections import Renderer
 from pages.shared.server import access
 from pages.shared.session import session
 
@@ -70,7 +72,7 @@ class FactorisationPage(Page):
 
         def draw_training() -> None:
             fields.draw(QUESTION, "train_epsilons")
-            fields.columns(QUESTION, (1, 1), "repeats", "train_seed")
+            fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
         def ask_range(unused: Collection[str]) -> bool:
             if dataset.pairs is not None and not has_ratings(dataset):
@@ -91,8 +93,10 @@ class FactorisationPage(Page):
             )
             return True
 
-        in_pairs = {pair[0]: functools.partial(fields.columns, QUESTION, (1, 1), *pair) for pair in PAIRS}
-        parameters: FactorisationParameters | None = inputs.read_inputs(
+        in_pairs = {
+            pair[0]: functools.partial(fields.draw_row, QUESTION, *pair, shares=(1, 1)) for pair in PAIRS
+        }
+        parameters: FactorisationParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             options={"source": sources},

@@ -13,8 +13,9 @@ from pages.gap_examples.question import QUESTION
 from pages.mean import elsewhere
 from pages.mean.question import QUESTION as MEAN
 from pages.shared.fields import setting
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 
 
@@ -37,7 +38,7 @@ class GapPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> GapParameters | None:
         """Draw the variance of a value."""
-        return inputs.read_inputs(QUESTION, slots, ask_first=say_cleared)
+        return question_page.read_inputs(QUESTION, slots, ask_first=say_cleared)
 
     def fields_in_report(self, answer: Answer) -> tuple[str, ...]:
         """Leave out what only the steps on instances ask for."""

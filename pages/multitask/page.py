@@ -19,9 +19,10 @@ from dpcore.report.content import Line
 from dpcore.report.script import Code, Source
 from pages.multitask.question import QUESTION, list_answer_fields
 from pages.shared.fields import fields
-from pages.shared.render.question_page import Page, Renderer, contents
+from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
 from pages.shared.screen import layout
+from pages.shared.screen.sections import Renderer, contents
 from pages.shared.session import session
 
 

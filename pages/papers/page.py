@@ -13,7 +13,7 @@ from pages.shared.base import catalogue
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import figures
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout, sections
 
 NAMES = {figure.key: f"{figure.name}: {figure.title}" for figure in FIGURES}
 PAPERS = {paper.title: paper for paper in items.list_papers()}
@@ -27,13 +27,13 @@ def body(slots: layout.PageSlots) -> None:
     st.session_state.setdefault(figure_key, FIRST_FIGURE)
     with slots.line:
         figure = find_figure(fields.pick("Figure", NAMES, figure_key, width=560))
-    runs = plots.find_newest_runs(figure)
+    runs = sections.find_newest_runs(figure)
     with slots.figure:
         figures.draw(build_plot(figure, runs))
     with slots.answer:
         show_answer(figure, runs)
     with slots.bottom:
-        plots.show_text(figure, runs)
+        sections.describe_paper_figure(figure, runs)
         show_lists()
 
 
@@ -58,13 +58,13 @@ def show_answer(figure: PaperFigure, runs: FigureRuns) -> None:
             args=(figure.page, figure.tab),
             help=f"Opens the page{', and the tab that this figure stands in' if figure.tab else ''}.",
         )
-        plots.show_button(figure)
+        sections.draw_compute_button(figure)
 
 
 def show_lists() -> None:
     """Show all figures with small pictures of ours and theirs; then every item of one paper."""
     st.markdown("### All figures")
-    computed = [(figure, plots.find_newest_runs(figure)) for figure in FIGURES]
+    computed = [(figure, sections.find_newest_runs(figure)) for figure in FIGURES]
     contents.show_figures(computed)
     st.markdown("### Every item of a paper")
     paper_key = QUESTION.key("paper")

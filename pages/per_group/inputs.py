@@ -11,7 +11,8 @@ from dpcore.dataset import Dataset
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from pages.per_group.question import QUESTION
 from pages.shared.fields import fields
-from pages.shared.screen import inputs, layout
+from pages.shared.render import question_page
+from pages.shared.screen import layout
 from pages.shared.session import session
 
 
@@ -37,7 +38,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
     is_mean = state.get(key("statistic")) is Statistic.MEAN and Statistic.MEAN in options["statistic"]
     if is_mean:
         options["objective"] = [objective for objective in Objective if not objective.is_relative]
-    unused = inputs.start(QUESTION, options, shares)
+    unused = question_page.start_fields(QUESTION, options, shares)
     ends = {key("lower"): "L", key("upper"): "U"}
     # A link of another statistic has no range, and leaves the fields empty.
     if is_mean and all(state[end] is None for end in ends) and state.get(key("proposed")):
@@ -63,13 +64,11 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
             is_large = state[key("objective")] is Objective.LARGE_GROUPS
             start = "Groups are large from" if is_large else "Errors are divided by at least"
             floor = "…" if state[key("floor")] is None else wording.number(state[key("floor")])
-            st.caption(f"{start} {floor}; the floor stands under *More settings*.")
+            st.caption(f"{start} {floor} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:
-            st.caption(
-                "These data say who is in which group, but not with how many rows: only distinct users can be released."
-            )
+            st.caption("These data have no rows per group: only users can be counted.")
         if is_mean:
-            if inputs.ask(dataset, ends):
+            if question_page.ask_for_range(dataset, ends):
                 return None
             session.explain_cleared(ends)
         parameters: PerGroupParameters | None = fields.build(

@@ -15,7 +15,8 @@ from dpcore.plan import parameters as plan_parameters
 from dpcore.plan.parameters import MEAN_FIELDS, LineStatistic, PlanParameters
 from dpcore.report import script
 from pages.plan.question import QUESTION, RANGE_FIELDS
-from pages.shared.screen import inputs, layout
+from pages.shared.render import question_page
+from pages.shared.screen import layout
 
 RELEASE, QUANTILE, WANTED_ERROR, WEIGHT = COLUMN_NAMES = ["Release", "q", "Wanted error", "Weight"]
 EDITOR_WIDTH = 480
@@ -43,7 +44,7 @@ def read_inputs(slots: layout.PageSlots) -> PlanParameters | None:
         with st.popover("Numbers to release", icon=":material/table_rows:", key="plan_lines"):
             _draw_editor()
 
-    parameters: PlanParameters | None = inputs.read_inputs(
+    parameters: PlanParameters | None = question_page.read_inputs(
         QUESTION, slots, hidden=is_hidden, widgets={"lines": draw_editor}
     )
     return parameters

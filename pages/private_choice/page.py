@@ -32,9 +32,10 @@ from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
 from pages.shared.fields import fields, jobs, setting
 from pages.shared.figures import figures
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.report import report_content
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 from pages.total.question import QUESTION as TOTAL
 
@@ -143,7 +144,7 @@ class PrivatePage(Page):
                 st.caption(SUM_OF_THE_TOTAL.format(wording.plain(column)) if column else SUM_OF_A_COLUMN)
             return False
 
-        parameters: PageParameters | None = inputs.read_inputs(
+        parameters: PageParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             hidden=lambda name: name == "guess_factor" and without_guess,

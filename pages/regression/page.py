@@ -36,8 +36,9 @@ from pages.shared.card import cards
 from pages.shared.data import table_upload
 from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 
 WARN_CLIPPED = 0.05
 """Share of clipped labels above which the page warns."""
@@ -164,13 +165,15 @@ class RegressionPage(Page):
         propose_range(dataset)
         key = QUESTION.key
         st.session_state.setdefault(key("error"), ErrorTarget.COEFFICIENTS)
-        parameters: RegressionParameters | None = inputs.read_inputs(
+        parameters: RegressionParameters | None = question_page.read_inputs(
             QUESTION,
             slots,
             # Empty fields of the generator are named where the data are made, and matter to no upload.
             hidden=GENERATOR_FIELDS.__contains__,
             draw_more=lambda: fields.choice("Figures show the error of", TARGETS, key("error"), FIT),
-            ask_first=lambda unused: inputs.ask(dataset, {key("lower"): "L", key("upper"): "U"}, "label"),
+            ask_first=lambda unused: question_page.ask_for_range(
+                dataset, {key("lower"): "L", key("upper"): "U"}, "label"
+            ),
         )
         outside = None if parameters is None else count_clipped(dataset, parameters)
         if outside is not None and outside.num_outside > WARN_CLIPPED * outside.num_values:

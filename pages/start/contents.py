@@ -11,7 +11,6 @@ from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
-from pages.shared.compare.compare_tab import can_answer
 from pages.shared.fields import fields
 from pages.shared.session import session
 from pages.start.question import QUESTION
@@ -101,6 +100,6 @@ def _describe_data(page: Question, dataset: Dataset) -> str:
     """Write which data the page opens on; empty for a page with data of its own."""
     if page.own_data:
         return ""
-    if can_answer(page, dataset):
+    if page.can_answer(dataset):
         return f"It opens on *{plain(dataset.name)}*."
     return "The data in use lack what it needs, so it shows invented data until you bring yours."

@@ -13,7 +13,7 @@ from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
 from pages.shared.card import cards
 from pages.shared.fields import fields
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout, sections
 from pages.shared.session import session
 from pages.start import contents
 from pages.start.question import QUESTION
@@ -55,7 +55,7 @@ def show(slots: layout.PageSlots, parameters: StartParameters, dataset: Dataset)
     solution = contents.solve_cached(dataset.digest, parameters.epsilon, dataset)
     answer = build_answer(dataset, parameters, solution)
     with slots.figure:
-        plots.show(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
+        sections.show_plot(answer.plots["start-tradeoff"](), key_of=QUESTION.key)
     with slots.answer:
         cards.answer(answer, key="start_card")
 

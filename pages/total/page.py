@@ -13,8 +13,9 @@ from dpcore.total.answer.answer import solve_beside_page
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
 from pages.shared.card import cards
 from pages.shared.fields import jobs
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.session import session
 from pages.total.question import QUESTION
 
@@ -43,7 +44,7 @@ class TotalPage(Page):
         def is_hidden(name: str) -> bool:
             return name in ("lower", "upper") and compute_totals(dataset).signed is None
 
-        return inputs.read_inputs(QUESTION, slots, hidden=is_hidden)
+        return question_page.read_inputs(QUESTION, slots, hidden=is_hidden)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: TotalParameters) -> bool:
         """Say why there is nothing to add up; a bound can still be chosen with DP."""

@@ -19,8 +19,9 @@ from dpcore.training.rows import Measure, ScoreUnit
 from dpcore.training.training_data import TrainingData
 from pages.shared.fields import fields, jobs
 from pages.shared.figures.figures import draw as draw_plot
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.screen import inputs, layout
+from pages.shared.screen import layout
 from pages.shared.server import access
 from pages.training import release, upload
 from pages.training.question import MAX_DEMO_RUNS, QUESTION
@@ -67,7 +68,7 @@ class TrainingPage(Page):
 
     def read_inputs(self, slots: layout.PageSlots, data: TrainingData) -> TrainingParameters | None:
         """Draw the inputs, and say what a label means and what a public demo does not do."""
-        parameters: TrainingParameters | None = inputs.read_inputs(
+        parameters: TrainingParameters | None = question_page.read_inputs(
             # Empty fields of the generator are named where the data are made, and matter to no other data.
             QUESTION, slots, hidden=GENERATOR_FIELDS.__contains__, draw_more=draw_figure_choices, columns=2
         )  # fmt: skip
@@ -100,7 +101,7 @@ class TrainingPage(Page):
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is not DataSource.UPLOAD:
-                return "data = None  # The settings name the sample, or say how the data are generated."
+                return "data = None  # The settings say which data."
             code.import_name("TrainingData", "dpcore.training.training_data")
             code.import_name("make_scaling", "dpcore.training.rows")
             return (

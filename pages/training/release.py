@@ -16,13 +16,18 @@ from dpcore.common.checks import InputProblem, InvalidInput, describe_error, ref
 from dpcore.common.privacy import Ledger, ReleaseFacts, format_rounded_up
 from dpcore.common.progress import ShouldStop
 from dpcore.report.content import Line
-from dpcore.training import files
 from dpcore.training.account import Method
 from dpcore.training.answer.solution import TrainingSolution, scale_rows
 from dpcore.training.answer.words import describe_cell, describe_model
-from dpcore.training.files import ReleaseRecord
 from dpcore.training.mechanism import Mechanism
-from dpcore.training.release import Model, StoppedError, state_guarantee, train_once
+from dpcore.training.release import (
+    Model,
+    ReleaseRecord,
+    StoppedError,
+    state_guarantee,
+    train_once,
+    write_models,
+)
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
 from pages.shared.card import releases
@@ -32,7 +37,7 @@ from pages.shared.figures import figures
 from pages.training.question import QUESTION
 
 JOB = QUESTION.key("release_job")
-"""Its question is whose rows are used, and the mark in the ledger of what was noted for the release."""
+"""Its question is the account of the rows, and the mark of its cost in the ledger."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,12 @@ def show(solution: TrainingSolution) -> None:
     draws = store.draws
     cost = f"ε = {format_rounded_up(parameters.epsilon)}, δ = {format_rounded_up(parameters.delta)}"
     st.markdown(
-        f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}**, with "
-        f"{describe_cell(parameters.release_cell)} (*More settings*). What users contribute is rounded onto a public "
-        f"grid before it is added up, and OpenDP's discrete Gaussian noise covers all of it. It spends **{cost}**. "
-        "The page keeps it and draws again only when you ask."
+        f"A release trains on **all {wording.counted(solution.data.dataset.histogram.num_users, 'user')}** with "
+        f"{describe_cell(parameters.release_cell)} (*More settings*), and spends **{cost}**. OpenDP draws the noise."
     )
     notes = [
-        "Everything else on this page is a simulation with NumPy's noise of the same size, and no release. ε does not "
-        "cover a method, a bound, steps or a step size that were chosen by looking at these data."
+        "Everything else on this page is a simulation. ε does not cover a method, a bound or steps that were chosen by "
+        "looking at these data."
     ]
     if parameters.bounded_by is Method.CAP:
         notes.insert(0, "Rows are drawn once, for all steps; ε covers who keeps which rows.")
@@ -100,7 +103,7 @@ def show(solution: TrainingSolution) -> None:
         return
     _say_stopped(store.account)
     fields.button(
-        f"Train once more: spends another {cost}" if draws else f"Train once: spends {cost}",
+        f"Train once{' more' if draws else ''}: spends {cost}",
         "training_release",
         "casino",
         _start,
@@ -112,7 +115,7 @@ def show(solution: TrainingSolution) -> None:
     store.show_account(draws[-1].model.facts if draws else None, is_earlier)
     if draws:
         _show_model(draws[-1])
-        store.file_button("Released models (CSV)", lambda: files.write_models(draws), "released-models")
+        store.file_button("Released models (CSV)", lambda: write_models(draws), "released-models")
 
 
 def _start(solution: TrainingSolution) -> None:
@@ -166,7 +169,7 @@ def _show_model(record: ReleaseRecord) -> None:
     numbers = {"Lowest": record.ends[0], "Highest": record.ends[1], "θ": record.model.theta}
     figures.show_table(
         {"Feature": record.feature_names, **numbers},
-        "The released model: range and coefficient of each feature",
+        "The released model",
         "training_model",
         dict.fromkeys(numbers, "%.4g"),
     )

@@ -46,10 +46,9 @@ def _build_entry(dataset: Dataset, account: str, design: Design | None) -> Train
 
 UPLOAD = TableUpload(
     QUESTION,
-    uploader_label="A table with one row per observation, a label (numbers or classes), features, and a column "
-    "that says whose it is (CSV)",
+    uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label="Label: what is predicted",
-    public_help="Rows of private data are protected as a whole: features, labels, and who owns them.",
+    public_help="Rows of private data are protected as a whole: features, labels and users.",
     build=build_dataset,
     build_entry=_build_entry,
     check=_check_saved,
@@ -71,7 +70,7 @@ def read_data() -> TrainingData | None:
             DataSource.UPLOAD: _show_upload,
         },
         DataSource.GENERATED,
-        "A logistic model whose best θ is known, and users with a heavy tail of rows.",
+        "A logistic model, and users with a heavy tail of rows.",
         GENERATOR_FIELDS,
         lambda data: (
             f"{wording.counted(data.histogram.num_rows, 'row')} of "
@@ -92,18 +91,14 @@ def _generate() -> TrainingData | None:
             icon=":material/cloud_off:",
         )
         return None
-    data: TrainingData | None = None
     try:
-        data = (
-            None
-            if generator is None
-            else jobs.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
-        )
+        if generator is not None:
+            data: TrainingData = jobs.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
+            return data
     except InvalidInput as refused:
         problems = list(refused.problems)
-    if problems:
-        fields.show_problems(problems)
-    return data
+    fields.show_problems(problems)
+    return None
 
 
 ENDS = {"low": "lowest", "high": "highest"}
@@ -129,8 +124,8 @@ def _show_upload() -> TrainingData | None:
         is_open = bool(find_empty_columns())
         with st.expander("Ranges of the features", expanded=is_open, icon=":material/straighten:"):
             st.caption(
-                "What each column can be, from what the quantity is. Read off private data, ranges are not covered by "
-                "ε. Values outside are clipped."
+                "Take ranges from what the quantity is: ε does not cover ranges read off private data. Values outside "
+                "are clipped."
             )
             with st.grid(4, min_column_width=150):
                 for column, ends in keys.items():
@@ -139,7 +134,7 @@ def _show_upload() -> TrainingData | None:
     if empty_columns := find_empty_columns():
         st.info(
             "**What range can these columns have?** Enter the lowest and the highest value of "
-            f"{wording.plain(', '.join(empty_columns), 200)} from what the quantity is. The answer follows.",
+            f"{wording.plain(', '.join(empty_columns), 200)}.",
             icon=":material/straighten:",
         )
         return None
@@ -168,7 +163,7 @@ def show_label_rule(table: TrainingData, positive_above: float) -> None:
     has_named_class = table.design is not None and bool(table.design.positive)
     if (rule_text := describe_label_rule(table, positive_above)) and not has_named_class:
         st.info(
-            f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again and "
-            "name one class under *Which one is 1?*",
+            f"{wording.plain(rule_text, 300)}. Set the threshold under *More settings*, or load the table again "
+            "and name one class.",
             icon=":material/label:",
         )

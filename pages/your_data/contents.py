@@ -94,10 +94,7 @@ def show_recipes(roles: Roles | None) -> None:
     with st.expander(
         "Count in your own database or on a cluster", icon=":material/dns:", key=QUESTION.key("engine_open")
     ):
-        st.markdown(
-            "Run this where your data are; only the histogram comes back, and you open it here. Nothing is typed "
-            "into this page: credentials come from the engine's own settings."
-        )
+        st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
         with st.grid(2):
             titles = {name: engine.title for name, engine in counting.ENGINES.items()}
             key: str = fields.pick("Engine", titles, QUESTION.key("engine"))
@@ -106,18 +103,18 @@ def show_recipes(roles: Roles | None) -> None:
         engine = counting.ENGINES[key]
         if roles is None or roles.kind is not TableKind.EVENTS or not roles.user:
             roles = _DEFAULT_ROLES
-            st.caption("Put the name of your own column in the place of user_id.")
+            st.caption("Replace user_id by the name of your column.")
         recipe = _write_recipe(key, roles, table or DEFAULT_TABLE)
         st.caption(f"Credentials come from {engine.credentials}.")
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
         command.code(recipe.command, language="bash", wrap_lines=True)
         install = f"pip install 'ibis-framework[{engine.key}]'"
         command.caption(
-            f"Run it in the folder of Sweet Spot, after: {install}. Then upload histogram.csv here."
+            f"Run it in the folder of Sweet Spot, after {install}. Then upload histogram.csv here."
         )
         python.code(recipe.python, language="python")
         sql.code(recipe.sql, language="sql")
-        sql.caption("For the histogram. Columns are taken for text, and the value for a number.")
+        sql.caption("Columns are taken for text, and the value for a number.")
 
 
 @cache.cached(max_entries=4)
@@ -135,9 +132,8 @@ def show_session_upload() -> None:
         uploads.show_demo_notice()
         return
     ENTRY.show(
-        "A file that *Save session*, in the sidebar, has made",
-        "Data and settings take the place of those in use. What was released of any data stays on the account, here "
-        "and in the file.",
+        "A file that *Save session* has made",
+        "It replaces the data and settings in use. What was released of any data stays on the account.",
         _open_file,
     )
     opened = st.session_state.get(QUESTION.key("session_opened"))
@@ -173,8 +169,7 @@ def _show_opened_session(opened: session_file.FileContent) -> None:
             if session.dataset().name != file.name:
                 st.caption(f"Bring {plain(file.name)} again, and its columns are read as they were.")
     if opened.not_followed:
-        message = "These settings of the file were not followed; all others were."
-        st.warning(message, icon=":material/warning:")
+        st.warning("These settings of the file were not followed.", icon=":material/warning:")
         fields.show_problems(opened.not_followed)
 
 

@@ -16,7 +16,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, describe_error
 from dpcore.common.privacy import Disclosure, ReleaseFacts
 from dpcore.common.progress import Progress, ShouldStop
-from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles, explain_unused_values
+from dpcore.data.column_roles import MissingUsers, Roles, TableKind, explain_roles
 from dpcore.dataset import Contribution, Dataset
 from pages.shared.data import uploads
 from pages.shared.fields import fields, jobs
@@ -65,7 +65,7 @@ def show_panel() -> None:
     st.session_state.setdefault(_key("stopped"), "")
     _use_finished_jobs()
     if jobs.watch(_key("job"), "Counting") or jobs.watch(_LOOK_JOB, "Reading", measured=False):
-        st.caption("The data in use stay as they are until it has ended; the other pages go on working.")
+        st.caption("Until it has ended, the data in use stay; the other pages go on working.")
         return
     # The screen belongs to the questions about a file, and then to what its data show.
     if is_waiting() or (session.is_file() and not ENTRY.problems):
@@ -101,12 +101,10 @@ def _show_problems() -> None:
 
 def _show_uploader() -> None:
     ENTRY.show(
-        "A table: one row per contribution, or one per user with a count, or a histogram; or a distribution of pairs "
-        "(up to 200 MB)",
-        "CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed with gzip or "
-        "Zstandard. Several files with the same columns count as one table. They are read on this computer, reduced to "
-        "counts, and dropped. Nothing is sent anywhere. A distribution of pairs is the JSON file that "
-        "`python -m dpcore.counting --distribution-to` writes, for *Per group*.",
+        "A table of contributions, of counts per user or of a histogram, up to 200 MB",
+        "CSV or other delimited text, JSON Lines, Parquet or Excel; text and JSON may be compressed. Several files "
+        "with the same columns count as one table. They are read on this computer, reduced to counts, and dropped. "
+        "A distribution of pairs from `sweet-spot count --distribution-to` opens here, too.",
         _read_uploads,
         multiple=True,
     )
@@ -116,7 +114,7 @@ def _show_uploader() -> None:
                 "Or the path of a file on this computer, of any size",
                 key=_key("path"),
                 placeholder="/home/me/events.parquet",
-                help="It is counted where it lies, not copied. Several paths: put a semicolon between them.",
+                help="It is not copied. Put a semicolon between several paths.",
                 persist_state="session",
             )
             st.button("Look at it", key="look_at_path", on_click=_read_paths, icon=":material/folder_open:")
@@ -246,21 +244,15 @@ TABLE_KINDS = {
     TableKind.HISTOGRAM: "A size, with its number of users",
     TableKind.PAIRS: "A pair of user and group",
 }
-KIND_FOLLOWS = {
-    TableKind.EVENTS: "A user may have many rows.",
-    TableKind.COUNTS: "A column says how many rows they have.",
-    TableKind.HISTOGRAM: "So many users have so many rows each.",
-    TableKind.PAIRS: "An engine counted the rows of each.",
-}
 PUBLIC = {
     Disclosure.PRIVATE: "No",
     Disclosure.PUBLIC: "Yes: anybody may see them",
     Disclosure.DP_RELEASE: "They are a DP release, as the file says",
 }
 PUBLIC_FOLLOWS = {
-    Disclosure.PRIVATE: "What is computed from them is for your eyes only; a bound is drawn with noise.",
-    Disclosure.PUBLIC: "Every number and plot may be published; a bound costs no ε.",
-    Disclosure.DP_RELEASE: "What is computed from them may be published; its ε was spent when it was made.",
+    Disclosure.PRIVATE: "Do not publish what is computed from them; a bound is drawn with noise.",
+    Disclosure.PUBLIC: "You may publish every number and plot; a bound costs no ε.",
+    Disclosure.DP_RELEASE: "You may publish what is computed from them; their ε is spent.",
 }
 MISSING_USERS = {MissingUsers.LEAVE_OUT: "Leave them out", MissingUsers.ONE_USER: "Count them as one user"}
 CONTRIBUTION = {
@@ -297,7 +289,7 @@ def _choose_roles(source: counting.Source) -> Roles:
             key=_key("names"),
             on_change=_rename,
             persist_state="session",
-            help="The file names none. From left to right, as many as there are; programs will have them, too.",
+            help="The file names none. Programs will have these names, too.",
         )
         try:
             source.with_names(names.split(","))
@@ -305,7 +297,7 @@ def _choose_roles(source: counting.Source) -> Roles:
             fields.show_problems(refused.problems)
     st.session_state.setdefault(_key("kind"), TableKind.EVENTS)
     table_kind: TableKind = fields.radio(
-        "**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True, captions=KIND_FOLLOWS
+        "**1.** What is one row?", TABLE_KINDS, _key("kind"), horizontal=True
     )
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
@@ -323,13 +315,10 @@ def _choose_roles(source: counting.Source) -> Roles:
     if known_file and known_file.roles == roles:
         explanation += f" As in {known_file.name}, which has the same columns."
     st.caption(wording.plain(explanation, 400))
-    if unused_values := explain_unused_values(head, roles):
-        st.caption(f":material/info: {wording.plain(unused_values, 400)}")
     release = _find_stated_release(source, roles)
     _choose_disclosure("**3.** Are these data public?", list(PUBLIC)[: 2 if release is None else 3])
     if release is not None:
-        label = f"Every line of the file is labelled *{release.label}*."
-        st.caption(f"{label} That is the word of whoever wrote it: nothing here can check it.")
+        st.caption(f"The file states *{release.label}*. Nothing here can check it.")
     return roles
 
 
@@ -369,7 +358,7 @@ def _show_event_choices(source: counting.Source) -> None:
         "further",
         [column for column in source.columns if column not in used_columns],
         "Further columns that only together with it identify a user",
-        "Say, shop and customer number, where each shop numbers its own customers.",
+        "Say, shop and customer number, if each shop numbers its own customers.",
     )
     if state[_role_key("task")] != NO_COLUMN:
         used_columns |= set(state.get(_key("further"), ()))
@@ -384,10 +373,10 @@ def _show_event_choices(source: counting.Source) -> None:
     fields.radio("Rows without a user", MISSING_USERS, _key("missing"), horizontal=True)
     if not source.complete and len(source.columns) > 2:
         st.checkbox(
-            "Also look for rows that are exact copies of others",
+            "Also look for exact copies of rows",
             key=_key("copies"),
             persist_state="session",
-            help="In a file of this size that takes another pass over all its columns.",
+            help="That takes another pass over the file.",
         )
 
 
@@ -421,8 +410,8 @@ def _choose_distribution(dataset: Dataset) -> None:
     groups = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs} of {users} and {groups}.")
     st.caption(
-        "The file says how pairs of user and group are distributed, not which lie in which group. *Per group* answers "
-        "from it, and says what is approximate. Nothing can check that its numbers are true."
+        "The file says how pairs are distributed, not which lie in which group. *Per group* answers from it. Nothing "
+        "can check that its numbers are true."
     )
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):

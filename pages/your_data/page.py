@@ -11,7 +11,7 @@ from dpcore.report import content
 from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.figures import figures
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout, sections
 from pages.shared.session import session
 from pages.your_data import contents, file_upload
 from pages.your_data.question import QUESTION
@@ -25,11 +25,7 @@ SOURCES = {
 """The drawing that stands beside what the data can answer."""
 
 
-CONTRIBUTION_NAMES = {
-    Contribution.ROWS: "Rows",
-    Contribution.DISTINCT_TASKS: "Distinct tasks",
-    Contribution.TOTAL: "Total",
-}
+CONTRIBUTION_NAMES = dict(zip(Contribution, ("Rows", "Distinct tasks", "Total"), strict=True))
 
 
 def body(slots: layout.PageSlots) -> None:
@@ -81,7 +77,7 @@ def show_details(dataset: Dataset) -> None:
         with grid.cell():
             plot = build_plot(dataset)
             st.markdown(f"**{plot.title}**")
-            plots.show(plot, keeps_y=True)
+            sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
     st.caption(plain(dataset.source, 400))
     cards.file_button(
@@ -94,11 +90,8 @@ def show_heaviest(dataset: Dataset) -> None:
     sizes = dataset.histogram.heaviest_sizes(10)
     shares = sizes / dataset.histogram.num_rows
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
-        together = (
-            f"The {wording.number(sizes.size)} heaviest users hold" if sizes.size > 1 else "One user holds"
-        )
-        share = wording.percent(float(shares.sum()))
-        st.markdown(f"{together} {share} of all contributions. Who they are is not kept.")
+        together = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
+        st.markdown(f"{together} {wording.percent(float(shares.sum()))} of all contributions.")
         st.table(
             pd.DataFrame(
                 {

@@ -4,6 +4,24 @@ from __future__ import annotations
 
 from pages.shared.base.question import FieldOrigin, Question
 
+UPLOAD_NAMES = (
+    *(
+        "file_",
+        "round",
+        "table",
+        "problems",
+        "pairs",
+        "kind",
+        "role_",
+        "public",
+        "missing",
+        "copies",
+        "names",
+    ),
+    *("further", "further_task", "contribution", "path", "job", "stopped"),
+)
+"""What the upload of a table keeps in the session."""
+
 QUESTION = Question(
     name="your_data",
     title="Your data",
@@ -15,30 +33,7 @@ QUESTION = Question(
     also=FieldOrigin.PUBLIC.each(
         "data_source", "sample", "generator", "generator_field_", "generator_problems"
     )
-    | FieldOrigin.OWN_DATA.each(
-        "upload_file_",
-        "upload_round",
-        "upload_table",
-        "upload_problems",
-        "upload_pairs",
-        "upload_kind",
-        "upload_role_",
-        "upload_public",
-        "upload_missing",
-        "upload_copies",
-        "upload_names",
-        "upload_further",
-        "upload_further_task",
-        "upload_contribution",
-        "upload_path",
-        "upload_job",
-        "look_job",
-        "upload_stopped",
-        "session_file_",
-        "session_round",
-        "session_opened",
-        "engine",
-        "engine_table",
-        "engine_open",
-    ),
+    | FieldOrigin.OWN_DATA.each(*(f"upload_{name}" for name in UPLOAD_NAMES))
+    | FieldOrigin.OWN_DATA.each("look_job", "session_file_", "session_round", "session_opened")
+    | FieldOrigin.OWN_DATA.each("engine", "engine_table", "engine_open"),
 )

@@ -46,7 +46,7 @@ def files_of_different_columns_get_a_sentence_and_those_of_the_same_count_as_one
     choose(page, one=ONE, other=OTHER)
     alert = page.get_by_test_id("stAlert").filter(has_text="The files were not read")
     expect(alert).to_contain_text(
-        "File other.csv: the columns differ from those of one.csv: this file lacks column user_id and has column kunde"
+        "File other.csv: unlike one.csv, this file lacks column user_id and has column kunde"
     )
     choose(page, one=ONE, two=TWO)  # the widget takes the next files
     expect(page.get_by_text("one.csv and 1 more: 5 rows, 2 columns")).to_be_visible()

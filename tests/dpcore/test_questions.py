@@ -154,13 +154,9 @@ def test_data_without_what_a_question_needs_get_a_sentence_that_helps():
     counts = [3, 1, 2]
     for data in (counts, ContributionHistogram.from_counts(counts), to_dataset(FEW, "user")):
         (said,) = sentences("quantile_bound", data, epsilon=1)
-        assert said == (
-            f"This question needs the value of each row, which these data do not hold. {table}: value=…"
-        )
+        assert said == (f"This question needs the value of each row. {table}: value=…")
         (said,) = sentences("group_bounds", data, epsilon=1)
-        assert said == (
-            f"This question needs the group of each row, which these data do not hold. {table}: group=…"
-        )
+        assert said == (f"This question needs the group of each row. {table}: group=…")
     (said,) = sentences("quantile_bound", FEW, user="user", epsilon=1)
     assert said == "This question needs the column of the values: value=…"
     for empty in ([], (), np.array([]), pd.Series([], dtype=int)):
@@ -197,7 +193,7 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
         "There are no rows. Add a row for each contribution."
     ]
     (said,) = sentences("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
-    assert said == "The names of the columns look like data. Name the columns, such as user and value."
+    assert said == "The names of the columns look like data. Name them, such as user and value."
     (said,) = sentences("count_bound", "a\0b.csv", **users)
     assert said.startswith("A path holds a NUL character")
 

@@ -94,8 +94,8 @@ def taken():
     with pytest.MonkeyPatch.context() as patch:  # not the test's own, which costs it what others have cached
         patch.setattr(
             report_content,
-            "draw_whole_answer",
-            lambda stem, disclosure, content: contents.update({stem: content}),
+            "_draw_buttons",
+            lambda stem, disclosure, content, public_only: contents.update({stem: content}),
         )
         yield contents
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from dpcore.answer import standard
-from dpcore.answer.answer import Answer, Number, Proof, add_choice
+from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.methods import ChoiceSource, Methods
 from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
 from dpcore.code.choice import Quantity
@@ -17,13 +17,7 @@ from dpcore.common.strict_json import finite_or_none
 from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
 from dpcore.data_owners.answer.solution import OwnersSolution, solve, tabulate_bounds
-from dpcore.data_owners.bounds import (
-    ProtectedPart,
-    Unit,
-    bound_together,
-    bound_without_privacy,
-    write_crossing_program,
-)
+from dpcore.data_owners.bounds import ProtectedPart, Unit
 from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
@@ -38,44 +32,23 @@ UNITS = {
     Unit.USER: "all records of one user are replaced",
     Unit.OWNER: "all records of one data owner are replaced",
 }
-REGIMES = {
-    Regime.ALONE: "By these bounds owners who work alone have the smaller error.",
-    Regime.JOINT_ONLY: "By these bounds joint privacy pays for them, and full privacy does not.",
-    Regime.FULL_TOO: "By these bounds training together pays for them.",
-}
 
 
 def write_needed_owners(solution: OwnersSolution) -> str:
-    """Write how many owners must join before sharing pays, with the constants and the setting."""
-    parameters, collaboration = solution.parameters, solution.collaboration
+    """Write how many owners must join before sharing pays, with the constants that this rests on."""
+    parameters = solution.parameters
     constants = [
         wording.entered(constant)
         for constant in (parameters.alone_constant, parameters.sampling_constant, parameters.privacy_constant)
     ]
     constants_text = constants[0] if len(set(constants)) == 1 else ", ".join(constants)
-    personal_text = "and no personal parameters"
-    if parameters.personal:
-        personal_text = f"and {wording.counted(parameters.personal, 'personal parameter')} each"
-    unit_text = ""
-    if parameters.unit is Unit.OWNER:
-        unit_text = ", every owner protected"
-    elif parameters.unit is Unit.USER:
-        records = wording.counted(float(collaboration.records_per_unit), "record")
-        unit_text = f", every user's {records} protected as one"
-    records_text = wording.counted(float(collaboration.records), "record")
-    records_text += (
-        " kept on average" if solution.cap is not None else " on average" if solution.is_of_data else " each"
-    )
-    if solution.owners_joint is None:
-        rule = f"sharing never pays for owners of {records_text}"
-    else:
+    records_text = wording.counted(float(solution.collaboration.records), "record")
+    records_text += " on average" if solution.is_of_data else " each"
+    rule = f"sharing never pays for owners of {records_text}"
+    if solution.owners_joint is not None:
         owners = wording.counted(solution.owners_joint, "owner")
         rule = f"{owners} of {records_text} must join before sharing pays"
-    return (
-        f"By these bounds (constants {constants_text}), {rule} at ε = {wording.entered(parameters.epsilon)}, δ = "
-        f"{wording.entered(parameters.delta)}, {wording.number(parameters.shared)} shared "
-        f"{personal_text}{unit_text}."
-    )
+    return f"By these bounds (constants {constants_text}), {rule}."
 
 
 def write_headline(solution: OwnersSolution) -> str:
@@ -94,7 +67,7 @@ def write_headline(solution: OwnersSolution) -> str:
             return "Work alone: sharing never pays, however many join."
         return f"Work alone: for {owners} sharing does not pay."
     if solution.regime is Regime.JOINT_ONLY:
-        return "Join, and keep the personal part private to its owner: with full privacy you would lose."
+        return "Join, and keep the personal part with its owner: full privacy would lose."
     return f"Join: sharing pays for {owners}."
 
 
@@ -108,7 +81,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
         Number(
             "Owners needed",
             owners_needed[0],
-            help="The fewest owners like these for whom joint privacy has a smaller bound than working alone.",
+            help="The fewest for whom joint privacy beats working alone.",
             value=owners_needed[1],
             unit="owners",
         ),
@@ -116,8 +89,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             "Bound on excess loss",
             wording.number(solution.bound_joint),
             f"jointly ({wording.number(solution.bound_alone)} alone)",
-            "With joint privacy: the most by which the average loss of the models exceeds that of the best ones; "
-            "orders only.",
+            "The most by which the models' average loss exceeds the best one's; orders only.",
             solution.bound_joint,
         ),
     ]
@@ -126,7 +98,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             "Best bound on records",
             wording.counted(solution.cap.cap, "record"),
             "per owner",
-            "The most records kept of an owner, where a whole owner is protected.",
+            "The most records kept of an owner.",
             solution.cap.cap,
             "records per owner",
         )
@@ -150,9 +122,7 @@ def write_detail(solution: OwnersSolution) -> str:
     """Write the sentences that qualify the headline, most important first."""
     sentences = [write_needed_owners(solution)]
     if solution.is_vacuous:
-        sentences.append(
-            "**The bound of joint privacy says nothing here**: no model has a larger excess loss."
-        )
+        sentences.append("**The bound says nothing here**: no model has a larger excess loss.")
     sentences += [f"**{sentence}**" for sentence in solution.unmet_conditions]
     if solution.disclosure is Disclosure.PRIVATE:
         sentences.append(LEAKS)
@@ -160,7 +130,7 @@ def write_detail(solution: OwnersSolution) -> str:
 
 
 def describe_near_optimal(solution: OwnersSolution) -> str:
-    """Write which caps cost little, or from where on joining pays; empty if it never does."""
+    """Write which caps are near-optimal, or from where on joining pays; empty if it never does."""
     if solution.cap is not None:
         return standard.write_range(*solution.cap.near_optimal, "record", objective="the least bound")
     if solution.owners_joint is None or not math.isfinite(solution.epsilon_joint):
@@ -168,51 +138,29 @@ def describe_near_optimal(solution: OwnersSolution) -> str:
     collaboration = solution.collaboration
     if solution.parameters.protects_owner:
         largest_records = float(bounds.find_records_limit(collaboration, ProtectedPart.JOINT))
-        records_text = "any number of records"
-        if math.isfinite(largest_records):
-            records_text = f"up to {wording.counted(max(math.floor(largest_records), 0), 'record')}"
-    else:
-        fewest_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
-        records_text = wording.counted(max(fewest_records, 1), "record")
-    return (
-        f"it pays from {wording.counted(solution.owners_joint, 'owner')}, ε = "
-        f"{wording.number(solution.epsilon_joint)}, or {records_text} each."
-    )
+        if not math.isfinite(largest_records):
+            return "it pays with any number of records each."
+        return f"it pays up to {wording.counted(max(math.floor(largest_records), 0), 'record')} each."
+    fewest_records = math.ceil(float(bounds.find_records_star(collaboration, ProtectedPart.JOINT)))
+    return f"it pays from {wording.counted(max(fewest_records, 1), 'record')} each."
 
 
 def build_facts(solution: OwnersSolution) -> dict[str, str]:
     """Build the facts behind the answer, sentences by name."""
-    parameters, collaboration = solution.parameters, solution.collaboration
-    num_owners, cap = float(collaboration.owners), solution.cap
-    joint_bounds = {
-        owners: float(bound_together(collaboration.replace(owners=owners), ProtectedPart.JOINT))
-        for owners in (float(max(num_owners // 2, 1)), 2 * num_owners)
-    }
+    parameters, cap = solution.parameters, solution.cap
     facts = {
         "What full privacy would cost": (
-            "the same as joint privacy, as there is no personal part. Give it parameters and a diameter in *More "
-            "settings* to see what joint privacy gains."
-            if parameters.personal == 0
-            else f"a bound of {wording.number(solution.bound_full)}, "
-            f"{wording.change(solution.bound_full, solution.bound_joint)} compared with joint privacy."
-        ),
-        "Half or double the owners": (
-            ", ".join(
-                f"{wording.number(owners)}: {wording.number(bound)}" for owners, bound in joint_bounds.items()
-            )
-            + f" (bound of joint privacy; {wording.number(solution.bound_joint)} now)."
+            f"a bound of {wording.number(solution.bound_full)}, "
+            f"{wording.change(solution.bound_full, solution.bound_joint)}."
+            if parameters.personal
+            else "the same, without personal parameters (*More settings*)."
         ),
     }
-    if parameters.protects_owner:
-        facts["More records"] = (
-            "if a whole owner is protected, noise grows with the records per owner, which favours working alone."
-        )
     if solution.gaining_owners is not None:
         limit, count = solution.gaining_owners
         facts["Who gains by joining"] = (
-            f"{wording.counted(count, 'owner')} of {wording.number(num_owners)} "
-            f"{wording.agreeing(count, 'has', 'have')} fewer than {wording.number(limit)} records, so a larger bound "
-            "alone. The joint bound holds for the average owner, not for each."
+            f"{wording.counted(count, 'owner')} with fewer than {wording.number(limit)} records. The joint bound holds "
+            "for the average owner, not for each."
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
         name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
@@ -235,21 +183,20 @@ def write_methods(solution: OwnersSolution) -> Methods:
     owners = wording.counted(float(collaboration.owners), "owner")
     records = wording.counted(float(collaboration.records), "record")
     average_text = " on average" if solution.is_of_data else ""
-    text = f"There are {owners} with {records} each{average_text}. {REGIMES[solution.regime]}"
+    text = f"For {owners} with {records} each{average_text}, {plots.REGIMES[solution.regime]}."
     if solution.cap is not None:
         text += f" At most {wording.counted(solution.cap.cap, 'record')} of each owner were used."
     return Methods(
-        guarantee="Whether data owners should train together was decided under joint differential privacy at "
-        f"ε = {wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
+        guarantee="Training together was to satisfy joint differential privacy at ε = "
+        f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
         f"neighbours if {UNITS[parameters.unit]}. Models have {wording.number(parameters.shared)} shared and "
         f"{wording.number(parameters.personal)} personal parameters.",
         sentences=text,
         public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
-        rule="The decision compares upper bounds on the excess loss of training alone, with joint privacy and with "
-        "full privacy [@huang2023, theorem 3.1]. It compares orders and promises no accuracy: the hidden constants "
-        f"were taken as {wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} "
-        f"and {wording.entered(parameters.privacy_constant)}.",
+        rule="Upper bounds on the excess loss were compared [@huang2023, theorem 3.1], with the hidden constants "
+        f"{wording.entered(parameters.alone_constant)}, {wording.entered(parameters.sampling_constant)} and "
+        f"{wording.entered(parameters.privacy_constant)}. They are orders and promise no accuracy.",
         subject="The comparison",
         choice_source=ChoiceSource.COMPUTED if solution.is_of_data else ChoiceSource.ENTERED,
     )
@@ -258,9 +205,9 @@ def write_methods(solution: OwnersSolution) -> Methods:
 def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice:
     """Build the program of the crossings, and before it that of the cap where there is one."""
     disclosure = solution.disclosure
-    label = f"Label of the numbers that it holds: {disclosure.label}."
+    label = f"Label of its numbers: {disclosure.label}."
     file_name = f"{write_file_name('data_owners_crossing', disclosure)}.py"
-    program = replace(write_crossing_program(solution.collaboration, label), file_name=file_name)
+    program = replace(bounds.write_crossing_program(solution.collaboration, label), file_name=file_name)
     forms: CodeChoice | None = None
     if solution.cap is not None and dataset is not None:
         fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
@@ -275,35 +222,26 @@ def show_bounds(answer: Answer, data: object) -> Parts:
     yield answer.plots["owners-bounds"]()
     yield Table(
         tabulate_bounds(answer.solution),
-        "Each setting's bound for one record and for the unit that is protected, beside the printed one",
+        "Each setting's bound",
         dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
-    yield Note(
-        "*As printed* stands only where the print is corrected. The bounds compare orders: no forecast."
-    )
+    yield Note("*As printed*: where the print is corrected.")
     yield Label()
 
 
 def show_unequal(answer: Answer, data: object) -> Parts:
     """Show what cap per owner is best, for the owners of the data."""
-    yield (
-        "Where **a whole owner** is protected, one with many records sets the noise for all: keep at most τ records of "
-        "each."
-    )
+    yield "If **a whole owner** is protected, keep at most τ records of each."
     if not answer.solution.is_of_data:
         yield Note(
-            "Set *Owners* under *More settings* to *Of the data in use*: then each user of those data is an owner. For "
-            "a file, choose the column that names the owner as its user column.",
+            "Set *Owners* under *More settings* to *Of the data in use*.",
             "info",
         )
         yield Link("Your data", "Bring owners", "upload")
         return
     yield answer.plots["owners-cap"]()
     if answer.solution.cap is None:
-        yield Note(
-            "Less than a whole owner is protected, so no cap is needed. Choose *A whole owner* under *More settings* "
-            "for the best cap."
-        )
+        yield Note("Choose *A whole owner* under *More settings* for the best cap.")
     yield Label()
 
 
@@ -343,14 +281,11 @@ def build_answer(
     if owner_dataset is not None:
         plot_makers["owners-cap"] = lambda: plots.plot_cap(solution, owner_dataset)
     assumptions: tuple[str, ...] = ASSUMPTIONS
-    proofs: tuple[Proof, ...] = ()
     if solution.is_of_data:
         assumptions += (
-            "Every user of the data is one owner. The bounds hold for the mean loss over the records kept, so a cap "
-            "also decides whose loss counts",
+            "Every user is one owner. Bounds are for the mean loss over the records kept: a cap weighs the owners",
         )
-    if solution.cap is not None:
-        proofs = (("Cap per owner", solution.cap.certificate, "The search for the best cap ended."),)
+    cap = solution.cap
     answer = Answer(
         headline=write_headline(solution),
         detail=write_detail(solution),
@@ -358,7 +293,9 @@ def build_answer(
         assumptions=assumptions,
         disclosure=solution.disclosure,
         facts=build_facts(solution),
-        proofs=proofs,
+        proofs=()
+        if cap is None
+        else (("Cap per owner", cap.certificate, "The search for the best cap ended."),),
         code=build_programs(solution, owner_dataset),
         near_optimal=describe_near_optimal(solution),
         parameters=parameters,
@@ -373,9 +310,7 @@ def build_answer(
         owner_dataset,
         "training across data owners",
         lambda: _list_details(solution),
-        question={
-            "source_of_bounds": "Huang et al. 2023, Learning across data owners with joint DP, theorem 3.1, appendix A"
-        },
+        question={"source_of_bounds": "Huang et al. 2023, theorem 3.1 and appendix A"},
         data={"num_owners": float(owners.owners), "mean_records_kept": float(owners.records)},
         schema="sweetspot/data-owners/1",
     )
@@ -385,7 +320,7 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
     details: dict[str, object] = {
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,
-        "bound_without_privacy": float(bound_without_privacy(solution.collaboration)),
+        "bounds.bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
         "epsilon_star_joint": finite_or_none(solution.epsilon_joint),

@@ -1,24 +1,39 @@
-"""Plots of data owners as data. Pure functions of the solution."""
+"""Plots of data owners as data, and the results of a training in words."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.answer import Axis, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
+from dpcore.answer import Axis, Bars, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
+from dpcore.answer.answer import Answer
+from dpcore.answer.plot import names_axis, share_axis
 from dpcore.common import wording
-from dpcore.contributions import log_spaced
+from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
+from dpcore.contributions import FloatArray, log_spaced
 from dpcore.data_owners import regimes
 from dpcore.data_owners.answer.solution import SETTINGS, OwnersSolution
-from dpcore.data_owners.regimes import AXIS_RANGES, Regime
-from dpcore.data_owners.regimes import MapAxis as MapAxis
+from dpcore.data_owners.bounds import Unit
+from dpcore.data_owners.regimes import AXIS_RANGES, MapAxis, Regime
+from dpcore.data_owners.study import Form, StudyResult
+from dpcore.data_owners.training import compute_replaced_epsilon
 from dpcore.dataset import Dataset
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+REGIMES = {
+    Regime.ALONE: "working alone has the smaller bound",
+    Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
+    Regime.FULL_TOO: "joining pays with joint and with full privacy",
+}
 CURVE_POINTS = 160
 FILE_STRIDE = 4
-"""One in so many of the map's points, in each direction, stands in its file."""
 
 
 def _make_axis(map_axis: MapAxis) -> Axis:
@@ -44,6 +59,10 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
         "says_nothing": regime_map.is_vacuous[in_file].ravel().astype(int),
         "not_covered": regime_map.is_uncovered[in_file].ravel().astype(int),
     }
+    point_text = " and ".join(
+        f"{axis.label} = {wording.number(solution.coordinate(axis))}"
+        for axis in (regime_map.x_axis, regime_map.y_axis)
+    )
     is_same = np.array_equal(joint, full, equal_nan=True)
     regime_styles = (
         ("Work alone", Style.CUSTOMARY),
@@ -62,7 +81,7 @@ def plot_regime_map(solution: OwnersSolution) -> Plot:
     return Plot(
         "owners-map",
         "Who should join",
-        _describe_map(solution),
+        f"At {point_text}, your point, {REGIMES[solution.regime]}.",
         _make_axis(regime_map.x_axis),
         _make_axis(regime_map.y_axis),
         (*items, _mark_person(solution)),
@@ -84,18 +103,6 @@ def _mark_person(solution: OwnersSolution) -> Mark:
     return Mark("You (outside the map)", x, y, Style.SMOOTH, "diamond-open", hover_text=hover_text)
 
 
-def _describe_map(solution: OwnersSolution) -> str:
-    """Describe the map in a sentence."""
-    axes = (solution.map.x_axis, solution.map.y_axis)
-    point_text = " and ".join(f"{axis.label} = {wording.number(solution.coordinate(axis))}" for axis in axes)
-    regime_text = {
-        Regime.ALONE: "working alone has the smaller bound",
-        Regime.JOINT_ONLY: "joining pays with joint privacy and not with full privacy",
-        Regime.FULL_TOO: "joining pays with joint and with full privacy",
-    }[solution.regime]
-    return f"At {point_text}, your point, {regime_text}. The map shows where each is so."
-
-
 def plot_bounds(solution: OwnersSolution) -> Plot:
     """Plot every bound over the number of owners."""
     owners = np.unique(
@@ -111,7 +118,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
     return Plot(
         "owners-bounds",
         "Bounds against the number of owners",
-        "The bound of working alone does not fall with the number of owners; the others do, and cross it.",
+        "All bounds but that of working alone fall with the number of owners.",
         _make_axis(MapAxis.OWNERS),
         Axis("bound on the excess loss", "", limits, number_format=",.3~g"),
         (
@@ -138,7 +145,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     sampling, noise = regimes.split_bound(histogram, caps, solution.parameters.collaborate())
     bound = sampling + noise
     low = min(float(sampling.min()), max(float(noise.min()), float(bound.min()) / 30.0))
-    alt = "The bound against the cap on records per owner."
+    alt = "The bound over the cap."
     items: list[Item] = [
         Curve("Bound, whole owners protected", caps, bound, Style.CAP),
         Curve("its sampling part", caps, sampling, Style.SAMPLING),
@@ -146,10 +153,7 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
     ]
     if best is not None:
         items.append(Mark("Best bound on records", best.cap, best.bound, Style.SMOOTH))
-        alt = (
-            f"The bound is smallest at {wording.counted(best.cap, 'record')} per owner: "
-            f"{wording.number(best.bound)}."
-        )
+        alt = f"The bound is smallest at {wording.counted(best.cap, 'record')} per owner."
     unit, title, limits = "records per owner", "Cap τ, records per owner", (1.0, largest_size)
     kept_records = np.asarray(histogram.kept_rows(caps), dtype=np.float64)
     return Plot(
@@ -163,3 +167,206 @@ def plot_cap(solution: OwnersSolution, dataset: Dataset) -> Plot:
         {"cap": caps, "bound": bound, "sampling_part": sampling, "kept_records": kept_records},
         height=420,
     )
+
+
+TITLE = "Accuracy by training"
+FORM_STYLES = {
+    Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
+    Form.JOINT: ("Joint privacy", Style.CAP, "diamond"),
+    Form.FULL: ("Full privacy", Style.PRIVACY, "triangle-up"),
+    Form.NON_PRIVATE: ("No privacy", Style.SAMPLING, "circle"),
+    Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
+}
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+MAX_NAMED_PAIRS = 3
+COMPARED_FORMS = {
+    Form.FULL: ("full privacy", "In the paper's table 1 (MNIST) it is above for every n."),
+    Form.SEPARATE: ("working alone", "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on."),
+}
+PAPER_SENTENCES = " Only directions compare with the paper, whose model is a convolutional network."
+UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
+
+
+def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
+    """List (name, column in the file, form, index of ε): every form, and each private form at every ε."""
+    lines = []
+    for form, (name, *_) in FORM_STYLES.items():
+        if not form.is_private:
+            lines.append((name, form.value, form, 0))
+            continue
+        for index, epsilon in enumerate(result.study.epsilons):
+            column = f"{form.value}_epsilon_{wording.digits(epsilon)}"
+            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
+    return lines
+
+
+def build_columns(result: StudyResult) -> dict[str, FloatArray]:
+    """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
+    columns: dict[str, FloatArray] = {"owners": np.array(result.study.owners, dtype=np.float64)}
+    for _, column, form, epsilon_index in list_lines(result):
+        runs = result.accuracy[form][epsilon_index]
+        columns |= {
+            column: result.average(form)[epsilon_index],
+            f"{column}_smallest": np.fmin.reduce(runs, axis=1),  # NaN only where nothing ran.
+            f"{column}_largest": np.fmax.reduce(runs, axis=1),
+        }
+    return columns
+
+
+def plot_accuracy(
+    result: StudyResult, disclosure: Provenance = Disclosure.PUBLIC, has_paper: bool = True
+) -> Plot:
+    """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
+    columns, owners = build_columns(result), result.study.owners
+    items: list[Item] = []
+    smallest_accuracy = 1.0
+    for name, column, form, epsilon_index in list_lines(result):
+        accuracy = columns[column]
+        if np.isnan(accuracy).all():
+            continue
+        smallest_accuracy = min(smallest_accuracy, float(np.nanmin(accuracy)))
+        _, style, symbol = FORM_STYLES[form]
+        options: dict[str, Any] = {}
+        if len(result.study.seeds) > 1:
+            options = {"low": columns[f"{column}_smallest"], "high": columns[f"{column}_largest"]}
+        if len(owners) == 1:
+            options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
+            items.insert(0, Bars(name, accuracy, [name], style, **options))
+        else:
+            dash = DASHES[epsilon_index] if form.is_private else "longdash"
+            options |= {"dash": dash, "width": 2.0, "symbol": symbol}
+            items.append(Curve(name, columns["owners"], accuracy, style, **options))
+    lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
+    limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
+    x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
+    y_axis = share_axis("test accuracy", (lowest_tick, 1.0), number_format=".1%")
+    if len(owners) == 1:
+        x_axis, y_axis = replace(y_axis, limits=(0.0, 1.0)), names_axis("form", " ")
+    return Plot(
+        "owners-accuracy",
+        "Accuracy against the number of owners",
+        " ".join(write_directions(result, has_paper)).replace("**", "") or "Nothing has run yet.",
+        x_axis,
+        y_axis,
+        items,
+        disclosure,
+        columns,
+        height=420,
+    )
+
+
+def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
+    """Write which form is more accurate, and what the paper's tables say, as sentences.
+
+    Args:
+        result: Accuracies.
+        has_paper: True if the paper's figures stand beside; not for records of one's own.
+    """
+    sentences, owners = [], result.study.owners
+    for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
+        sign = result.compare(Form.JOINT, other_form)
+        num_pairs = int(np.isfinite(sign).sum())
+        if not num_pairs:
+            continue
+        num_above, num_below = (int((sign == direction).sum()) for direction in (1.0, -1.0))
+        num_equal = num_pairs - num_above - num_below
+        wins = [
+            f"n = {n} at ε = {wording.entered(epsilon)}"
+            for epsilon, signs in zip(result.study.epsilons, sign.tolist(), strict=True)
+            for n, owner_sign in zip(owners, signs, strict=True)
+            if owner_sign == 1.0
+        ]
+        wins_text = f" ({', '.join(wins)})" if 0 < num_above <= MAX_NAMED_PAIRS else ""
+        equal_text = f", within the standard error in {num_equal}" if num_equal else ""
+        sentences.append(
+            f"**Joint privacy against {name}:** above in {num_above} of {num_pairs} pairs of ε and "
+            f"n{wins_text}, below in {num_below}{equal_text}. "
+            f"{paper_sentence if has_paper else ''}".strip()
+        )
+    gains = result.average(Form.JOINT) - result.average(Form.FULL)
+    if len(owners) > 1 and np.isfinite(gains).all():
+        first, *_, last = gains.mean(axis=0)
+        sentences.append(
+            f"**The gain of joint over full privacy** is {first:.3f} at n = {owners[0]} and {last:.3f} at n = "
+            f"{owners[-1]}; in the paper (section 4.1.2) it grows."
+        )
+    return sentences
+
+
+def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
+    """Tabulate accuracy, a row per line of the figure, a column per number of owners."""
+    import pandas as pd
+
+    columns = build_columns(result)
+    rows = {name: columns[column] for name, column, *_ in list_lines(result)}
+    return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
+
+
+def write_settings(result: StudyResult, has_paper: bool) -> str:
+    """Write how the models were trained and tested."""
+    study, options = result.study, result.study.options
+    replaced_epsilons = [
+        f"ε = {wording.entered(epsilon)} is ε = {format_rounded_up(compute_replaced_epsilon(epsilon, study.delta), 3)}"
+        for epsilon in study.epsilons
+    ]
+    return (
+        f"{wording.number(result.num_records)} training and {wording.number(result.num_tests)} test records; "
+        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W, joint W with "
+        f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} "
+        f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for "
+        "a unit whose records are zeroed, while the numbers of records and units are public. For a unit that is "
+        f"replaced, as in the bounds, {' and '.join(replaced_epsilons)} at δ = "
+        f"{wording.entered(study.delta)}.{PAPER_SENTENCES if has_paper else ''}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingCard:
+    """The card and the plot of a training that has ended.
+
+    Attributes:
+        result: Its accuracies, with the settings that they are for.
+        disclosure: Of the records behind them.
+        has_paper: True if the paper's figures stand beside; not for records of one's own.
+    """
+
+    result: StudyResult
+    disclosure: Provenance
+    has_paper: bool
+
+    @property
+    def is_private(self) -> bool:
+        """Return True if the accuracies must not be published."""
+        return self.disclosure is Disclosure.PRIVATE
+
+    @property
+    def plot(self) -> Plot:
+        """Plot test accuracy over the number of owners."""
+        return plot_accuracy(self.result, self.disclosure, self.has_paper)
+
+    @property
+    def card(self) -> Answer:
+        """Build a card that says what was trained, and which form is more accurate."""
+        study, share_done = self.result.study, self.result.share_done
+        epsilons = ", ".join(wording.entered(epsilon) for epsilon in study.epsilons)
+        owners = ", ".join(wording.number(n) for n in study.owners)
+        stop_text = "" if share_done == 1.0 else f" It was stopped after {wording.percent(share_done)}."
+        unit_text = wording.capital(UNIT_NAMES[study.unit])
+        if study.unit is Unit.USER:
+            unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
+        facts: dict[str, str] = {}
+        for sentence in write_directions(self.result, self.has_paper):
+            heading, _, text = sentence.removeprefix("**").partition("**")
+            facts[heading.rstrip(":")] = text.strip()
+        return Answer(
+            headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
+            detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
+            f"{write_settings(self.result, self.has_paper)} The script does not train.",
+            numbers=(),
+            facts=facts,
+            assumptions=(
+                "Neighbouring data sets of the training differ in one unit of protection, whose records are zeroed; "
+                "their numbers of records and units are public",
+            ),
+            disclosure=self.disclosure,
+        )

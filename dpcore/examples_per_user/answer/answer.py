@@ -1,51 +1,146 @@
-"""The answer for examples per user and its tabs, as all readers take them."""
+"""The answer for examples per user, its plots and its tabs, as all readers take them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dpcore.answer import section
 from dpcore.answer.answer import Answer, Number, add_choice
+from dpcore.answer.plot import Axis, Band, Column, Curve, Item, Mark, Plot, Style, share_axis
 from dpcore.common import wording
-from dpcore.common.checks import refuse
-from dpcore.common.privacy import Disclosure
+from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.text_fields import to_fields
 from dpcore.contributions import MAX_SIZE
 from dpcore.dataset import Dataset
 from dpcore.examples_per_user import owners
-from dpcore.examples_per_user.answer import plots
 from dpcore.examples_per_user.answer import solution as words
 from dpcore.examples_per_user.answer.solution import ExamplesSolution, round_up, solve, solve_quickly
-from dpcore.examples_per_user.candidates import collect_values, write_owners_program
+from dpcore.examples_per_user.candidates import (
+    Candidate,
+    collect_values,
+    replace_similarity,
+    write_owners_program,
+)
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
-from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, NOT_COVERED, ExamplesParameters
+from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, ExamplesParameters, Sampling
 from dpcore.report.content import list_public_inputs, write_columns
+
+SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
+
+
+def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the estimated error over G in both ways, with the band from diverse to similar examples."""
+    best, own_candidate = solution.best, solution.own_candidate
+    items: list[Item] = [*_make_curves(solution, "error")]
+    low, high = solution.comparison.find_near_optimal()
+    if low < high:
+        items.insert(0, Band(f"Within 5{wording.PERCENT} of the best", low, high))
+    items.append(Mark("Best bound", best.bound, best.error, SAMPLING_STYLES[best.sampling]))
+    if own_candidate is not None:
+        items.append(Mark("Your bound", own_candidate.bound, own_candidate.error, Style.ENTERED, "square"))
+    return Plot(
+        "examples-error",
+        "Estimated error over examples per user",
+        f"The error is least at {wording.counted(best.bound, 'example')} per user "
+        f"({words.SAMPLING_PHRASES[best.sampling]}). Shaded: from diverse to alike examples.",
+        _make_bound_axis(solution),
+        Axis("estimated error", "gradient norms"),
+        items,
+        provenance,
+        is_main=True,
+    )
+
+
+def plot_noise(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the noise on a step's mean gradient over G, in both ways."""
+    description = "Noise per parameter and step over examples per user."
+    x_axis, y_axis = _make_bound_axis(solution), Axis("noise per parameter", "gradient norms")
+    curves, title = _make_curves(solution, "noise"), "Noise on the mean gradient"
+    return Plot("examples-noise", title, description, x_axis, y_axis, curves, provenance)
+
+
+def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the share of examples kept, and the sampling rate, over G."""
+    candidates = solution.comparison.candidates[Sampling.EXAMPLES]
+    bounds, shares, rates = (_make_column(candidates, name) for name in ("bound", "kept_share", "rate"))
+    return Plot(
+        "examples-kept",
+        "Examples kept, and sampling rate",
+        "The more examples are kept, the smaller is the rate that draws B.",
+        _make_bound_axis(solution),
+        share_axis("share", (0.0, 1.0)),
+        (
+            Curve("Examples kept", bounds, shares, Style.TOTAL, symbol="circle"),
+            Curve("Sampling rate q", bounds, rates, Style.SAMPLING, symbol="circle"),
+        ),
+        provenance,
+        height=360,
+    )
+
+
+def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
+    """Plot the noise multiplier over G, in both ways."""
+    description = "It grows with G if examples are drawn, and falls if users are drawn."
+    x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
+    curves, title = _make_curves(solution, "multiplier", is_shaded=False), "Noise multiplier, at most"
+    return Plot("examples-multiplier", title, description, x_axis, y_axis, curves, provenance, height=360)
+
+
+def _make_column(candidates: Sequence[Candidate], name: str, column_name: str = "") -> Column:
+    """Make a column of one attribute of the candidates, by default under its own name."""
+    return Column(column_name or name, collect_values(candidates, name))
+
+
+def _make_curves(solution: ExamplesSolution, name: str, is_shaded: bool = True) -> list[Curve]:
+    """Make a curve of one quantity per way of sampling, at r as entered; shaded from r = 0 to 1."""
+    curves = []
+    for sampling, candidates in solution.comparison.candidates.items():
+        column_name = f"{sampling.value}_{name}"
+        ends: dict[str, Any] = {"is_shaded": is_shaded}
+        for field, suffix, similarity in (
+            (("low", "diverse", 0.0), ("high", "alike", 1.0)) if is_shaded else ()
+        ):
+            changed_candidates = [
+                replace_similarity(solution.histogram, solution.parameters, candidate, similarity)
+                for candidate in candidates
+            ]
+            ends[field] = _make_column(changed_candidates, name, f"{column_name}_{suffix}")
+        curves.append(
+            Curve(
+                wording.capital(words.SAMPLING_PHRASES[sampling]),
+                _make_column(candidates, "bound"),
+                _make_column(candidates, name, column_name),
+                SAMPLING_STYLES[sampling],
+                symbol="circle",
+                **ends,
+            )
+        )
+    return curves
+
+
+def _make_bound_axis(solution: ExamplesSolution) -> Axis:
+    """Make the axis of the bound."""
+    limits, title = (0.9, max(1.1 * solution.histogram.max_size, 2.0)), "Bound G (examples per user)"
+    return Axis("bound", "examples per user", limits, title=title, number_format=",")
+
 
 PROTECTS = (
     "**This does not protect that somebody is there.** Which records are kept depends on all users, so who owns which "
-    "record is public. Only the contents of one user's records are protected, zeroed or replaced by others."
+    "record is public. Only the contents of one user's records are protected, zeroed or replaced."
 )
 FAIRNESS = (
-    "The most records are not the best training: those of few owners are kept more often, and the model learns them "
-    "more than others."
+    "The most records are not the best training: the model learns those of few owners more than others."
 )
 
 
 def read_ownership(dataset: Dataset) -> owners.Ownership | None:
-    """Read the groups of the data as records, and their users as owners; None if there are no groups.
-
-    Raises:
-        InvalidInput: More pairs than are searched.
-    """
+    """Read the groups of the data as records, and their users as owners; None if there are no groups."""
     if dataset.pairs is None:
         return None
-    if dataset.pairs.user_codes.size > owners.MAX_PAIRS:
-        raise refuse(
-            f"the data have {dataset.pairs.user_codes.size:,} pairs; at most {owners.MAX_PAIRS:,} are searched"
-        )
     return owners.Ownership.from_pairs(dataset.pairs.task_codes, dataset.pairs.user_codes)
 
 
@@ -55,15 +150,14 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
         Number(
             "Records kept",
             wording.number(selection.count),
-            f"of {wording.number(selection.ownership.num_records)}; at most {wording.number(selection.bound)} of a "
-            "user",
+            f"of {wording.number(selection.ownership.num_records)}",
             value=selection.count,
         ),
         Number(
             "No choice keeps more than",
             wording.number(selection.at_most),
-            "proved" if selection.gap else "proved: this is the most",
-            "By the prices of a linear program, added up in whole numbers.",
+            "proved",
+            "By the prices of a linear program, in whole numbers.",
             selection.at_most,
             key="at_most",
         ),
@@ -80,14 +174,14 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
             Number(
                 "Noise multiplier, contents zeroed",
                 f"at most {zeroed_multiplier:.4g}",
-                f"records drawn at rate {wording.number(rate)}",
+                f"drawn at rate {wording.number(rate)}",
                 value=zeroed_multiplier,
             ),
             Number(
                 "Noise multiplier, contents replaced",
                 f"at most {replaced_multiplier:.4g}",
                 wording.change(replaced_multiplier, zeroed_multiplier),
-                "A replaced content turns a gradient around: k clip norms one way against k the other.",
+                "Replacing can turn a gradient around.",
                 replaced_multiplier,
             ),
         ]
@@ -131,9 +225,8 @@ def solve_beside_page(dataset: Dataset, parameters: ExamplesParameters) -> secti
 def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the noise on the mean gradient."""
     yield (
-        "Noise on a step's mean gradient, in norms of one example's gradient, is exact for the noise multiplier. If "
-        "users are drawn, it depends on r, as a mean of diverse gradients is short and may be clipped to that. The "
-        "shaded band reaches from diverse (below) to alike (above)."
+        "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse "
+        "to alike examples."
     )
     yield section.Figures((answer.plots["examples-noise"](),), "xy")
 
@@ -143,23 +236,20 @@ def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
     yield section.Figures(
         (answer.plots["examples-kept"](), answer.plots["examples-multiplier"]()), titled=True
     )
-    yield section.Note(
-        "The noise multipliers are those of Rényi accounting, 6 to 12 % more than is needed; for the chosen bound the "
-        "card has the exact one."
-    )
+    yield section.Note("Noise multipliers by Rényi accounting: 6 to 12 % more than is needed.")
 
 
 def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
-    """Show which records to keep if a record has several owners, of the groups of the data or of invented ones."""
+    """Show which records to keep if a record has several owners, of the groups of the data or of simulated ones."""
     yield (
-        "A message has a sender and receivers, a photograph several people: a record may have **several owners**, and "
-        "counts for each of them. How many records can be kept with at most k of each user?"
+        "A record may have **several owners**, as a message has sender and receivers. How many can be kept with at "
+        "most k of each?"
     )
     yield section.Note(
-        "The data in use name no groups, so this is an invented table of 20,000 records. Load a table with a column "
-        "that names the record (as group) and one that names its owners (as user) to see yours."
+        "The data in use have no groups: these 20,000 records are simulated. In your own table, a group is a record, "
+        "its users are the owners."
         if dataset.pairs is None
-        else f"Each {dataset.pairs.label} of the data in use is taken as a record, its users as the owners."
+        else f"Each {dataset.pairs.label} is a record, its users are the owners."
     )
     ownership = yield section.Cached(read_ownership, (dataset,), kept=1)
     k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
@@ -179,19 +269,15 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         return
     yield section.Numbers(build_numbers(selection, answer.parameters))
     if answer.parameters.batch_size > selection.count:
-        yield section.Note(
-            "B is more than the records kept: no step can draw so many, and there is no noise to compute."
-        )
+        yield section.Note("B is more than the records kept: no step can draw so many.")
     yield PROTECTS
-    alt = "Records and records kept, by number of owners"
+    alt = "Records by number of owners"
     yield section.Table(
         tabulate_owners(selection), alt, {"Share kept": "percent"}, key="examples_per_user_owners"
     )
     yield section.Note(f"{FAIRNESS} Found by {selection.order_name}.")
     yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
-    yield section.Note(
-        "The program keeps the records of a table of your own, with columns record and user, and proves it too."
-    )
+    yield section.Note("The program does the same for a table with columns record and user.")
     program = write_owners_program(selection.bound).text
     yield section.File("Program for your table", "keep_records.py", lambda: program, Disclosure.PUBLIC)
 
@@ -233,7 +319,7 @@ def build_answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
         numbers=words.build_numbers(solution),
-        assumptions=(*ASSUMPTIONS, f"Not covered: {NOT_COVERED.removesuffix('.')}"),
+        assumptions=ASSUMPTIONS,
         disclosure=disclosure,
         facts=words.build_facts(solution),
         code=words.write_programs(solution, disclosure),
@@ -242,10 +328,10 @@ def build_answer(
         solution=solution,
         error=solution.best.error,
         plots={
-            "examples-error": lambda: plots.plot_error(solution, disclosure),
-            "examples-noise": lambda: plots.plot_noise(solution, disclosure),
-            "examples-kept": lambda: plots.plot_kept_share(solution, disclosure),
-            "examples-multiplier": lambda: plots.plot_multipliers(solution, disclosure),
+            "examples-error": lambda: plot_error(solution, disclosure),
+            "examples-noise": lambda: plot_noise(solution, disclosure),
+            "examples-kept": lambda: plot_kept_share(solution, disclosure),
+            "examples-multiplier": lambda: plot_multipliers(solution, disclosure),
         },
         make_methods=lambda: words.write_methods(solution, dataset),
         sections=SECTIONS,
@@ -259,7 +345,7 @@ def build_answer(
         number_keys=("bound", "sampling_rate", "divisor", "kept_share", "noise"),
         question={
             "neighbours": NEIGHBOURS.value,
-            "source": "Charles et al. 2024, arXiv 2407.07737; Choquette-Choo et al. 2023, arXiv 2310.15526",
+            "source": "arXiv 2407.07737; arXiv 2310.15526",
         },
         left_out=words.NOT_COMPARED,
     )

@@ -109,22 +109,17 @@ def against_epsilon(dataset: Dataset, parameters: ExamplesParameters) -> BoundCo
         "Estimated error (gradient norms)",
         find_best,
         is_slow=True,
-        caption="Best of the bounds tried, by this estimate, with noise by Rényi accounting.",
+        caption="By this estimate, with noise by Rényi accounting.",
     )
 
 
-TOO_SMALL = "is too small: fewer than B examples would be kept."
+TOO_SMALL = "is too small: it keeps fewer than B examples."
 SAMPLING_PHRASES = {Sampling.EXAMPLES: "draw examples", Sampling.USERS: "draw users"}
-
-
-def _count_examples(count: float) -> str:
-    """Count examples: ``1 example``, ``8 examples``."""
-    return wording.counted(count, "example")
 
 
 def write_headline(solution: ExamplesSolution) -> str:
     """Write the instruction."""
-    examples_text = _count_examples(solution.best.bound)
+    examples_text = wording.counted(solution.best.bound, "example")
     if solution.best.sampling is Sampling.USERS:
         return f"Draw users, not examples, and average the gradients of at most {examples_text} of each."
     return f"Draw examples, not users, and keep at most {examples_text} of each user."
@@ -132,20 +127,16 @@ def write_headline(solution: ExamplesSolution) -> str:
 
 def write_detail(solution: ExamplesSolution, dataset: Dataset) -> str:
     """Write the sentences that qualify the headline."""
-    sentences, num_users = [], solution.histogram.num_users
+    sentences = []
     if too_small := solution.comparison.too_small:
         bounds_text = f"G = {too_small[0]}"
         if len(too_small) > 1:
             bounds_text = f"G from {too_small[0]} to {wording.number(too_small[-1])}"
         sentences.append(f"**{bounds_text}** {TOO_SMALL}")
-    if solution.parameters.delta * num_users > 1.0:
-        sentences.append(
-            "**δ is above 1 over the number of users**: a release that reveals one user would satisfy it."
-        )
+    if solution.parameters.delta * solution.histogram.num_users > 1.0:
+        sentences.append("**δ is above 1 over the number of users**: a release may reveal one user.")
     if solution.best.rate >= 1.0:
-        sentences.append("Every step uses all data, so drawing adds no protection.")
-    if num_users == 1:
-        sentences.append("There is only one user.")
+        sentences.append("Every step uses all data: drawing adds no protection.")
     if dataset.is_private:
         sentences.append(standard.warn_of_leak("these numbers were", remedy="Choose G without these data."))
     return " ".join(sentences)
@@ -166,16 +157,13 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
     """Build the numbers of the card: bound, noise multiplier, rate, share kept; and those that explain them."""
     best, steps = solution.best, solution.parameters.steps
     unit = "user" if best.sampling is Sampling.USERS else "example"
-    noise_text = f"rate {wording.number(best.rate)}"
-    if solution.stage is Stage.FIRST:
-        noise_text = "the exact one is on its way"
-    kept_text = wording.percent(best.kept_share)
+    is_searching = solution.stage is Stage.FIRST
     return (
         Number(
             "Best bound G",
-            _count_examples(best.bound),
+            wording.counted(best.bound, "example"),
             "per user",
-            "The bound with the least error by this estimate, among those tried.",
+            "The least estimated error among the bounds tried.",
             best.bound,
             "examples per user",
             "bound",
@@ -183,9 +171,8 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
         Number(
             "Noise multiplier σ",
             _format_multiplier(best),
-            f"({noise_text}; {kept_text} of the examples kept)",
-            "Standard deviation of the noise on a step's sum of clipped gradients, over the clip norm "
-            "(noise_multiplier in libraries).",
+            "searching the exact one" if is_searching else "",
+            "Standard deviation of the noise on a step's sum, over the clip norm.",
             round_up(best.multiplier),
             "clip norms",
             "noise_multiplier",
@@ -193,34 +180,26 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
         Number(
             "Sampling rate q",
             wording.number(best.rate),
-            f"of each {unit}, in every step",
-            "A public constant: no program may compute it from the table.",
+            f"of each {unit}",
+            "",
             best.rate,
             key="sampling_rate",
         ),
-        Number("Examples kept", kept_text, "of all", value=best.kept_share, key="kept_share"),
-        Number(
-            "Divisor",
-            wording.number(best.divisor, 4),
-            f"{unit}s expected per step",
-            "The noisy sum is divided by this public constant.",
-            best.divisor,
-            key="divisor",
-        ),
+        Number("Examples kept", wording.percent(best.kept_share), value=best.kept_share, key="kept_share"),
+        Number("Divisor", wording.number(best.divisor, 4), f"{unit}s expected per step", "", best.divisor),
         Number(
             "Noise on the mean gradient",
             wording.number(best.noise),
-            "per parameter and step",
-            "In norms of one example's gradient, exact for the noise multiplier.",
+            "gradient norms",
+            "",
             best.noise,
             key="noise",
         ),
         Number(
             "Estimated error",
             wording.number(best.error),
-            f"of {wording.counted(steps, 'step')}, by this estimate",
-            "Error of a mean of d numbers over all steps, in norms of one example's gradient: noise, drawn batches, "
-            "few users. For training it is a heuristic.",
+            f"gradient norms, after {wording.counted(steps, 'step')}",
+            "Of a mean of d numbers over all steps: a heuristic for training.",
             best.error,
             key="error",
         ),
@@ -247,37 +226,28 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         elif own_candidate is not None:
             text = (
                 f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
-                f"estimated error {wording.number(own_candidate.error)}; compared with the best of those tried, "
-                f"{wording.change(own_candidate.error, quick_error)}."
+                f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, quick_error)}."
             )
-        sentences[f"Your bound, {_count_examples(parameters.own_bound)}"] = text
+        sentences[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = text
     best_candidates = [
         min(candidates, key=lambda candidate: candidate.error)
         for candidates in solution.comparison.candidates.values()
     ]
     best_texts = [
-        f"{SAMPLING_PHRASES[candidate.sampling]}: best at G = {wording.number(candidate.bound)}, noise multiplier "
+        f"{SAMPLING_PHRASES[candidate.sampling]}: G = {wording.number(candidate.bound)}, noise multiplier "
         f"{_format_multiplier(candidate)}, error {wording.number(candidate.error)}"
         for candidate in best_candidates
     ]
     sentences["Both ways"] = f"{'; '.join(best_texts)}, by this estimate."
     sentences["What the error is made of"] = (
         f"noise {wording.number(best.noise_error)}, drawn batches {wording.number(best.drawing_error)}, few users and "
-        f"examples {wording.number(best.data_error)}; their squares add up."
+        f"examples {wording.number(best.data_error)}; squares add up."
     )
-    sentences["What each way learns"] = (
-        "drawing examples learns from the mean over the examples kept, drawing users from the mean over users. If "
-        "heavy users differ from light ones, these are two models."
-    )
-    sentences["How alike a user's examples are"] = (
-        f"r = {wording.entered(parameters.gradient_similarity)} is your entry, never computed from the data. The "
-        "smaller r is, the shorter is a user's mean gradient, and the less noise is enough. The noise multiplier does "
-        "not depend on r."
-    )
+    sentences["What each way learns"] = "drawing examples a mean over examples, drawing users one over users."
     return sentences
 
 
-ACCOUNT = "Its account is that of [@choquettechoo2023], by [@dpaccounting]."
+ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
 
 
 def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
@@ -287,23 +257,22 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     if best.sampling is Sampling.USERS:
         sampling_text = "users were drawn, and the mean of a user's gradients was clipped"
     opening = (
-        f"The model was trained by {wording.counted(parameters.steps, 'step')} of DP-SGD on a bounded number of "
-        "examples of each user [@charles2024]"
+        f"In {wording.counted(parameters.steps, 'step')} of DP-SGD the examples of each user were bounded "
+        "[@charles2024]"
     )
     return Methods(
         guarantee=write_guarantee(
             "A model was trained and released", parameters.epsilon, NEIGHBOURS, parameters.delta
         ),
-        sentences=f"{opening}: at most {wording.number(best.bound)} of each. In every step {sampling_text}, each drawn "
-        f"independently with probability {wording.number(best.rate)}. Gaussian noise of "
-        f"{wording.number(round_up(best.multiplier), 4)} clip norms was added to the sum, which was divided by the "
-        f"constant {wording.number(best.divisor, 4)}. {ACCOUNT}",
+        sentences=f"{opening}: at most {wording.number(best.bound)}. In every step {sampling_text}, each drawn "
+        f"independently at rate {wording.number(best.rate)}. Gaussian noise of "
+        f"{wording.number(round_up(best.multiplier), 4)} clip norms was added to the sum, which was divided by "
+        f"{wording.number(best.divisor, 4)}. {ACCOUNT}",
         public_sentences=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
-        rule="The bound minimises a heuristic estimate of the error for "
-        f"{wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
-        f"expected per step and a share {wording.entered(parameters.gradient_similarity)} of a gradient common to a "
-        "user's examples.",
+        rule="The bound minimises a heuristic estimate of the error "
+        f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
+        f"expected per step, similarity {wording.entered(parameters.gradient_similarity)}).",
     )
 
 
@@ -320,7 +289,7 @@ def write_programs(solution: ExamplesSolution, provenance: Provenance) -> CodeCh
         parameters.delta,
         parameters.steps,
     )
-    label = f"Label of the numbers that it holds: {provenance.label}."
+    label = f"Label of its numbers: {provenance.label}."
     programs = []
     for name in PROGRAMS:
         code = write_program(name, training, label)

@@ -14,14 +14,13 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
 from dpcore.plan.parameters import LineStatistic, Objective
-from dpcore.plan.solution import AllocatedLine, PlanSolution, compute_exact_epsilon
+from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(
     "shares, bounds and relative errors were", remedy="Plan on public or older data, or on a private copy."
 )
 MAX_LINES_IN_TEXT = 3
-"""More lines stand only in the table."""
 TINY_SHARE = 1e-4
 
 
@@ -79,7 +78,6 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
         Number(
             "ε for all wanted errors",
             format_rounded_up(sufficient_epsilon, 4) if is_reachable else "none is enough",
-            help="The least ε of the whole plan.",
             value=sufficient_epsilon if is_reachable else None,
             unit="ε",
             key="enough",
@@ -183,10 +181,14 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     sentences["Noise"] = f"as {solution.parameters.program.value} draws it."
     if solution.budget.mechanism is NoiseKind.GAUSSIAN:
         sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
-        if (exact_epsilon := compute_exact_epsilon(solution)) is not None:
+        # Of the exponential mechanism beside Gaussian noise no exact account is known.
+        if all(line.statistic is not LineStatistic.QUANTILE for line in solution.lines):
+            exact_text, program_text = (
+                wording.number(epsilon, 4)
+                for epsilon in (solution.budget.exact_epsilon, solution.budget.epsilon)
+            )
             sentences["ε really spent"] = (
-                f"{wording.number(exact_epsilon, 4)} by an exact account, {wording.number(solution.budget.epsilon, 4)} "
-                "by the program's."
+                f"{exact_text} by an exact account, {program_text} by the program's."
             )
     return sentences
 

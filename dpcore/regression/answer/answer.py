@@ -316,43 +316,6 @@ def show_search(answer: Answer, dataset: Dataset) -> Parts:
     yield section.Label()
 
 
-EXAMPLE_TEXTS = {
-    1: (
-        "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
-        "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A bound "
-        "must be large for the first and small for the second. The paper's C has variance 1/g⁴. (Its weight 1/g² per "
-        "row does not satisfy CX = I; 1/g³ does.)"
-    ),
-    3: (
-        "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
-        "direction; each of g others holds one of it and g − 1 of the second."
-    ),
-}
-
-
-def show_examples(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the two examples of an unbounded gap, with the true optimum."""
-    names = {number: f"Example {number}" for number in EXAMPLE_TEXTS}
-    number = yield section.Choice("example", "Example of the paper", names)
-    yield EXAMPLE_TEXTS[number]
-    sweep = yield section.Search(
-        "examples",
-        number,
-        lambda tell, stop: study.over_examples(number, progress=tell, should_stop=stop),
-        f"Solving at {len(study.EXAMPLE_G[number])} sizes",
-        describe_stop=study.describe_stop,
-        is_complete=lambda sweep: sweep.is_complete,
-        of_data=False,
-        kept=2,
-    )
-    if sweep is None or not sweep.values.size:
-        return
-    plot = plots.plot_example(sweep, number)
-    yield plot
-    yield plot.alt
-    yield section.Label(Disclosure.PUBLIC)
-
-
 SECTIONS: Sections = {
     BEHIND: describe_basis,
     "Studies": {
@@ -361,7 +324,6 @@ SECTIONS: Sections = {
         "Against ε": show_over_epsilon,
         "Figures 1 and 2": show_paper_figures,
         "Search": show_search,
-        "Examples": show_examples,
     },
 }
 

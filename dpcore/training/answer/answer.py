@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from dpcore.answer.answer import Answer, add_choice
 from dpcore.answer.section import (
@@ -24,16 +26,17 @@ from dpcore.answer.section import (
 from dpcore.code.choice import Quantity, Rule, Training
 from dpcore.code.forms import ROWS_OF_THE_FILE, CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data.design_matrix import FeatureKind
-from dpcore.training import account, adaptive_bound
+from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
 from dpcore.training.answer.solution import TrainingSolution, complete_runs, scale_rows, solve
 from dpcore.training.experiment import MAX_RUNS, Experiment, Side
-from dpcore.training.files import write_table
+from dpcore.training.experiment import Table as RunTable
 from dpcore.training.mechanism import LossKind, Mechanism, Pace, apply_rule, compute_faded_variance
 from dpcore.training.parameters import DataSource, TrainingParameters, list_assumptions
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit
@@ -142,11 +145,11 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
         growth=descent_rule.GROWTH,
         most_growth=descent_rule.MAX_GROWTH,
-        start=adaptive_bound.START_DIVISOR,
-        clipped=adaptive_bound.CLIPPED_USERS,
-        turn=adaptive_bound.BOUND_RATE,
-        largest=adaptive_bound.MAX_LOG_CHANGE,
-        ends=adaptive_bound.BOUND_RANGE,
+        start=descent.START_DIVISOR,
+        clipped=descent.CLIPPED_USERS,
+        turn=descent.BOUND_RATE,
+        largest=descent.MAX_LOG_CHANGE,
+        ends=descent.BOUND_RANGE,
     )
     return replace(
         training, steps=mechanism.steps, first=1, gradient_noise=rule_noise.gradient, sampled=1.0, rule=rule
@@ -154,10 +157,9 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
 
 
 FIRST_SECONDS, SOON_SECONDS = 1.5, 0.25
-"""How long a page waits for the first curve of all, and for that of new settings. On the sample it is there after
-0.1 s of a free core."""
+"""How long a page waits for the first curve of all, and for that of new settings."""
 MAX_TABLES = 12
-"""Tables of runs that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
+"""Tables of runs that are kept: 300 kB each on the sample."""
 
 
 def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS) -> Solver:
@@ -246,7 +248,7 @@ def show_sides(answer: Answer, data: TrainingData) -> Parts:
     """Show the means over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
-        "over rows toward that over users. Decide which one you want."
+        "over rows toward that over users."
     )
     yield answer.plots["training-sides"]()
 
@@ -326,7 +328,7 @@ def build_answer(
             "training-sides": lambda: plots.plot_sides(solution),
         },
         make_methods=lambda: words.write_methods(solution),
-        files={"training_runs.csv": lambda: write_table(solution.table, solution.data.provenance)},
+        files={"training_runs.csv": lambda: write_runs(solution.table, solution.data.provenance)},
         sections=SECTIONS,
     )
     return add_choice(
@@ -387,3 +389,26 @@ def _list_methods(solution: TrainingSolution) -> list[dict[str, object]]:
         }
         for i, cell in enumerate(solution.cells)
     ]
+
+
+def write_runs(table: RunTable, disclosure: Provenance) -> str:
+    """Write every finished run: ``method``, ``bound``, ``row_clip``, ``run``, ``split``, eight scores, ``label``.
+
+    Scores are named after their side, what they are a mean over, and the measure: ``held_out_rows_loss``.
+    """
+    cell_indices, runs = np.nonzero(np.isfinite(table.scores[:, :, 0, 0, 0]))
+    cells = [table.experiment.cells[cell_index] for cell_index in cell_indices]
+    columns: dict[str, object] = {
+        "method": [cell.method.value for cell in cells],
+        "bound": [cell.reach for cell in cells],
+        "row_clip": [cell.clip for cell in cells],
+        "run": runs,
+        "split": runs % len(table.experiment.splits),
+    }
+    names = itertools.product(("trained_on", "held_out"), ScoreUnit, Measure)
+    for (side, unit, measure), scores in zip(
+        names, table.scores[cell_indices, runs].reshape(-1, 8).T, strict=True
+    ):
+        columns[f"{side}_{unit.value}_{measure.value}"] = scores
+    columns["label"] = disclosure.label
+    return pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")

@@ -216,10 +216,8 @@ def plot_bounds(solution: TrainingSolution, measure: Measure, unit: ScoreUnit) -
     return Plot(
         f"training-{name}",
         f"{TITLES[measure]} against the bound",
-        f"{TITLES[measure]} on users held out is {wording.number(adaptive_mean)} by clipped sums whose bound follows "
-        f"the users; {wording.number(without_privacy)} without privacy, {wording.number(guessing)} guessing. Beneath, "
-        f"the heaviest user's share of all weights rises from {wording.percent(float(np.nanmin(largest_weight)))} to "
-        f"{wording.percent(float(np.nanmax(largest_weight)))}.",
+        f"{TITLES[measure]} on users held out is {wording.number(adaptive_mean)} with an adaptive bound, "
+        f"{wording.number(without_privacy)} without privacy and {wording.number(guessing)} guessing.",
         bound_axis,
         _make_axis(measure, limits, f"{TITLES[measure]}, users held out"),
         items,
@@ -258,8 +256,7 @@ def plot_sides(solution: TrainingSolution) -> Plot:
     return Plot(
         "training-sides",
         "Rows and users, trained on and held out",
-        f"Where the bound follows the users, the loss on users held out is {rows} as a mean over rows and {users} as "
-        "one over users.",
+        f"With an adaptive bound the loss on users held out is {rows} over rows and {users} over users.",
         _make_bound_axis(solution),
         _make_axis(Measure.LOSS, limits, "Loss, clipped sums"),
         curves,

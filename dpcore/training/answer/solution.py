@@ -15,10 +15,9 @@ from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.text_fields import build_from
 from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
-from dpcore.training import decision, excess, experiment
+from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.decision import BestBound
-from dpcore.training.excess import TheoryBound
+from dpcore.training.decision import BestBound, TheoryBound
 from dpcore.training.experiment import Experiment, References, Side, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
@@ -166,15 +165,15 @@ class TrainingSolution:
     def calibrated_bound(self) -> TheoryBound:
         """Find the bound by a trade-off whose constants are computed."""
         train, mechanism = self.table.experiment.train, theory_mechanism(self.parameters)
-        trade_off = excess.calibrate_trade_off(excess.compute_public_hessian(train, mechanism), mechanism)
-        return excess.find_theory_bound(train.histogram, trade_off)
+        trade_off = decision.calibrate_trade_off(decision.compute_public_hessian(train, mechanism), mechanism)
+        return decision.find_theory_bound(train.histogram, trade_off)
 
     @cached_property
     def theorem_bound(self) -> TheoryBound:
         """Find the bound by theorem 4 with constant 1."""
         train, mechanism = self.table.experiment.train, theory_mechanism(self.parameters)
-        trade_off = excess.compute_theorem_trade_off(train.histogram, train.num_features, mechanism)
-        return excess.find_theory_bound(train.histogram, trade_off)
+        trade_off = decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism)
+        return decision.find_theory_bound(train.histogram, trade_off)
 
     def average(
         self,
@@ -237,16 +236,16 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
     """
     train = parameters.make_experiment(scale_rows(data, parameters.positive_above)).train
     mechanism = theory_mechanism(parameters)
-    eigenvalues, histogram = excess.compute_public_hessian(train, mechanism), train.histogram
+    eigenvalues, histogram = decision.compute_public_hessian(train, mechanism), train.histogram
 
     @cache_by_epsilon
     def compute_parts(epsilon: float) -> tuple[float, float]:
-        return excess.calibrate_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
+        return decision.calibrate_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
 
     def find_best(epsilon: float) -> tuple[float, float]:
         sampling, noise = compute_parts(epsilon)
         bound = weights.best_smooth(histogram, sampling / noise if noise > 0.0 else 0.0).bound
-        return bound, float(excess.predict_excess(histogram, np.array(bound), (sampling, noise)))
+        return bound, float(decision.predict_excess(histogram, np.array(bound), (sampling, noise)))
 
     return BoundComparison(
         "Best bound h (rows per user)",
@@ -255,15 +254,14 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
         # Accounting for a share of the users in a step takes seconds for one ε: no table follows the slider then.
         None
         if mechanism.sampled < 1.0
-        else lambda epsilon, bounds: excess.predict_excess(histogram, bounds, compute_parts(epsilon)),
+        else lambda epsilon, bounds: decision.predict_excess(histogram, bounds, compute_parts(epsilon)),
         histogram.sizes,
         histogram.users,
         loss_heading="Rows above the bound",
         is_integer=False,
         is_slow=mechanism.sampled < 1.0,
-        caption="Predicted cost of noise and sampling with smooth weights for the users trained on, as in the tab "
-        "Theory (plain descent near its minimum). It ignores clipping, too few steps and heavy users who differ. The "
-        "main figure has what training measured at the ε in use.",
+        caption="Predicted for smooth weights, as in the tab Theory: it ignores clipping, too few steps and heavy "
+        "users who differ.",
     )
 
 

@@ -12,10 +12,9 @@ from dpcore.common.progress import Stage
 from dpcore.training import decision
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer.solution import TrainingSolution
-from dpcore.training.files import ReleaseRecord
 from dpcore.training.mechanism import Average, Pace, apply_rule
 from dpcore.training.parameters import TrainingParameters
-from dpcore.training.release import Model
+from dpcore.training.release import Model, ReleaseRecord
 from dpcore.training.rows import Measure, ScoreUnit
 
 WEAK_EPSILON, WEAK_DELTA = 20.0, 0.01

@@ -35,27 +35,27 @@ def read_questions(order: Iterable[str]) -> tuple[Question, ...]:
     Raises:
         ValueError: One calls itself otherwise than its folder.
     """
-    questions: list[Question] = []
-    for name in order:
-        question: Question = importlib.import_module(f"pages.{name}.question").QUESTION
+    questions = tuple(importlib.import_module(f"pages.{name}.question").QUESTION for name in order)
+    for name, question in zip(order, questions, strict=True):
         if question.name != name:
             raise ValueError(f"the question in folder {name} calls itself {question.name}")
-        questions.append(question)
-    return tuple(questions)
+    return questions
 
 
 PAGES = read_questions(ORDER)
-DRAWING = next((spec for spec in PAGES if spec.draws), None)
+QUESTIONS = {question.name: question for question in PAGES}
+"""The questions, by folder."""
+DRAWING = next((question for question in PAGES if question.draws), None)
 """The question that draws the bounds of other questions privately; None where there is none."""
-PLANNING = next((spec for spec in PAGES if spec.plans), None)
+PLANNING = next((question for question in PAGES if question.plans), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
 
 
 def find_question(name: str) -> Question | None:
     """Return the question with this folder; None where there is none."""
-    return next((spec for spec in PAGES if spec.name == name), None)
+    return QUESTIONS.get(name)
 
 
 def page(title: str) -> Question:
     """Return the page with this title."""
-    return next(spec for spec in PAGES if spec.title == title)
+    return next(question for question in PAGES if question.title == title)

@@ -13,9 +13,9 @@ ends, or has more to show, asks for such a run: it waits until nobody reads a di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,7 @@ class PageRun:
 
     Attributes:
         question: Of the page.
-        tabs: What the machinery adds to the page's tabs, by name; emptied where they are drawn.
-        next_tab: The page's own tab before which they stand.
+        has_tabs: True once the page has drawn its tabs, *Compare* among them.
         in_main: True while the container of the main figure is being filled.
         figure: The main figure as the page made it; None before it was drawn.
         card: The answer card; None before it was shown.
@@ -58,8 +57,7 @@ class PageRun:
     """
 
     question: Question
-    tabs: dict[str, Callable[[], object]] = field(default_factory=dict)
-    next_tab: str = ""
+    has_tabs: bool = False
     in_main: bool = False
     figure: go.Figure | None = None
     card: Any = None
@@ -71,14 +69,6 @@ class PageRun:
     private: bool = False
     own_data: Any = None
     answered_parameters: Any = None
-
-    def with_tabs(self, tabs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the page's tabs and those of the machinery; of two with one name, the page's."""
-        added = {name: draw for name, draw in self.tabs.items() if name not in tabs}
-        self.tabs = {}
-        names = list(tabs)
-        i = names.index(self.next_tab) if self.next_tab in names else len(names)
-        return {n: tabs[n] for n in names[:i]} | added | {n: tabs[n] for n in names[i:]}
 
 
 def is_presented() -> bool:

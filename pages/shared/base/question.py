@@ -243,7 +243,8 @@ class Question:
 
         It is built once, as a run of a page needs some fifty keys.
         """
-        return _Keys({name: f"{self.name}.{name}" for name in (*self.fields, *self.also)}).__getitem__
+        names = (*self.fields, *self.also, "against_job")  # The last one: work of the tab *Compare*.
+        return _Keys({name: f"{self.name}.{name}" for name in names}).__getitem__
 
     @functools.cached_property
     def widgets(self) -> dict[str, str]:
@@ -260,6 +261,11 @@ class Question:
     def subjects(self) -> dict[str, str]:
         """Return the words for the fields in sentences, by name, those that may stay empty among them."""
         return {name: self.declared[name].subject for name in self.widgets}
+
+    def can_answer(self, dataset: Dataset) -> bool:
+        """Return True if the data have what the question needs; if not, its page shows a demonstration."""
+        facets = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
+        return not self.answers_from or any(facets[facet] is not None for facet in self.answers_from)
 
     def field(self, name: str) -> Field:
         """Return the declaration of a field."""

@@ -15,6 +15,7 @@ from dpcore.code.forms import CodeChoice
 from dpcore.code.several import Several
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, classify, write_file_name
 from dpcore.common.wording import plain
+from dpcore.dataset import Dataset
 from dpcore.report.charts import LINE_STYLES
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.fields import fields
@@ -47,17 +48,12 @@ def show_code(code: CodeChoice, key: str) -> None:
         stem, _, ending = program.file_name.rpartition(".")
         notes = [plain(sentence, 2000) for sentence in program.differences]
         if not choice.known_columns:
-            notes.insert(
-                0, "File and columns are placeholders: the data in use do not say what theirs are called."
-            )
+            notes.insert(0, "File and columns are placeholders.")
         _draw_program(program, f"{write_file_name(stem, choice.disclosure)}.{ending}", key, notes)
     # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
     with st.expander("The same thing is called …", icon=":material/translate:"):
         st.markdown(markdown_table())
-        st.caption(
-            "An em dash: there is no such thing; what follows comes nearest. Names were read in each library's "
-            "documentation on 2026-11-21; docs/libraries.md has the addresses."
-        )
+        st.caption("An em dash: there is no such thing; what follows comes nearest. Read on 2026-11-21.")
 
 
 def _draw_program(program: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
@@ -65,15 +61,7 @@ def _draw_program(program: Code, file_name: str, key: str, notes: Sequence[str] 
     st.code(program.text, language=program.language, height=HEIGHT, wrap_lines=True)
     if notes:
         st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
-    st.download_button(
-        "Download",
-        lambda: program.text,
-        file_name=file_name,
-        mime="text/plain",
-        key=f"{key}_code_file",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    fields.download_button("Download", file_name, lambda: program.text, f"{key}_code_file")
 
 
 def _choose_form(code: CodeChoice, key: str) -> Choice | Several | Code:
@@ -215,48 +203,37 @@ _GRID_STYLE = """
 
 # A number that stays keeps its element, and with it whether its explanation is open.
 _GRID_SCRIPT = """
-const made = () => {
+const CELL = `<dt><span class="label"></span><button type="button" aria-expanded="false">?</button></dt>
+  <dd class="value"></dd><dd class="note"></dd><dd class="help" hidden></dd>`;
+const createCell = () => {
   const cell = document.createElement("div");
-  for (const [tag, name] of [["dt", "label"], ["dd", "value"], ["dd", "note"], ["dd", "help"]]) {
-    const part = document.createElement(tag);
-    part.className = name;
-    cell.append(part);
-  }
-  const [label, help] = [cell.querySelector(".label"), cell.querySelector(".help")];
-  const why = document.createElement("button");
-  why.type = "button";
-  why.textContent = "?";
-  why.onclick = () => {
+  cell.innerHTML = CELL;
+  const [button, help] = [cell.querySelector("button"), cell.querySelector(".help")];
+  button.onclick = () => {
     help.hidden = !help.hidden;
-    why.setAttribute("aria-expanded", String(!help.hidden));
+    button.setAttribute("aria-expanded", String(!help.hidden));
   };
-  why.setAttribute("aria-expanded", "false");
-  help.hidden = true;
-  label.append(document.createElement("span"), why);
   return cell;
-};
-const write = (element, text) => {
-  if (element.textContent !== text) element.textContent = text;
 };
 export default ({ data, parentElement }) => {
   const grid = parentElement.querySelector(".sweetspot-grid");
   // At most five in a row, and no row of one where others are full: six are two rows of three, seven four and three.
   const short = data.filter(({ wide }) => !wide).length;
   grid.style.setProperty("--columns", Math.ceil(short / Math.ceil(short / 5)) || 1);
-  while (grid.children.length < data.length) grid.append(made());
+  while (grid.children.length < data.length) grid.append(createCell());
   while (grid.children.length > data.length) grid.lastChild.remove();
-  data.forEach(({ label, value, note, help, wide }, place) => {
+  data.forEach(({ wide, ...texts }, place) => {
     const cell = grid.children[place];
     cell.className = wide ? "wide" : "";
-    write(cell.querySelector(".label span"), label);
-    write(cell.querySelector(".value"), value);
-    write(cell.querySelector(".note"), note);
-    write(cell.querySelector(".help"), help);
-    const why = cell.querySelector("button");
-    why.style.display = help ? "" : "none";
-    why.title = help;
-    why.setAttribute("aria-label", `What this is: ${label}`);
-    if (!help) cell.querySelector(".help").hidden = true;
+    for (const [name, text] of Object.entries(texts)) {
+      const element = cell.querySelector(`.${name}`);
+      if (element.textContent !== text) element.textContent = text;
+    }
+    const button = cell.querySelector("button");
+    button.style.display = texts.help ? "" : "none";
+    button.title = texts.help;
+    button.setAttribute("aria-label", `What this is: ${texts.label}`);
+    if (!texts.help) cell.querySelector(".help").hidden = true;
   });
 };
 """
@@ -303,7 +280,7 @@ def answer(card: Answer, key: str) -> None:
         run.card = card
         selection = get_private_selection(card)
         run.lacks = "" if selection is None else selection.waits_for
-        if run.private and (draws := _import_selection_module()) is not None:
+        if run.private and (draws := import_selection_module()) is not None:
             card = draws.with_range(card if selection is None or selection.card is None else selection.card)
     if run is not None and run.shown_card is None:
         run.shown_card, run.key = card, key
@@ -328,9 +305,7 @@ def answer(card: Answer, key: str) -> None:
                 key=key + keys.CARD_CODE,
                 icon=":material/code:",
                 type="tertiary" if to_draw else fields.main_button(),
-                help="The program for the bound that was read off the private data, which no ε covers."
-                if to_draw
-                else None,
+                help="No ε covers this bound: it was read off the private data." if to_draw else None,
                 on_click=page_run.ask,
                 args=(_code_dialog, card.code, card.disclosure, key),
             )
@@ -361,15 +336,15 @@ def _words(card: Answer, key: str, draws: bool) -> None:
 
 def get_private_selection(card: Answer) -> Any | None:
     """Return how the bound of a card can be selected privately in this run; None if it cannot."""
-    run = page_run.CURRENT_RUN.get()
-    if run is None or not run.private or (draws := _import_selection_module()) is None:
+    run, draws = page_run.CURRENT_RUN.get(), import_selection_module()
+    if run is None or not run.private or draws is None:
         return None
     if run.selection is None or run.selection[0] is not card:
         run.selection = card, draws.build_selection(card)
     return run.selection[1]
 
 
-def _import_selection_module() -> Any | None:
+def import_selection_module() -> Any | None:
     """Return the module ``on_card`` of the question that selects bounds privately; None without such a question.
 
     Its ``build_selection(card)`` returns the ``BoundSelection`` of a card, or None. Its ``waits_for`` is the label of
@@ -377,6 +352,12 @@ def _import_selection_module() -> Any | None:
     """
     selection_page = catalogue.DRAWING
     return None if selection_page is None else importlib.import_module(f"pages.{selection_page.name}.on_card")
+
+
+def offer_range(dataset: Dataset) -> None:
+    """Draw the button that leads to a private draw of the range, if the data are private and have values."""
+    if (draws := import_selection_module()) is not None:
+        draws.offer_range(dataset)
 
 
 def _draw_button(selection: Any, key: str) -> None:
@@ -401,12 +382,12 @@ def behind(card: Answer) -> None:
     if len(card.numbers) > 1:
         grid([(item.label, item.text, item.note, item.help) for item in card.numbers], "behind")
     left_column, right_column = st.columns(2, gap="large")
-    with left_column:
-        facts = "\n".join(f"- **{name}:** {sentence}" for name, sentence in card.facts.items())
-        proof_lines = [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
-        proofs = "\n".join(proof_lines)
-        if blocks := [block for block in (facts, proofs and f"**How sure**\n\n{proofs}") if block]:
-            st.markdown("\n\n".join(blocks))
+    lines = [f"- **{name}:** {sentence}" for name, sentence in card.facts.items()]
+    if card.proofs:
+        lines.append("\n**How sure**\n")
+        lines += [f"- **{claim}:** {reason} {proof.sentence}" for claim, proof, reason in card.proofs]
+    if lines:
+        left_column.markdown("\n".join(lines))
     with right_column:
         assumed = "\n".join(f"- {assumption}." for assumption in card.all_assumptions)
         label(card.disclosure, prefix=f"**What is assumed**\n\n{assumed}")
@@ -460,15 +441,6 @@ def grid(numbers: Sequence[tuple[str, str, str, str]], key: str) -> None:
     MOUNT_GRID(key=f"{GRID_BEGINS}{key}", data=payload, height="content")
 
 
-MIMES = {
-    "csv": "text/csv",
-    "json": "application/json",
-    "parquet": "application/vnd.apache.parquet",
-    "toml": "application/toml",
-    **dict.fromkeys(("py", "txt", "tex", "bib"), "text/plain"),
-}
-
-
 def file_button(
     label: str,
     name: str,
@@ -477,7 +449,7 @@ def file_button(
     *,
     key: str = "",
     quiet: bool = False,
-    help: str | None = None,
+    help: str = "",
 ) -> None:
     """Draw a button that downloads a file; the name of the file says what its numbers are.
 
@@ -485,7 +457,7 @@ def file_button(
 
     Args:
         label: On the button.
-        name: Of the file, with one of the endings in `MIMES`.
+        name: Of the file.
         disclosure: Of the data behind the file; it goes into the name.
         content: The file, or what makes it.
         key: Of the widget; by default the name without its ending, and ``_file``.
@@ -493,16 +465,9 @@ def file_button(
         help: What the file is good for.
     """
     stem, _, ending = name.rpartition(".")
-    st.download_button(
-        label,
-        content,
-        file_name=f"{write_file_name(stem, disclosure)}.{ending}",
-        mime=MIMES[ending],
-        key=key or f"{stem}_file",
-        on_click="ignore",
-        type="tertiary" if quiet else "secondary",
-        icon=":material/download:",
-        help=help,
+    file_name = f"{write_file_name(stem, disclosure)}.{ending}"
+    fields.download_button(
+        label, file_name, content, key or f"{stem}_file", type="tertiary" if quiet else "secondary", help=help
     )
 
 

@@ -7,6 +7,7 @@ object says in a sentence what is wrong with it.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import typing
@@ -147,22 +148,15 @@ def draw_all(
         draw(question, name, options=options.get(name), disabled=disabled)
 
 
-def draw_row(question: Question, *names: str) -> None:
-    """Draw the widgets of several fields side by side, as `row` does."""
-    with row():
-        draw_all(question, *names)
-
-
-def columns(question: Question, shares: Sequence[int], *names: str) -> list[DeltaGenerator]:
-    """Draw one field per column and return the columns.
-
-    Columns without a name stay empty, for what the page puts beside the fields.
-    """
-    cells = st.columns(shares, vertical_alignment="bottom")
-    for column, name in zip(cells, names, strict=False):
+def draw_row(question: Question, *names: str, shares: Sequence[int] = ()) -> None:
+    """Draw the widgets of several fields side by side: as `row` does, or in columns of these shares of the width."""
+    if not shares:
+        with row():
+            draw_all(question, *names)
+        return
+    for column, name in zip(st.columns(shares, vertical_alignment="bottom"), names, strict=False):
         with column:
             draw(question, name)
-    return cells
 
 
 def start(question: Question, uses_shared_data: bool = True) -> None:
@@ -172,23 +166,9 @@ def start(question: Question, uses_shared_data: bool = True) -> None:
         question: The question.
         uses_shared_data: False if the page shows a demonstration; it then takes no value from other pages.
     """
-    state = st.session_state
     for name, field in question.fields.items():
-        state.setdefault(question.widgets[name], field.initial)
-    if not uses_shared_data:
-        return
-    entries, last_values = state.get(setting.ENTRIES_KEY, {}), state.get(setting.LAST_VALUES_KEY, {})
-    shared_fields = [
-        (field.shared, question.widgets[name]) for name, field in question.fields.items() if field.shared
-    ]
-    # In most runs nothing was entered, here or elsewhere, since they were looked at.
-    changes = [
-        key not in last_values
-        or last_values[key] != state[key]
-        or entries.get(piece, state[key]) != state[key]
-        for piece, key in shared_fields
-    ]
-    if any(changes):
+        st.session_state.setdefault(question.widgets[name], field.initial)
+    if uses_shared_data:
         setting.synchronise(question)
 
 
@@ -273,7 +253,7 @@ def button(
     label: str,
     key: str,
     icon: str,
-    callback: Callable[..., None] | None = None,
+    callback: Callable[..., object] | None = None,
     *arguments: Any,
     is_main: bool = False,
     **options: Any,
@@ -291,7 +271,40 @@ def button(
     """
     if is_main:
         options["type"] = main_button()
-    return st.button(label, key=key, icon=f":material/{icon}:", on_click=callback, args=arguments, **options)
+    return st.button(label, key=key, icon=f":material/{icon}:", on_click=callback, args=arguments, **options)  # type: ignore[arg-type]
+
+
+MIMES = {
+    "csv": "text/csv",
+    "html": "text/html",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "toml": "application/toml",
+}
+
+
+def download_button(
+    label: str,
+    name: str,
+    content: str | Callable[[], str | bytes],
+    key: str,
+    *,
+    type: typing.Literal["primary", "secondary", "tertiary"] = "secondary",
+    help: str = "",
+    place: DeltaGenerator | None = None,
+) -> None:
+    """Draw a button that downloads the file of this name, without a rerun; a function makes it on a click."""
+    (place or st).download_button(
+        label,
+        content,
+        file_name=name,
+        mime=MIMES.get(name.rpartition(".")[2], "text/plain"),
+        key=key,
+        on_click="ignore",
+        type=type,
+        icon=":material/download:",
+        help=help or None,
+    )
 
 
 def show_problems(problems: Iterable[InputProblem]) -> None:
@@ -342,17 +355,15 @@ def build(
         changed, problems = build_parameters(
             question.parameters, {name: values[name]}, required, base=parameters, labels=labels
         )
-        if changed is not None:
-            parameters = changed
-        else:
+        parameters = parameters if changed is None else changed
+        if problems:
             text = default if isinstance(default, str) or default is None else wording.number(default)
-            until = f"{text} is used" if text else "it is left out"
+            until = f"Until then {text} is used" if text else "Until then it is left out"
             state[keys.ASIDE][question.widgets[name]] = [
-                replace(p, remedy=f"{p.remedy}. Until then {until}" if p.remedy else f"Until then {until}")
-                for p in problems
+                replace(p, remedy=". ".join(filter(None, (p.remedy, until)))) for p in problems
             ]
     if state[keys.ASIDE]:
-        show_problems(p for problems in state[keys.ASIDE].values() for p in problems)
+        show_problems(itertools.chain.from_iterable(state[keys.ASIDE].values()))
     return parameters
 
 
@@ -422,10 +433,10 @@ def whole_number(label: str, key: str, low: int, high: int, step: int, help: str
     """Draw a field for a whole number outside any parameters object; if it is bad, say so and return None."""
     value = number(label, key, help, step=float(step))
     problems = Problems()
+    if value is not None and problems.whole(low, high, **{label: value}):
+        return int(value)
     if value is None:
         problems.add(f"{label} is empty", remedy="Enter a number")
-    elif problems.whole(low, high, **{label: value}):
-        return int(value)
     show_problems(problems.entries)
     return None
 

@@ -42,7 +42,7 @@ Work = Callable[[Progress, ShouldStop], Any]
 POLL_SECONDS = 0.4
 LOST_SECONDS = 5.0
 """How long work goes on after the last connection of its session was lost: a short drop shall cost nothing."""
-CUT_OFF = "The connection to this page was lost for a while, so the work was stopped."
+CUT_OFF = "The connection to this page was lost, so the work was stopped."
 _LOOK_SECONDS = 0.5
 
 
@@ -210,8 +210,11 @@ def start(
     # A daemon: a server that is told to end does not wait for work.
     threading.Thread(target=job.run, args=(work,), daemon=True).start()
     job.wait_for_first(seconds)  # Short work is done then, and the page shows its result in this very run.
-    if job.running and (is_lost := _loss_of_session()) is not None:
-        threading.Thread(target=job.stop_when, args=(is_lost, LOST_SECONDS), daemon=True).start()
+    # Asked in the page's own thread: that of the work belongs to no session. In tests there is no server.
+    session = streamlit_internals.session_id()
+    if job.running and session and streamlit_internals.find_runtime() is not None:
+        arguments = (lambda: not streamlit_internals.is_connected(session), LOST_SECONDS)
+        threading.Thread(target=job.stop_when, args=arguments, daemon=True).start()
     return job
 
 
@@ -225,30 +228,18 @@ def put(key: str, question: Any, result: Any) -> Job:
     return job
 
 
-def _loss_of_session() -> Callable[[], bool] | None:
-    """Return a function that tells if nobody is connected to this session; None without a server, as in tests."""
-    # Asked in the page's own thread: that of the work belongs to no session.
-    session = streamlit_internals.session_id()
-    if not session or streamlit_internals.find_runtime() is None:
-        return None
-    return lambda: not streamlit_internals.is_connected(session)
-
-
 def result_of(key: str) -> tuple[Any, Any] | None:
     """Return (question, result) of the work that is done under this key; None if there is none, or if it failed."""
     job: Job | None = st.session_state.get(key)
-    if job is None:
-        return None
-    job.read_early = job.running
-    return None if job.read_early or job.failed else (job.question, job.result)
+    if job is not None:
+        job.read_early = job.running
+    return None if job is None or job.read_early or job.failed else (job.question, job.result)
 
 
 def so_far_of(key: str) -> tuple[Any, Any] | None:
     """Return (question, last reported result) of the work that runs under this key; None if it has reported none."""
-    job: Job | None = st.session_state.get(key)
-    if job is None or not job.running or job.so_far is None:
-        return None
-    return job.question, job.so_far
+    reported = ((job.question, job.so_far) for job in working(key) if job.so_far is not None)
+    return next(reported, None)
 
 
 def failure_of(key: str) -> tuple[InputProblem, ...]:
@@ -278,27 +269,19 @@ def watch(keys: str | Sequence[str], doing: str | Callable[[], str], measured: b
         if job is not None and job.failed:
             fields.show_problems(job.problems)
             if job.retry_work is not None:
-                st.button(
-                    "Try again",
-                    key=f"{key}_retry",
-                    on_click=start,  # type: ignore[arg-type]
-                    args=(key, job.question, job.retry_work),
-                    kwargs={"heavy": job.heavy, "light": job.light},
-                    icon=":material/refresh:",
-                )
+                again = partial(start, key, job.question, job.retry_work, heavy=job.heavy, light=job.light)
+                fields.button("Try again", f"{key}_retry", "refresh", again)
     at_work = working(*keys)
-    if not at_work:
-        if any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
-            st.info(CUT_OFF, icon=":material/stop_circle:")
-        return False
-    _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
-    return True
+    if at_work:
+        _bar(keys, doing, measured, [(job, job.so_far) for job in at_work])
+    elif any(job is not None and job.cut_off for job in map(st.session_state.get, keys)):
+        st.info(CUT_OFF, icon=":material/stop_circle:")
+    return bool(at_work)
 
 
 def working(*keys: str) -> list[Job]:
     """Return the work under these keys that runs now."""
-    work = [st.session_state.get(key) for key in keys]
-    return [job for job in work if job is not None and job.running]
+    return [job for job in map(st.session_state.get, keys) if job is not None and job.running]
 
 
 def rerun_if_ended(key: str) -> None:
@@ -326,15 +309,13 @@ def _bar(
         words = doing if isinstance(doing, str) else doing()
         # Several for one answer take turns, and each waits for the other now and then.
         if len(keys) == 1 and at_work[0].waiting:
-            heavy = at_work[0].heavy
-            blockers = "other long work in this app ends" if heavy else "other searches in this app end"
-            st.markdown(f"Waiting until {blockers}…")
+            st.markdown("Waiting for other work in this app…")
         elif measured:
             share = min(job.progress for job in at_work)
             st.progress(share, f"{words}: {share:.0%}")
         else:
             st.markdown(f"{words}…")
-        st.button("Stop", key=f"{keys[0]}_stop", on_click=_stop, args=(keys,), icon=":material/stop:")
+        fields.button("Stop", f"{keys[0]}_stop", "stop", _stop, keys)
 
 
 def _stop(keys: Sequence[str]) -> None:
@@ -461,11 +442,7 @@ class Run:
                 st.session_state[earlier] = (*partial, settings)
             return SearchResult(partial[1], Stage.FIRST, settings)
         for result in (previous, done):
-            if (
-                result is not None
-                and result[0] == self.request
-                and (result is done or is_complete(result[1]))
-            ):
+            if result and result[0] == self.request and (result is done or is_complete(result[1])):
                 return SearchResult(result[1], Stage.FINAL, settings)
         if self.search.resumes and (known_result := self._results.get(self.request)) is not None:
             return SearchResult(known_result, Stage.FIRST, settings)

@@ -25,10 +25,12 @@ from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.privacy import write_file_name as write_file_name
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
-from dpcore.report import charts, content, plotly_figures
+from dpcore.report import charts, plotly_figures
+from dpcore.report import content as report_content
 from dpcore.report.charts import LINE_STYLES
 from pages.shared import figure
 from pages.shared.base import keys, page_run
+from pages.shared.fields import fields
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -227,19 +229,16 @@ def draw(
         figure.draw(fig, key, alt, file_name, csv=f"{key}_csv", ghost=True, handle=handle)
     if question and button_place is None:
         button_place = st.container(horizontal=True, vertical_alignment="center")
-    (button_place or st).download_button(
+    fields.download_button(
         "CSV",
-        lambda: content.write_columns(
+        f"{file_name}.csv",
+        lambda: report_content.write_columns(
             plot.columns, disclosure, [*_list_inputs(parameters), *axis_notes(fig)]
         ),
-        file_name=f"{file_name}.csv",
-        mime="text/csv",
-        key=f"{key}_csv",
-        on_click="ignore",
+        f"{key}_csv",
         type="tertiary",
-        icon=":material/download:",
-        help=f"The numbers behind the figure, as a table: {disclosure.label}. The buttons above the figure save it as "
-        "PNG or SVG.",
+        help=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
+        place=button_place,
     )
     if question:
         with button_place or contextlib.nullcontext():
@@ -277,7 +276,7 @@ def _find_parameters() -> Any:
 
 def _list_inputs(parameters: Any) -> list[str]:
     """Return the public inputs in these parameters, a line each."""
-    return content.list_public_inputs({} if parameters is None else to_fields(parameters))
+    return report_content.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 
 def axis_notes(fig: go.Figure) -> list[str]:

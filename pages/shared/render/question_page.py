@@ -2,229 +2,177 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
+import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from dpcore.answer import section
 from dpcore.answer.answer import Answer
+from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
 from dpcore.common.checks import InvalidInput
+from dpcore.common.parameters import FieldOrigin, Place, list_unused
+from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.progress import Stage
-from dpcore.dataset import Dataset
-from dpcore.report import content as dpcore_report_content
+from dpcore.dataset import Dataset, Values
 from dpcore.report.content import Line
 from dpcore.report.script import Source
-from pages.shared.base import keys, page_run
+from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.data import uploads
-from pages.shared.fields import fields, jobs, setting
+from pages.shared.fields import fields, jobs
 from pages.shared.figures import figures
 from pages.shared.report import report_content
-from pages.shared.screen import inputs, layout, plots
+from pages.shared.screen import layout
+from pages.shared.screen import sections as screen_sections
+from pages.shared.screen.sections import Renderer, contents
 from pages.shared.session import session
 
 
-def contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
+def ask_for_range(dataset: Dataset, ends: Mapping[str, str], noun: str = "value") -> bool:
+    """Ask for the range of private values if nobody has entered one; return True if it asks.
 
-    def content(name: str, entry: Any) -> Any:
-        if isinstance(entry, Mapping):
-            return contents(renderer, entry, {}) | tabs.get(name, {})
-        return lambda: renderer.show(entry)
+    A range read off private values would leak, and one that nobody chose would clamp them silently and stand in
+    programs. A release may have emptied the fields: `session.explain_cleared` then says why.
 
-    return {**tabs, **{name: content(name, entry) for name, entry in sections.items()}}
-
-
-@dataclass(frozen=True)
-class Renderer:
-    """Draws the sections of one answer.
-
-    Attributes:
-        question: The question of the page.
-        answer: The answer.
-        data: What it is about.
-        main: The main figure as it is drawn; None if there is none.
-        label: What stands above the figures; empty for nothing.
-        is_final: False if another answer will replace this one.
-        for_all: True if everybody has these data, so that all sessions share the results.
+    Args:
+        dataset: The data in use.
+        ends: What each end is called in a sentence, by session key.
+        noun: The name of a value.
     """
+    empty_names = [name for key, name in ends.items() if st.session_state.get(key) is None]
+    is_cleared_release = dataset.release is not None and not any(session.is_cleared(key) for key in ends)
+    if not empty_names or not (dataset.is_private or is_cleared_release):
+        return False
+    st.info(
+        f"**What range can a {noun} have?** Enter {' and '.join(empty_names)}, {RANGE_SOURCE} Do not read "
+        f"{'it' if len(empty_names) == 1 else 'them'} off the data, which are private. The answer follows.",
+        icon=":material/straighten:",
+    )
+    cards.offer_range(dataset)
+    return True
 
-    question: Question
-    answer: Answer
-    data: Any
-    main: Plot | None = None
-    label: str = ""
-    is_final: bool = True
-    for_all: bool = False
 
-    def show(self, content: section.Section) -> None:
-        """Draw a section."""
-        try:
-            section.walk(content(self.answer, self.data), self._draw)
-        except InvalidInput as refused:
-            fields.show_problems(refused.problems)
+def warn_of_outside_values(dataset: Dataset, outside: OutsideCounts | None, consequence: str) -> None:
+    """Warn if many values lie outside the range, with a label if the data are private.
 
-    def _draw(self, item: section.Part) -> Any:
-        """Draw a part; return what the section asks for."""
-        match item:
-            case str():
-                st.markdown(item)
-            case section.Note(text, icon):
-                st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
-            case section.Label(disclosure, after):
-                cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
-            case Plot():
-                figures.draw(item, self.label)
-            case section.Live(draw):
-                st.fragment(lambda: figures.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
-            case section.Figures():
-                self._draw_figures(item)
-            case section.Table():
-                self._draw_table(item)
-            case section.Numbers(numbers):
-                with st.container(horizontal=True):
-                    for number in numbers:
-                        st.metric(
-                            number.label,
-                            number.text,
-                            number.note,
-                            delta_color="off",
-                            delta_arrow="off",
-                            help=number.help or None,
-                        )
-            case section.File():
-                self._draw_file(item)
-            case section.Fields(names, shares):
-                if shares:
-                    fields.columns(self.question, shares, *names)
-                else:
-                    fields.draw_row(self.question, *names)
-            case section.Choice():
-                key = self.question.key(item.key)
-                if st.session_state.get(key) not in item.options:
-                    st.session_state[key] = item.first
-                return fields.choice(item.label, item.options, key)
-            case section.Integer(key, label, limits, initial, step, help):
-                st.session_state.setdefault(self.question.key(key), initial)
-                return fields.whole_number(label, self.question.key(key), *limits, step, help)
-            case section.Window():
-                return self._draw_window(item)
-            case section.Missing(needed, remedy):
-                st.info(session.explain_missing(self.data, needed), icon=":material/info:")
-                session.draw_data_link(remedy)
-            case section.Proposal(label, icon, settings):
-                key = f"{self.question.name}_{'_'.join(settings)}_use"
-                fields.button(label, key, icon, setting.enter, settings)
-            case section.PrivateRange():
-                inputs.offer_draw(self.data)
-            case section.ItemNames(noun):
-                uploads.show_upload(self.question, self.data, f"{noun}s")
-                return uploads.list_task_names(self.data, noun)
-            case section.Row(parts):
-                with st.container(horizontal=True, vertical_alignment="center"):
-                    section.walk(parts, self._draw)
-            case section.Link(page, label, icon):
-                st.page_link(session.page_file(page), label=label, icon=f":material/{icon}:")
-            case section.Columns(columns):
-                for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
-                    with container:
-                        section.walk(column, self._draw)
-            case section.PaperFigures(paper_figures):
-                st.divider()
-                state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
-                plots.show_paper_figure(paper_figures, state_key)
-            case section.Cached():
-                return jobs.compute(item)
-            case section.Search():
-                return self._draw_search(item)
-        return None
+    Args:
+        dataset: The data in use.
+        outside: Counts of values outside; None if there are no values or no range.
+        consequence: What follows and what to do; goes on from the share of values.
+    """
+    if outside is None or not outside.exceeds_warning:
+        return
+    st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
+    if dataset.is_private:
+        cards.label(dataset.provenance)
 
-    def _draw_window(self, item: section.Window) -> tuple[float, float]:
-        with plots.place_controls(item.key, item.button, "") as (chart, button_slot):
-            low, high = st.slider(
-                item.label,
-                *item.widest,
-                value=item.initial,
-                step=(item.widest[1] - item.widest[0]) / 1000.0,
-                format="%.4g",
-                key=f"{item.key}_{session.data_version()}_{item.widest}",
-            )
-        limits = (low, high) if low < high else item.initial
-        figures.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
-        return limits
 
-    def _draw_figures(self, item: section.Figures) -> None:
-        ends = {axis: getattr(self.main, axis).limits for axis in item.main_axes}
-        several = [plot.with_limits(**ends) for plot in item.plots]
-        if len(several) == 1 and item.controls:
-            plots.show(several[0], "x" not in item.controls, self.label, keeps_y="y" not in item.controls)
-            return
-        containers = st.columns(len(several))
-        if item.controls:
-            key = several[0].key.replace("-", "_")
-            with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
-                across = plots.choose_limits(several[0].x, f"{key}_x")  # All have one horizontal axis.
-                several = [
-                    p.with_limits(across, plots.choose_limits(p.y, f"{p.key}_y".replace("-", "_")))
-                    for p in several
-                ]
-        for container, plot in zip(containers, several, strict=True):
-            with container:
-                if item.titled:
-                    st.markdown(f"**{plot.title}**")
-                figures.draw(plot, self.label)
+@cached(max_entries=8)
+def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
+    """Return the number of values outside [lower, upper]."""
+    values = _values.values
+    return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
 
-    def _draw_table(self, item: section.Table) -> None:
-        if item.plain:
-            st.table(pd.DataFrame(item.columns), hide_index=True)
-            return
-        columns = pd.DataFrame(item.columns)
-        figures.show_table(columns, item.alt, item.key or None, item.formats, item.titles)
 
-    def _draw_file(self, item: section.File) -> None:
-        disclosure, content = item.disclosure or self.answer.disclosure, item.content
-        key, help, is_table = (item.name.replace(".", "_"), item.help or None, isinstance(content, Mapping))
-        if isinstance(content, Mapping):
-            notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
-            content = functools.partial(dpcore_report_content.write_columns, content, disclosure, notes)
-        cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=help)
+def read_inputs(
+    question: Question,
+    slots: layout.PageSlots,
+    *,
+    options: Mapping[str, Sequence[Any]] | None = None,
+    hidden: Callable[[str], bool] = lambda name: False,
+    widgets: Mapping[str, Callable[[], object]] | None = None,
+    draw_more: Callable[[], object] = lambda: None,
+    ask_first: Callable[[Collection[str]], bool] = lambda unused: False,
+    shares: bool = True,
+    columns: int = 1,
+) -> Any | None:
+    """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused.
 
-    def _draw_search(self, item: section.Search) -> Any:
-        run = jobs.Run(self.question, item, self.data, self.for_all)
-        key = run.key.replace(".", "_")
-        if item.button:
-            with st.container(horizontal=True, vertical_alignment="bottom"):
-                fields.draw_all(self.question, *item.fields)
-                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
-                    run.start()
-                    if run.get_state().stage is Stage.FINAL:
-                        st.rerun()  # The answer above may read the result.
-        elif not self.is_final:
-            st.caption("The figure follows the exact answer.")
+    Args:
+        question: The question, whose parameters class declares its fields.
+        slots: The containers of the page.
+        options: The choices that a field offers for these data; the first one replaces a choice that is not offered.
+        hidden: Returns True for a field that is not drawn here. It is left out if it is empty, or None by default.
+        widgets: Draws a field in place of its own widget.
+        draw_more: Draws what stands below the fields of *More settings*.
+        ask_first: Given the fields that do not apply, returns True if it asks for something that the answer needs.
+        shares: False if the page shows other data than those in use, so that it does not take up their settings.
+        columns: How many fields of *More settings* stand beside each other.
+    """
+    assert question.parameters is not None
+    options, widgets = options or {}, widgets or {}
+    unused = start_fields(question, options, shares)
+    hidden_names = {name for name in question.fields if hidden(name)}
+    drawn = [name for name in question.fields if name not in unused and name not in hidden_names]
+
+    def draw(position: Place) -> None:
+        names = [name for name in drawn if question.fields[name].place is position]
+        fields.draw_all(question, *names, options=options, widgets=widgets)
+
+    with slots.line:
+        draw(Place.LINE)
+    if any(field.place is Place.MORE for field in question.fields.values()):
+        with slots.more_settings(f"{question.name}_more"):
+            with st.grid(columns) if columns > 1 else st.container():
+                draw(Place.MORE)
+            draw_more()
+    with slots.notes:
+        if ask_first(unused):
             return None
-        else:
-            run.ask()
-        is_running = jobs.watch(run.key, item.doing, item.measured)
-        state = run.get_state()
-        if state.value is None or (is_running and state.stage is not Stage.FIRST):
-            if item.idle and not is_running:
-                st.caption(item.idle)
-            return None
-        if state.stage is Stage.EARLIER:
-            st.caption(item.outdated)
-            return state.value if item.shows_outdated else None
-        if not is_running and (stopped := item.describe_stop(state.value)):
-            st.warning(stopped, icon=":material/stop_circle:")
-            fields.button("Compute again", f"{key}_again", "refresh", run.forget)
-        return state.value
+        # A refused field that stands elsewhere leaves the answer standing.
+        optional_places = Place.OWN, Place.CARD, Place.TAB
+        optional = [name for name, field in question.fields.items() if field.place in optional_places]
+        unused += [
+            f.name
+            for f in dataclasses.fields(question.parameters)
+            if f.name in hidden_names and None in (f.default, st.session_state[question.widgets[f.name]])
+        ]
+        # Not the default, which may be another value than the field begins with.
+        overrides = {
+            f.name: question.first(f.name)
+            for f in dataclasses.fields(question.parameters)
+            if f.name in unused and f.default is not None
+        }
+        return fields.build(question, unused=unused, overrides=overrides, optional=optional)
+
+
+def start_fields(
+    question: Question, options: Mapping[str, Sequence[Any]] | None = None, shares: bool = True
+) -> list[str]:
+    """Set what the fields begin with; return those that do not go with the present choices.
+
+    Fields that a link of another choice left empty are filled, and so are sliders, which cannot be empty. A value
+    that may have been read off values stays empty: a default would look like a choice that somebody made. The arguments
+    are those of `read`.
+    """
+    fields.start(question, shares)
+    for name, choices in (options or {}).items():
+        key = question.widgets[name]
+        if st.session_state[key] not in choices:
+            st.session_state[key] = choices[0]
+    unused = list_unused_fields(question)
+    empty_names = [
+        name
+        for name, field in question.fields.items()
+        if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES
+        if st.session_state[question.widgets[name]] is None
+    ]
+    if empty_names:
+        fields.refill(question, *empty_names)
+    return unused
+
+
+def list_unused_fields(question: Question) -> list[str]:
+    """Return the fields that do not go with the present choices; a choice that is unused itself has its default."""
+    values = {name: st.session_state[question.widgets[name]] for name in question.fields}
+    return list_unused(question.declared, values, question.first)
 
 
 PROGRESS_HEIGHT, STATE_HEIGHT = 44, 56
@@ -284,7 +232,7 @@ class Page:
     def read_inputs(self, slots: layout.PageSlots, data: Any) -> Any | None:
         """Draw the inputs; return the parameters, or None if they are refused."""
         text = self.glossary
-        return inputs.read_inputs(self.question, slots, draw_more=lambda: st.caption(text) if text else None)
+        return read_inputs(self.question, slots, draw_more=lambda: st.caption(text) if text else None)
 
     def refuse(self, slots: layout.PageSlots, dataset: Dataset, parameters: Any) -> bool:
         """Return True, with the reason on the page, if there is no answer to the question on these data."""
@@ -292,9 +240,9 @@ class Page:
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the main figure, and return it as it is drawn."""
-        main = plots.main_plot(answer, next(iter(answer.plots)))
+        main = screen_sections.main_plot(answer, next(iter(answer.plots)))
         if self.has_axis_controls:
-            return plots.show(main, label=label, key_of=self.question.key)
+            return screen_sections.show_plot(main, label=label, key_of=self.question.key)
         figures.draw(main, label, key_of=self.question.key)
         return main
 
@@ -361,20 +309,20 @@ class Page:
 
     def show(self) -> None:
         """Draw the page."""
-        if self.question.own_data:
-            layout.show(self.question, self._show_own_data)
-            return
         in_use = session.dataset()
-        is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
-        data = session.load_demonstration() if is_demonstration else in_use
-        layout.show(self.question, lambda slots: self._body(slots, in_use, data))
 
-    def _show_own_data(self, slots: layout.PageSlots) -> None:
-        fields.start(self.question)
-        with slots.notes:
-            data = self.read_own_data()
-        if data is not None:
-            self._body(slots, data, data)
+        def draw(slots: layout.PageSlots) -> None:
+            if not self.question.own_data:
+                is_demonstration = self.needs is not None and self.needs.is_missing(in_use)
+                self._body(slots, in_use, session.load_demonstration() if is_demonstration else in_use)
+                return
+            fields.start(self.question)
+            with slots.notes:
+                data = self.read_own_data()
+            if data is not None:
+                self._body(slots, data, data)
+
+        layout.show(self.question, draw)
 
     def _body(self, slots: layout.PageSlots, in_use: Any, data: Any) -> None:
         run, is_demonstration = page_run.CURRENT_RUN.get(), data is not in_use
@@ -421,27 +369,44 @@ class Page:
         if state.value is None:
             return
         renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL, for_all)
+        key = f"{self.stem or self.question.name}_card"
         sections = dict(answer.sections)
         behind: Any = sections.pop(BEHIND, None)
         downloads: Any = sections.pop(DOWNLOADS, None)
+
+        def show_behind() -> None:
+            card, plan = run.shown_card or answer, catalogue.PLANNING
+            if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
+                st.markdown("**This tab is about the bound read off the private data**: do not publish it.")
+            self.draw_behind(answer)
+            if plan is not None and self.question is not plan and self.question.group == plan.group:
+                importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
+            if behind is not None:
+                renderer.show(behind)
 
         def show_files() -> None:
             self.show_files(answer, data, label)
             if downloads is not None:
                 renderer.show(downloads)
 
-        layout.show_answer(
-            slots,
-            self.question,
-            answer,
-            contents(renderer, sections, self.tabs(answer)),
-            show_files,
-            draw_basis=lambda: None if behind is None else renderer.show(behind),
-            draw_behind=self.draw_behind,
-            key=f"{self.stem or self.question.name}_card",
-            tabs_name="_".join(filter(None, (self.variant(answer), "tabs"))),
-            formula=self.formula(answer),
-        )
+        tabs = {
+            BEHIND: show_behind,
+            **contents(renderer, sections, self.tabs(answer)),
+            DOWNLOADS: show_files,
+            layout.COMPUTED: lambda: st.markdown(self.question.formula(self.formula(answer))),
+        }
+        with slots.answer:
+            cards.answer(answer, key)
+            if (
+                own_fields := self.question.own_fields
+            ):  # Right below the card: what a bound of the person's own costs.
+                fields.draw_row(self.question, *own_fields)
+                for name, sentence in answer.facts.items():
+                    if name.startswith("Your "):
+                        st.caption(f"{name}: {sentence}")
+        with slots.bottom:
+            tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
+            layout.draw_tabs(tabs, self.question.key(tabs_name))
         with slots.answer:
             if self.needs is not None and is_demonstration:
                 session.draw_data_link(self.needs.remedy)
@@ -459,15 +424,16 @@ class Page:
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""
-        question, source, releases = (
-            self.question,
-            self.build_source(answer, data),
-            self.list_releases(answer, data),
-        )
-        summary = self.summarise(answer, data)
-        formula, labels = (self.formula(answer), question.get_labels(*self.fields_in_report(answer)))
+        question, variant = self.question, self.variant(answer)
+        stem = "_".join(filter(None, (self.stem or question.name, variant)))
+        source, releases = self.build_source(answer, data), self.list_releases(answer, data)
+        summary, formula = self.summarise(answer, data), self.formula(answer)
+        labels = question.get_labels(*self.fields_in_report(answer))
+        files = [(self.file_label(name), name, make) for name, make in answer.files.items()]
+        if answer.choice is not None:
+            files.append(("Choice (JSON)", f"{stem}_choice.json", answer.choice))
         report_content.draw(
-            "_".join(filter(None, (self.stem or question.name, self.variant(answer)))),
+            stem,
             answer.disclosure,
             lambda: replace(
                 report_content.of_answer(question, answer, source, formula, labels, label, summary),
@@ -475,7 +441,5 @@ class Page:
             ),
             answer.methods,
             self.describe_files(answer),
-            [(self.file_label(name), name, make) for name, make in answer.files.items()],
-            None,
-            answer.choice,
+            files,
         )

@@ -24,7 +24,7 @@ from dpcore.report.content import Line, Report, remove_private, write_report_jso
 from dpcore.report.script import Source
 from pages.shared.base.question import Question
 from pages.shared.card import cards
-from pages.shared.fields.fields import main_button
+from pages.shared.fields import fields
 from pages.shared.session import session
 
 
@@ -94,14 +94,13 @@ def list_private_settings(question: Question, parameters: Any) -> tuple[str, ...
 
 
 WITHHELD = (
-    "Bound and error are left out: they were computed from your private data, and ε does not cover them. "
-    "These sentences may be published; with the bound in them they may not. A bound chosen without these "
-    "data, or under *Choose privately*, may be printed."
+    "Bound and error are left out: they were computed from your private data, and ε does not cover them. A bound "
+    "chosen without these data, or under *Choose privately*, may be printed."
 )
 
 
 def show(methods: Methods | None, stem: str) -> None:
-    """Show the sentences, a note on how they may be used, and files with them and with what they cite.
+    """Show the sentences for a methods section, and files with them and with what they cite.
 
     Args:
         methods: The page's sentences; None if nothing was chosen yet.
@@ -109,13 +108,11 @@ def show(methods: Methods | None, stem: str) -> None:
     """
     st.markdown("**For your methods section**")
     if methods is None:
-        st.caption("Nothing has been chosen yet, so that there is nothing to say.")
+        st.caption("Nothing has been chosen yet.")
         return
     st.code(methods.text, language=None, wrap_lines=True)
-    st.caption(
-        "They describe a release that follows the answer above to the letter: change what you did otherwise. "
-        + (WITHHELD if methods.is_withheld else "")
-    )
+    withheld = f" {WITHHELD}" if methods.is_withheld else ""
+    st.caption(f"They describe a release that follows the answer above to the letter.{withheld}")
     cards.label(methods.shown_disclosure)
     # The box's own copy button is out of the keyboard's reach; files are not.
     cards.file_buttons(
@@ -167,7 +164,6 @@ def draw(
     files_heading: str = "",
     files: Sequence[AnswerFile] = (),
     files_disclosure: Provenance | None = None,
-    choice: Callable[[], str] | None = None,
 ) -> None:
     """Draw the buttons: for private data two sets, one for oneself and one that may be published.
 
@@ -178,57 +174,39 @@ def draw(
             must not look at the session or at caches of it.
         methods: Sentences for a methods section, below the buttons and in the report; None if nothing was chosen yet.
         files_heading: What the files hold, if they are files of their own; empty for none.
-        files: The files, except the page's own JSON, which is the last.
+        files: The files.
         files_disclosure: The disclosure of the data behind the files, if it differs.
-        choice: Makes the page's own JSON; by default it is that of the report's answer.
     """
 
     def build_report() -> Report:
         return replace(build_content(), methods=methods)
 
-    def build_choice() -> str | bytes:
-        if choice is not None:
-            return choice()
-        answer = build_content().answer
-        assert answer.choice is not None
-        return answer.choice()
-
-    draw_whole_answer(stem, disclosure, build_report)
-    show(methods, stem)
-    if files_heading:
-        st.markdown(files_heading)
-        choice_file: AnswerFile = ("Choice (JSON)", f"{stem}_choice.json", build_choice)
-        cards.file_buttons([*files, choice_file], files_disclosure or disclosure)
-
-
-def draw_whole_answer(stem: str, disclosure: Provenance, build_report: Callable[[], Report]) -> None:
-    """Draw the buttons of report, JSON and script, and say what they hold; arguments as in `draw`."""
     st.markdown(
-        "**The whole answer.** The *report* is one file for any browser, on paper too: choice, figures that move, "
-        "data, assumptions, proofs and formulae. It loads nothing from a network. The *JSON* has the same content for "
-        "programs. The *script* computes and draws it again."
+        "**The whole answer.** The *report* is one file for any browser: choice, figures that move, data, "
+        "assumptions, proofs, formulae. The *JSON* has the same for programs. The *script* computes it again."
     )
     if disclosure is not Disclosure.PRIVATE:
-        st.caption(
-            f"About {MEGABYTES} MB with the plotting script. Label of the numbers: *{disclosure.label}*."
-        )
+        st.caption(f"About {MEGABYTES} MB. Label of the numbers: *{disclosure.label}*.")
         _draw_buttons(stem, disclosure, build_report, public_only=False)
     else:
         private_column, public_column = st.columns(2, gap="large")
         with private_column:
             st.markdown(
-                "**Everything, for yourself.** The choice, its figures and every number computed from your private "
-                f"data, each labelled so. About {MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
+                "**Everything, for yourself**, with every number computed from your private data. About "
+                f"{MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
             )
             _draw_buttons(stem, disclosure, build_report, public_only=False)
         with public_column:
             st.markdown(
-                "**Only what may be published.** Question, assumptions, formulae and DP releases, and what was left "
-                "out: **neither the choice nor its figures**, which are computed from private data. Less than "
-                f"{KILOBYTES} kB. The script names no file of yours. **What you entered is in all three:** empty "
-                "first what you chose by looking at these data."
+                "**Only what may be published:** **neither the choice nor its figures**, which are computed from "
+                f"private data. Less than {KILOBYTES} kB. **What you entered is in all three:** empty first what you "
+                "chose by looking at these data."
             )
             _draw_buttons(stem, disclosure, build_report, public_only=True)
+    show(methods, stem)
+    if files_heading:
+        st.markdown(files_heading)
+        cards.file_buttons(files, files_disclosure or disclosure)
 
 
 def _draw_buttons(
@@ -236,23 +214,19 @@ def _draw_buttons(
 ) -> None:
     """Draw the buttons of report, JSON and script; the report that holds the answer is the main one."""
     public = "_public" if public_only else ""
-    report_name = write_file_name(f"{stem}_report{public}", Disclosure.PUBLIC if public_only else disclosure)
-    script_name = write_file_name(f"{stem}_script{public}", Disclosure.PUBLIC)
+    shown_disclosure = Disclosure.PUBLIC if public_only else disclosure
     with st.container(horizontal=True):
-        for label, name, mime, write in (
-            ("Report (HTML)", f"{report_name}.html", "text/html", write_html),
-            ("Report (JSON)", f"{report_name}.json", "application/json", write_json),
-            ("Script (Python)", f"{script_name}.py", "text/x-python", write_script),
+        for label, part, ending, file_disclosure, write in (
+            ("Report (HTML)", "report", "html", shown_disclosure, write_html),
+            ("Report (JSON)", "report", "json", shown_disclosure, write_json),
+            ("Script (Python)", "script", "py", Disclosure.PUBLIC, write_script),
         ):
-            st.download_button(
+            fields.download_button(
                 label,
+                f"{write_file_name(f'{stem}_{part}{public}', file_disclosure)}.{ending}",
                 build_writer(write, build_report, public_only),
-                file_name=name,
-                mime=mime,
-                key=f"{stem}_report{public}_{name.rpartition('.')[2]}",
-                on_click="ignore",
-                type=main_button() if write is write_html and not public_only else "secondary",
-                icon=":material/download:",
+                f"{stem}_report{public}_{ending}",
+                type=fields.main_button() if write is write_html and not public_only else "secondary",
             )
 
 

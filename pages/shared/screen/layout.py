@@ -8,7 +8,6 @@ Everything a question draws stands in one fragment: a moved slider runs the ques
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -20,17 +19,13 @@ import streamlit as st
 
 from dpcore.answer import section
 from dpcore.answer.against import EPSILON_STEPS
-from dpcore.answer.answer import Answer
 from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
-from dpcore.common.privacy import ReleaseFacts
 from pages.shared import speed, streamlit_internals
 from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
-from pages.shared.card import cards
-from pages.shared.compare import compare_tab
 from pages.shared.fields import fields, setting
-from pages.shared.screen import strip
+from pages.shared.screen import compare_tab, strip
 from pages.shared.session import links, session, session_file, tour
 
 if TYPE_CHECKING:
@@ -127,9 +122,7 @@ def show(
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
         data = session.dataset()
-        run = page_run.PageRun(question, next_tab=DOWNLOADS, private=data.is_private)
-        if question.parameters is not None:
-            run.tabs = {compare_tab.TITLE: lambda: compare_tab.show(question)}
+        run = page_run.PageRun(question, private=data.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
             body(PageSlots(line, notes, page_run.MainPlace(figure), answer, bottom, intro))
@@ -143,7 +136,7 @@ def show(
         elif touring is not None:
             with bar:  # Last, as it goes by what was entered.
                 strip.draw_tour(question, touring)
-        if run.tabs:  # On a page that has no tabs.
+        if run.figure is not None and not run.has_tabs:
             with bottom:
                 compare_tab.show_below(run)
         # It is made when *Pin this* is pressed, not at every run.
@@ -252,73 +245,17 @@ Content = Callable[[], object] | Mapping[str, Callable[[], object]]
 """The content of a tab: a function that draws it, or inner tabs by name."""
 
 
-def show_answer(
-    slots: PageSlots,
-    question: Question,
-    answer: Answer,
-    tabs: Mapping[str, Content],
-    draw_downloads: Callable[[], object],
-    *,
-    key: str,
-    draw_basis: Callable[[], object] = lambda: None,
-    draw_behind: Callable[[Answer], object] = cards.behind,
-    formula: str = "formula",
-    tabs_name: str = "tabs",
-) -> None:
-    """Draw the answer card and the tabs.
-
-    Args:
-        slots: The containers of the page.
-        question: The question.
-        answer: Its answer.
-        tabs: The question's own tabs, which stand between those that every question has. No more than six fit and are
-            read, so a page with more folds its own: a tab may hold tabs.
-        draw_downloads: Draws the downloads.
-        key: Of the card.
-        draw_basis: Draws what the answer was computed from, below the first tab's content.
-        draw_behind: Draws what stands behind the answer.
-        formula: Name of the text on how the answer is computed.
-        tabs_name: Name under which the session remembers the open tab.
-    """
-
-    def draw_first_tab() -> None:
-        run, plan = page_run.CURRENT_RUN.get(), catalogue.PLANNING
-        shown_answer = answer if run is None or run.card is not answer else run.shown_card or answer
-        if isinstance(shown_answer.disclosure, ReleaseFacts) and answer.disclosure != shown_answer.disclosure:
-            st.markdown(
-                "**This tab is about the bound that was read off the private data**, not about the one that was drawn. "
-                "Do not publish it."
-            )
-        draw_behind(answer)
-        if plan is not None and question is not plan and question.group == plan.group:
-            importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
-        draw_basis()
-
-    with slots.answer:
-        cards.answer(answer, key)
-        if question.own_fields:  # Right below the card: what a bound of the person's own costs.
-            fields.draw_row(question, *question.own_fields)
-            for name, sentence in answer.facts.items():
-                if name.startswith("Your "):
-                    st.caption(f"{name}: {sentence}")
-    contents: dict[str, Content] = {
-        BEHIND: draw_first_tab,
-        **tabs,
-        DOWNLOADS: draw_downloads,
-        COMPUTED: lambda: st.markdown(question.formula(formula)),
-    }
-    with slots.bottom:
-        draw_tabs(contents, question.key(tabs_name))
-
-
 def draw_tabs(contents: Mapping[str, Content], key: str) -> None:
     """Draw tabs under the session key ``key``; only the open one is drawn, so the others cost nothing.
 
-    The page's first tabs come first; the machinery's tabs are added among them. Whoever puts the name of a tab into the
-    session, such as a tour or a link, need not know in which other tab it lies.
+    *Compare* is added before the last two. Whoever puts the name of a tab into the session, such as a tour or a link,
+    need not know in which other tab it lies.
     """
-    if (run := page_run.CURRENT_RUN.get()) is not None:
-        contents = run.with_tabs(contents)
+    if (run := page_run.CURRENT_RUN.get()) is not None and run.question.parameters is not None:
+        run.has_tabs = True
+        last = {name: contents[name] for name in (DOWNLOADS, COMPUTED) if name in contents}
+        own = {name: content for name, content in contents.items() if name not in last}
+        contents = {**own, compare_tab.TITLE: lambda: compare_tab.show(run), **last}
     open_tab = st.session_state.get(key)
     for name, content in contents.items():
         if not callable(content) and open_tab in content:

@@ -228,14 +228,8 @@ def draw_begin_button() -> None:
     """Draw the button that begins the tour, unless it is on."""
     if session.get_tour() is None:
         steps = wording.counted(len(tour.list_questions()), "step")
-        st.button(
-            "Take the tour",
-            key="tour_begin",
-            icon=":material/tour:",
-            type="tertiary",
-            on_click=tour.begin,
-            help=f"{steps} on sample data. Your own data and settings come back at its end.",
-        )
+        help = f"{steps} on sample data. Your own data and settings come back at its end."
+        fields.button("Take the tour", "tour_begin", "tour", tour.begin, type="tertiary", help=help)
 
 
 def draw_tour(question: Question, tour_state: Tour) -> None:
@@ -246,27 +240,23 @@ def draw_tour(question: Question, tour_state: Tour) -> None:
         tour_state: The tour that is on.
     """
     text, buttons = st.columns(WIDTHS, vertical_alignment="center", gap="medium")
-    step_question = tour.list_questions()[tour_state.number - 1]
-    step = tour.step_of(step_question)
-    answer = ""
-    if question is step_question:
+    number, questions = tour_state.number, tour.list_questions()
+    step_question = questions[number - 1]
+    step, is_here, answer = tour.step_of(step_question), question is step_question, ""
+    if is_here:
         answer = tour.write_answer(step, tour_state, st.session_state[keys.PAGE_PARAMETERS])
-    with text:
-        st.markdown(write_text(question, step_question, step, tour_state, answer))
-    number = tour_state.number
+    text.markdown(write_text(question, step_question, step, tour_state, answer))
     with buttons, st.container(horizontal=True, gap="xsmall", key="tour_buttons"):
-        if question is step_question and tour.has_step_data(step):
-            st.button(
-                "Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1
-            )
-            if number < len(tour.list_questions()):
-                main = fields.main_button()
-                st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
-            st.button("End", key="tour_end", on_click=tour.end)
-            st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))
-        else:
+        if not is_here or not tour.has_step_data(step):
             st.button("Back to the step", key="tour_again", on_click=tour.go_to_step, args=(number,))
             st.button("End", key="tour_end", on_click=tour.end)
+            return
+        st.button("Back", key="tour_back", on_click=tour.go_to_step, args=(number - 1,), disabled=number == 1)
+        if number < len(questions):
+            main = fields.main_button()
+            st.button("Next", key="tour_next", type=main, on_click=tour.go_to_step, args=(number + 1,))
+        st.button("End", key="tour_end", on_click=tour.end)
+        st.button("Show the answer", key="tour_answer", on_click=tour.show_answer, disabled=bool(answer))
 
 
 def write_text(
@@ -284,14 +274,9 @@ def write_text(
     badge = f":blue-badge[Tour, step {tour_state.number} of {len(tour.list_questions())}]"
     saved_state = tour_state.saved_state
     name = f"**{wording.plain(_shorten(saved_state.loaded_data.dataset.name, LONGEST_STEP_NAME))}**"
-    ending = f"*End* goes on with {name}."
-    if not saved_state.named_only:
-        ending = f"*End* brings {name} back, and your settings."
+    ending = f"*End* brings back {name}{'' if saved_state.named_only else ' and your settings'}."
     if question is not step_question:
-        return (
-            f"{badge} The tour waits on **{step_question.title}**.  \n{ending} "
-            "Bringing other data ends the tour, too."
-        )
+        return f"{badge} The tour waits on **{step_question.title}**.  \n{ending} Bringing other data ends it, too."
     if not tour.has_step_data(step):
         return f"{badge} Other data are in use than those of this step.  \n{ending}"
     heading = f"{badge} **{step.question}**"

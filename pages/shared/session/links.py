@@ -247,8 +247,7 @@ def write_current_link(spec: Question) -> tuple[str, str]:
 def is_field(key: str) -> bool:
     """Return True if a session key is that of a question's field."""
     name, _, entry = key.partition(".")
-    question = catalogue.find_question(name)
-    return question is not None and entry in question.fields
+    return name in catalogue.QUESTIONS and entry in catalogue.QUESTIONS[name].fields
 
 
 def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

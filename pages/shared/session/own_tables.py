@@ -40,7 +40,6 @@ from dpcore.data.design_matrix import MAX_FEATURES, Design, FeatureKind
 from dpcore.data.saved_dataset import CODEC, compute_seal, table_to_json
 from dpcore.dataset import Dataset
 from pages.shared.base import catalogue, keys
-from pages.shared.base.question import Question
 from pages.shared.data.table_upload import TableUpload
 from pages.shared.figures.figures import MAX_PINS, Pin
 
@@ -75,15 +74,13 @@ PIN_CODEC = replace(
 def pins_from_json(node: JsonValue) -> tuple[Pin, ...]:
     """Return the pins of a file without those of unknown questions; problems are added to ``node``."""
     needed, _ = PIN_CODEC.list_readers(Pin)
-    # Pins of before had a curve, which no figure shows any more.
-    entries = [
-        entry.read_members(needed, {"curve": lambda _: None}) for entry in node.get_entries(MAX_PINS) or ()
-    ]
-    return tuple(
-        Pin(**{name: members[name] for name in needed})
-        for members in entries
-        if members is not None and catalogue.find_question(members["question"]) is not None
-    )
+    pins = []
+    for entry in node.get_entries(MAX_PINS) or ():
+        # Pins of before had a curve, which no figure shows any more.
+        members = entry.read_members(needed, {"curve": lambda _: None})
+        if members is not None and members["question"] in catalogue.QUESTIONS:
+            pins.append(Pin(**{name: members[name] for name in needed}))
+    return tuple(pins)
 
 
 MOST_ENTRIES = 2 * MAX_FEATURES
@@ -111,9 +108,9 @@ class OwnTable:
         return dataset
 
 
-def find_upload(question: Question) -> TableUpload:
+def find_upload(name: str) -> TableUpload:
     """Return the upload of a page with a file of its own."""
-    upload: TableUpload = importlib.import_module(f"pages.{question.name}.upload").UPLOAD
+    upload: TableUpload = importlib.import_module(f"pages.{name}.upload").UPLOAD
     return upload
 
 
@@ -123,7 +120,7 @@ def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
     for question in catalogue.PAGES:
         if not question.file_key or (table := state.get(question.file_key)) is None:
             continue
-        prefix = find_upload(question).column_field_prefix
+        prefix = find_upload(question.name).column_field_prefix
         entries = {
             key.removeprefix(f"{question.name}."): float(value)
             for key, value in (list(state.items()) if prefix else ())
@@ -136,13 +133,13 @@ def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
 def apply(tables: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, table in tables.items():
-        question = catalogue.find_question(name)
-        assert question is not None
-        entries = {question.own_file: table.table, **find_upload(question).list_extra_state(table.table)}
+        entries = {
+            catalogue.QUESTIONS[name].own_file: table.table,
+            **find_upload(name).list_extra_state(table.table),
+            **table.entries,
+        }
         for entry, value in entries.items():
-            st.session_state[question.key(entry)] = value
-        for entry, value in table.entries.items():
-            st.session_state[f"{question.name}.{entry}"] = value
+            st.session_state[f"{name}.{entry}"] = value
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
@@ -160,10 +157,7 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
     for name, table in tables.items():
         saved = saved_dataset.to_json(table.dataset, room)
         if saved.content is None or "table" not in saved.content["facets"]:
-            question = catalogue.find_question(name)
-            left_out.append(
-                f"{name if question is None else question.title}: its own table is too large for a file"
-            )
+            left_out.append(f"{catalogue.QUESTIONS[name].title}: its own table is too large for a file")
             continue
         room = saved.room
         left_out += saved.left_out
@@ -177,22 +171,19 @@ def to_json(tables: Mapping[str, OwnTable], room: int) -> tuple[dict[str, Any], 
 
 def from_json(node: JsonValue) -> dict[str, OwnTable]:
     """Return the tables that `to_json` wrote, by name of the page; problems are added to ``node``."""
-    pages = {page.name: page for page in catalogue.PAGES if page.own_file}
-    tables: dict[str, OwnTable] = {}
-    for name, entry in (node.get_members((), tuple(pages)) or {}).items():
-        if (table := _read_table(entry, pages[name], find_upload(pages[name]))) is not None:
-            tables[name] = table
-    return tables
+    members = node.get_members((), tuple(page.name for page in catalogue.PAGES if page.own_file)) or {}
+    tables = {name: _read_table(entry, find_upload(name)) for name, entry in members.items()}
+    return {name: table for name, table in tables.items() if table is not None}
 
 
-def _read_table(node: JsonValue, question: Question, upload: TableUpload) -> OwnTable | None:
+def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     """Return a table in use from its JSON; None, with a problem, if it was changed or damaged."""
     members = node.read_members(
         {
             "content": saved_dataset.from_json,
             "account": read_text(DIGEST),
             "design": read_optional(lambda design: (design.value, _read_design(design))),
-            "entered": lambda entry: _read_json_entries(entry, question, upload),
+            "entered": lambda entry: _read_json_entries(entry, upload),
             "seal": read_text(DIGEST),
         }
     )
@@ -228,7 +219,7 @@ def _read_design(node: JsonValue) -> Design | None:
     return design
 
 
-def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload) -> dict[str, float]:
+def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]:
     """Return the numbers entered about columns from their JSON; others are refused."""
     numbers: dict[str, float] = {}
     for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
@@ -238,7 +229,7 @@ def _read_json_entries(node: JsonValue, question: Question, upload: TableUpload)
             not is_about_column
             or JsonValue(name, entry.location, entry.problems).get_text(saved_dataset.NAME) is None
         ):
-            entry.refuse(f"there is no such field on the page {question.title}")
+            entry.refuse(f"there is no such field on the page {upload.question.title}")
         elif number is not None and not math.isfinite(number * 2.0):
             entry.refuse("this number is beyond what a range can hold")
         elif number is not None:
@@ -250,13 +241,9 @@ RELEASES = "choices"
 """The name under which a page with a module ``saved`` holds its releases."""
 
 
-def _list_pages() -> dict[str, tuple[Question, Any]]:
-    """Return the pages with releases that a session file carries, each with its module ``saved``."""
-    return {
-        page.name: (page, importlib.import_module(f"pages.{page.name}.saved"))
-        for page in catalogue.PAGES
-        if RELEASES in page.also
-    }
+def _import_saved(name: str) -> Any:
+    """Return the module ``saved`` of a page."""
+    return importlib.import_module(f"pages.{name}.saved")
 
 
 def list_releases(state: Mapping[Any, Any]) -> dict[str, Any]:
@@ -267,26 +254,23 @@ def list_releases(state: Mapping[Any, Any]) -> dict[str, Any]:
 
 def releases_to_json(releases: Mapping[str, Any]) -> dict[str, Any]:
     """Return the releases as they stand in a file, by name of the page."""
-    pages = _list_pages()
-    return {name: pages[name][1].to_json(releases_of_page) for name, releases_of_page in releases.items()}
+    return {name: _import_saved(name).to_json(release) for name, release in releases.items()}
 
 
 def releases_from_json(node: JsonValue, accounts: Mapping[str, Mapping[str, Ledger]]) -> dict[str, Any]:
     """Return the releases of a file, by name of the page; problems are added to ``node``."""
-    pages, releases = _list_pages(), {}
+    pages, releases = [page.name for page in catalogue.PAGES if RELEASES in page.also], {}
     for name, entry in (node.get_members((), tuple(pages)) or {}).items():
-        page, saved = pages[name]
-        releases[name] = saved.from_json(entry, accounts.get(name if page.own_account else "", {}))
+        account = name if catalogue.QUESTIONS[name].own_account else ""
+        releases[name] = _import_saved(name).from_json(entry, accounts.get(account, {}))
     return {name: release for name, release in releases.items() if release}
 
 
 def apply_releases(releases: Mapping[str, Any]) -> None:
     """Add the releases of a file to those of the session."""
-    pages = _list_pages()
     for name, added in releases.items():
-        page, saved = pages[name]
-        key = page.key(RELEASES)
-        st.session_state[key] = saved.merge(st.session_state.get(key, {}), added)
+        key = catalogue.QUESTIONS[name].key(RELEASES)
+        st.session_state[key] = _import_saved(name).merge(st.session_state.get(key, {}), added)
 
 
 MAX_FILES = 20

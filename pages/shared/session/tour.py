@@ -148,9 +148,7 @@ OTHERWISE = "(This is with the step's other settings.)"
 @cached(max_entries=16)
 def _answer(name: str, digest: str, parameters: Any, _data: Dataset) -> str:
     """Return the answer of a question's step, cached: the page is drawn at every movement."""
-    question = catalogue.find_question(name)
-    assert question is not None
-    return step_of(question).answer(_data, parameters)
+    return step_of(catalogue.QUESTIONS[name]).answer(_data, parameters)
 
 
 # --- The address ------------------------------------------------------------------------------------------------------

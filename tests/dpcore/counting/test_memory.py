@@ -132,7 +132,7 @@ def test_rows_of_a_sheet_are_as_wide_as_the_widest(monkeypatch) -> None:
         ["true", "3", "4", "5"],
     ]
     (note,) = rows.errors()
-    assert "1 cell holds an error of a formula, such as #N/A, and counts as missing (first: line 3)." in note
+    assert "1 cell holds an error, such as #N/A (first: line 3); it counts as missing." in note
 
 
 def test_a_table_of_many_cells_is_counted_by_a_duckdb_that_goes_with_it(put, monkeypatch) -> None:

@@ -109,10 +109,10 @@ HOSTILE = [
     (changed((("groups", "users"), [3, 1])), "pairs must be as many"),
     (changed((("groups", "rows"), [3, 5])), "pairs and groups must have the same rows in all"),
     (changed((("pairs", "groups"), [3, 1])), "a user is in more groups than there are"),
-    (changed((("pairs", "groups"), [2, 2])), "users in 2 groups each cannot have 3 pairs: it is no multiple"),
-    (changed((("users", "rows"), [6]), (("users", "users"), [1])), "2 users have pairs, and there is 1 user"),
+    (changed((("pairs", "groups"), [2, 2])), "users in 2 groups each cannot have 3 pairs"),
+    (changed((("users", "rows"), [6]), (("users", "users"), [1])), "2 users have pairs, and there are 1"),
     (changed((("users", "rows"), [2, 1, 3])), "pairs have more rows than users do"),
-    (changed((("counted",), "distinct tasks")), "users of distinct tasks must have as many of them as there are pairs"),
+    (changed((("counted",), "distinct tasks")), "users must have as many distinct tasks as there are pairs"),
 ]  # fmt: skip
 
 

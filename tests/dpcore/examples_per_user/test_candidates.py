@@ -9,8 +9,9 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.contributions import ContributionHistogram
-from dpcore.examples_per_user import ExamplesParameters, Sampling, candidates
+from dpcore.examples_per_user import candidates
 from dpcore.examples_per_user.candidates import Candidate, compare_candidates, evaluate_candidate, list_bounds
+from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 
 COUNTS = np.array([1, 1, 1, 2, 3, 3, 8, 20])
 HISTOGRAM = ContributionHistogram.from_counts(COUNTS)

@@ -10,15 +10,9 @@ import pytest
 from dpcore import total
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.data.totals_per_user import Amounts
-from dpcore.plan import (
-    BoundCurve,
-    Budget,
-    TotalCurve,
-    find_least_sum,
-    find_needed_budgets,
-    split_by_largest_error,
-)
-from dpcore.plan.least_sum import evaluate_split
+from dpcore.plan.curves import BoundCurve, TotalCurve
+from dpcore.plan.least_sum import evaluate_split, find_least_sum, find_needed_budgets, split_by_largest_error
+from dpcore.plan.parameters import Budget
 
 LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 FINE = {2: 400, 3: 40, 4: 16}

@@ -13,9 +13,8 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.data import samples
-from dpcore.plan import Objective, PlanParameters
 from dpcore.plan.answer import build_answer, words
-from dpcore.plan.parameters import MAX_LINES, Budget
+from dpcore.plan.parameters import MAX_LINES, Budget, Objective, PlanParameters
 from dpcore.report.plotly_figures import draw
 
 SHOP = samples.load("shop-events")

@@ -20,17 +20,9 @@ from dpcore.mean import private_counts
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.plan import (
-    NUM_PARTS,
-    Line,
-    LineStatistic,
-    Objective,
-    PlanParameters,
-    parameters,
-    round_to_parts,
-    table,
-)
-from dpcore.plan.parameters import Budget, Program, round_amount_down
+from dpcore.plan import parameters, table
+from dpcore.plan.parameters import NUM_PARTS, Budget, Line, LineStatistic, Objective, PlanParameters, Program
+from dpcore.plan.solution import round_amount_down, round_to_parts
 
 SHOP = samples.load("shop-events")
 KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]

@@ -10,7 +10,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
-from dpcore.training import account, decision, descent, excess, experiment
+from dpcore.training import account, decision, descent, experiment
 from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
 from dpcore.training.experiment import Experiment, Side, summarise_splits
@@ -357,7 +357,7 @@ def test_a_first_look_has_the_noise_of_everybody():
 
 def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     """½ Σ λ ((b θ*)² + v Σ a²) of the averaged iterate, with θ* in the eigenvectors' basis: exact for a quadratic."""
-    start_share, noise_gain = excess.solve_linear_descent(
+    start_share, noise_gain = decision.solve_linear_descent(
         eigenvalues, mechanism.learning_rate, mechanism.steps, mechanism.average
     )
     variance = (account.plan_noise(mechanism, bound).gradient / total_weight) ** 2
@@ -411,15 +411,15 @@ def test_many_steps_come_to_the_formula_with_the_trace():
     # half costs twice the noise.
     eigenvalues = np.array([0.05, 0.1, 0.25])
     for average, times in ((Average.ALL, 1.0), (Average.LAST_HALF, 2.0)):
-        start_share, noise_gain = excess.solve_linear_descent(eigenvalues, 4.0, 200_000, average)
+        start_share, noise_gain = decision.solve_linear_descent(eigenvalues, 4.0, 200_000, average)
         assert 200_000 * noise_gain == pytest.approx(times / eigenvalues**2, rel=1e-3)
         assert np.all(np.abs(start_share) < 1e-3)
     mechanism = Mechanism(1.0, 1e-5, steps=1000, average=Average.ALL)
     kappa = GaussianNoise.for_release(1.0, 1.0, 1e-5).scale
     limit = 3 / (kappa**2 * (1 / eigenvalues).sum())
-    assert excess.calibrate_trade_off(eigenvalues, mechanism) == pytest.approx(limit, rel=0.03)
+    assert decision.calibrate_trade_off(eigenvalues, mechanism) == pytest.approx(limit, rel=0.03)
     replaced = Mechanism(1.0, 1e-5, Neighbours.REPLACE_VALUES, steps=1000, average=Average.ALL)
-    assert excess.calibrate_trade_off(eigenvalues, replaced) == pytest.approx(limit / 4, rel=0.03)
+    assert decision.calibrate_trade_off(eigenvalues, replaced) == pytest.approx(limit / 4, rel=0.03)
 
 
 def test_theorem_4_by_hand():
@@ -427,9 +427,9 @@ def test_theorem_4_by_hand():
     mechanism = Mechanism(30.0, 0.1)
     n, m = rows.num_rows, rows.num_users
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
-    result = excess.compute_theorem_trade_off(rows.histogram, 8, mechanism)
+    result = decision.compute_theorem_trade_off(rows.histogram, 8, mechanism)
     assert result == pytest.approx(by_hand)
-    bound = excess.find_theory_bound(rows.histogram, result)
+    bound = decision.find_theory_bound(rows.histogram, result)
     assert bound.threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.

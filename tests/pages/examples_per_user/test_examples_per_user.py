@@ -22,13 +22,13 @@ from dpcore.common.progress import Stage
 from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.examples_per_user import ExamplesParameters, Sampling
 from dpcore.examples_per_user.answer import answer as owners_told
 from dpcore.examples_per_user.answer import build_answer, solve_quickly
 from dpcore.examples_per_user.answer.solution import round_up
 from dpcore.examples_per_user.candidates import PROGRAMS, Training, write_program
 from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.owners import Ownership, generate_ownership, select_most
+from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 from pages.shared.session import session
 from tests.pages.driving import chart, errors, fine, finished, go, metrics_of, open_app, shown_texts
 
@@ -96,7 +96,7 @@ def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
     assert found.stage is Stage.FIRST
     made = build_answer(SAMPLE, ASKED, found)
     assert made.numbers[1].text.startswith("at most ")
-    assert "on its way" in made.numbers[1].note
+    assert "searching the exact one" in made.numbers[1].note
 
 
 def test_what_must_not_be_believed_is_on_the_card() -> None:

@@ -73,4 +73,4 @@ def test_learning():
     at.number_input(key="learning.own_bound").set_value(7.0).run()
     number = above(7).split(" (")[0]
     at.segmented_control(key="learning.whose_cap").set_value(True).run()
-    assert f"**{number}** have more than 7 rows" in shown_texts(at)
+    assert f"**{number}**, the heaviest first" in shown_texts(at)

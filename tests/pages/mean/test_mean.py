@@ -21,7 +21,7 @@ from dpcore.mean import MeanParameters, Target, VarianceSource
 from dpcore.mean.answer import MeanSolution
 from dpcore.mean.answer import answer as mean_files
 from dpcore.mean.answer import build_answer as mean_answered
-from dpcore.mean.answer import words as card
+from dpcore.mean.answer import solution as card
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report import content, plotly_figures
@@ -356,7 +356,7 @@ def test_numbers_from_private_data_say_so_everywhere():
     assert "public input" not in texts
     at.session_state["mean.tabs"] = "Downloads"
     fine(at.run())
-    assert "Label in both: *computed from private data (do not publish)*" in shown_texts(at)
+    assert "Label of both files: *computed from private data (do not publish)*" in shown_texts(at)
     helps = [button.proto.help for button in at.get("download_button") if button.proto.help]
     assert helps
     assert all("do not publish" in text for text in helps)

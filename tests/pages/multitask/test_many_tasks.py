@@ -16,9 +16,9 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.multitask import exact, files
+from dpcore.multitask import exact
 from dpcore.multitask import weights as multitask_weights
-from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
+from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, sections, solve, words
 from dpcore.multitask.answer import solution as core
 from dpcore.multitask.answer.words import format_change
 from dpcore.multitask.experiment import Algorithm, Experiment, SkewedTasks, run_experiment
@@ -141,7 +141,7 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     drawn = answer.plots["many-tasks-buckets"]()
     name = f"μ = {rule.exponent:g}"
     buckets = multitask_weights.slice_by_size(chosen, uniform)
-    bars = f"{name} (whiskers: from its best task to its worst)"
+    bars = f"{name} (whiskers: best to worst task)"
     assert traced(drawn, bars)[1] == pytest.approx([b.bound / b.reference_bound for b in buckets])
     sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
@@ -312,7 +312,7 @@ def test_a_long_table_keeps_both_ends():
 
 def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypatch):
     tab(at, "Exact optimum")
-    assert "not been computed" in shown_texts(at)
+    assert "Not computed yet" in shown_texts(at)
     finished(fine(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
     problem = small_problem()
     same, anything = (
@@ -336,7 +336,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
         100.0 * (unclipped.total_bound / same.total_bound - 1.0), abs=0.05
     )
     assert frame.loc["μ = 0.5, clipped, c = 1", "Largest weight skew"] == pytest.approx(
-        100.0 * compute_skew(clipped).largest_variation
+        100.0 * compute_skew(clipped).max()
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
@@ -352,7 +352,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(exact, "MAX_PAIRS", 10)
         fine(at.run())
-        assert "offered up to 10" in shown_texts(at)
+        assert "Offered up to 10" in shown_texts(at)
         assert "multitask_cvxpy_job_start" not in [button.key for button in at.button]
     tab(at, layout.BEHIND)
     assert shown_texts(at).count(proved) == 2
@@ -399,7 +399,7 @@ def test_both_budgets_are_shown(at):
     shown = shown_texts(at)
     assert wording.number(both.exact_budget, 4) in shown
     assert wording.number(both.sufficient_budget, 4) in shown
-    assert f"{both.weight_gain:.3f} times as large" in shown
+    assert f"{1.0 / both.weight_gain:.3f}" in shown
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
     assert "does not apply" in shown_texts(at)
 
@@ -458,7 +458,7 @@ def test_downloads_hold_the_shown_weights(at):
     chosen = WeightRule(0.5).allocate(problem)
     scaled = solve_for().comparison.allocation.with_budget(problem.budget)
     assert scaled.task_weights == pytest.approx(chosen.task_weights)
-    lines = files.write_task_weights(scaled, Disclosure.PRIVATE.label).splitlines()
+    lines = sections.write_task_weights(scaled, Disclosure.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)

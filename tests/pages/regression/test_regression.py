@@ -63,7 +63,6 @@ TABS = (
     "Against ε",
     "Figures 1 and 2",
     "Search",
-    "Examples",
     "Downloads",
     "How this is computed",
 )
@@ -72,7 +71,6 @@ WORK = (
     "regression.caps",
     "regression.over_epsilon",
     "regression.over_rows",
-    "regression.examples",
 )
 
 
@@ -552,13 +550,6 @@ def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     assert "offered up to 10" in shown_texts(at)
 
 
-def test_example_1_shows_its_true_optimum(answered):
-    at = open_tab(answered, "Examples")
-    figure = chart(at, "regression_example_1")
-    g, ours = trace(figure, "Best weights, proved")
-    assert ours == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-6)
-
-
 def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
     real = working_set.solve
 
@@ -623,7 +614,7 @@ def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.Mo
         held(patched, tells_first=False)
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
         assert chart(at, "regression_errors")["data"] == before
-        assert "This is the answer for the settings before" in at.get("progress")[0].proto.text
+        assert "Computing the answer for the new settings" in at.get("progress")[0].proto.text
         assert at.session_state[keys.PIN_OFFERED]().epsilon == asked()[0].epsilon != 2.0
         at.button(key="regression.solve_stop").click().run()
     settled(at)
@@ -641,8 +632,7 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
     assert len(metrics_of(at)) == 4
     assert "trial of bounds was stopped" in shown_texts(at)
     for tab in TABS:
-        if tab != "Examples":  # which are the paper's
-            open_tab_once(at, tab)
+        open_tab_once(at, tab)
 
 
 # --- the pure parts -----------------------------------------------------------------------------------------

@@ -25,14 +25,14 @@ from dpcore.private_choice import choice
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
-from dpcore.training import excess
+from dpcore.training import decision
 from dpcore.training.account import plan_noise
 from dpcore.training.mechanism import Pace
 from dpcore.training.parameters import TrainingParameters
 from dpcore.training.rows import prepare_rows
 from dpcore.training.training_data import load_sample
 from pages.shared.base import catalogue
-from pages.shared.compare import compare_tab
+from pages.shared.screen import compare_tab
 from tests.pages.driving import chart, figure_keys, fine, finished, go, open_app, shown_texts
 
 SIZES, USERS = np.array([1, 2, 5, 40]), np.array([50, 30, 15, 5])
@@ -56,9 +56,8 @@ def compare(name: str, data: Any = DATA, **settings: Any) -> Any:
     question = catalogue.find_question(name)
     assert question is not None
     assert question.parameters is not None
-    function = compare_tab.find_comparison_function(question)
-    assert function is not None
-    return function(data, question.parameters(**{"epsilon": 1.0, **settings}))
+    answer_module = compare_tab.import_answer_module(name)
+    return answer_module.against_epsilon(data, question.parameters(**{"epsilon": 1.0, **settings}))
 
 
 def compare_bounds(name: str, **changes: Any) -> BoundComparison:
@@ -76,13 +75,9 @@ def toy() -> BoundComparison:
 
 
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
-    data = catalogue.find_question("your_data")
-    assert data is not None
-    assert compare_tab.find_comparison_function(data) is None
-    questions = [question for question in catalogue.PAGES if question.parameters is not None]
-    assert [
-        question.name for question in questions if compare_tab.find_comparison_function(question) is None
-    ] == []
+    for question in catalogue.PAGES:
+        module = compare_tab.import_answer_module(question.name)
+        assert hasattr(module, "against_epsilon") == (question.parameters is not None), question.name
 
 
 @pytest.mark.parametrize(
@@ -111,11 +106,11 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         assert question.parameters is not None
         one = question.parameters(epsilon=0.4, **(SETTINGS[name] | changes))
         other = question.parameters(epsilon=2.0, **SETTINGS[name])
-        assert compare_tab.build_cache_key(question, one) == compare_tab.build_cache_key(question, other)
-        kept = compare_tab.build_cache_key(question, one)
-        assert compare_bounds(name, **changes).compute_best(0.7) == compare_tab.find_comparison_function(
-            question
-        )(DATA, kept).compute_best(0.7)  # type: ignore
+        module = compare_tab.import_answer_module(name)
+        key = against.build_cache_key(one, module.NOT_COMPARED)
+        assert key == against.build_cache_key(other, module.NOT_COMPARED)
+        best = module.against_epsilon(DATA, key).compute_best(0.7)
+        assert compare_bounds(name, **changes).compute_best(0.7) == best
 
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
@@ -140,7 +135,7 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
             np.array([epsilon * 0.99, epsilon, epsilon * 1.01])
         )
         assert len(full) == (personal > 0)
-        other = full[0] if "on full privacy" in words else joint
+        other = full[0] if words.startswith("Full privacy") else joint
         assert other[1] == pytest.approx(alone[1], rel=1e-9)
         assert other[0] > alone[0]
         assert other[2] < alone[2]
@@ -206,20 +201,22 @@ def test_training_predicts_what_its_formulas_say() -> None:
     rows = parameters.make_experiment(
         prepare_rows(loaded.dataset.table, loaded.scaling, parameters.positive_above)
     ).train  # type: ignore[arg-type]
-    eigenvalues = excess.compute_public_hessian(rows, parameters.mechanism)
+    eigenvalues = decision.compute_public_hessian(rows, parameters.mechanism)
     every = np.geomspace(1.0, rows.histogram.max_size, 400)
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
         bound, error = comparison.compute_best(epsilon)
-        theory = excess.find_theory_bound(rows.histogram, excess.calibrate_trade_off(eigenvalues, mechanism))
+        theory = decision.find_theory_bound(
+            rows.histogram, decision.calibrate_trade_off(eigenvalues, mechanism)
+        )
         assert bound == theory.threshold.bound
         assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
         kept = float(rows.histogram.kept_rows(bound))
         noise = noise_alone(eigenvalues, mechanism, plan_noise(mechanism, bound).gradient / kept)
-        parts = (0.0, excess.calibrate_parts(eigenvalues, mechanism)[1])
-        assert float(excess.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
+        parts = (0.0, decision.calibrate_parts(eigenvalues, mechanism)[1])
+        assert float(decision.predict_excess(rows.histogram, np.array(bound), parts)) == pytest.approx(
             noise, rel=1e-9
         )
     slow = compare("training", loaded, sampled=0.5)
@@ -314,7 +311,7 @@ def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
     at.session_state["data_owners.tabs"] = "Compare"
     fine(at.run())
     assert "data_owners_ways_over_epsilon" in figure_keys(at)
-    assert "training together beats working alone" in shown_texts(at)
+    assert "by the bounds, joining pays" in shown_texts(at)
     (table,) = [frame.value for frame in at.dataframe if "Way" in frame.value]
     assert table["Way"].tolist() == ["Alone", "Together, no privacy", "Joint or full privacy"]
     at = go(at, "Start")
@@ -330,8 +327,8 @@ def test_slow_curves_are_worked_out_on_request() -> None:
     at.session_state["per_group.tabs"] = "Compare"
     fine(at.run())
     assert not [key for key in figure_keys(at) if "epsilon" in key]
-    fine(at.button(key="per_group_against").click().run())
-    finished(at, "per_group_against_job")
+    fine(at.button(key="per_group_against_job_start").click().run())
+    finished(at, "per_group.against_job")
     assert len([key for key in figure_keys(at) if "epsilon" in key]) == 2
     fine(at.number_input(key="epsilon").set_value(0.3).run())  # Another ε asks for nothing new.
     assert len([key for key in figure_keys(at) if "epsilon" in key]) == 2

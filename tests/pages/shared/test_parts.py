@@ -23,7 +23,7 @@ from dpcore.report import plotly_figures
 from dpcore.start import answer as start_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue, question
-from pages.shared.screen import layout, plots
+from pages.shared.screen import layout, sections
 from pages.shared.session import session
 from tests.pages.driving import ROOT
 
@@ -223,7 +223,7 @@ def test_long_text_is_cut(text, most):
 
 @given(low=st.floats(1e-12, 1e12), factor=st.floats(1.0, 1e9))
 def test_a_ladder_spans_what_it_must_in_steps_of_1_2_5(low, factor):
-    rungs = plots.list_rungs(low, low * factor)
+    rungs = sections.list_rungs(low, low * factor)
     assert rungs[0] <= low * (1 + 1e-8)
     assert rungs[-1] >= low * factor * (1 - 1e-8)
     for rung in rungs:

@@ -14,9 +14,9 @@ from dpcore.common.privacy import Disclosure, Neighbours, ReleaseFacts, find_str
 from dpcore.common.strict_json import JsonValue
 from dpcore.quantile.parameters import QuantileParameters
 from pages.shared.base import catalogue, keys, page_run
-from pages.shared.compare import compare_tab
 from pages.shared.figures import figures
 from pages.shared.figures.figures import Pin
+from pages.shared.screen import compare_tab
 from pages.shared.session import own_tables, session, session_file
 from tests.pages.driving import (
     SHOP_EVENTS,

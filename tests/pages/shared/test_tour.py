@@ -409,9 +409,9 @@ def test_the_bar_says_where_the_tour_is(state: dict[str, Any]) -> None:
     assert "step 1 of 7" in bar_text
     assert step.question in bar_text
     assert strip.HINT in bar_text
-    assert "brings **secret.csv** back, and your settings" in bar_text.replace("\\", "")
+    assert "brings back **secret.csv** and your settings" in bar_text.replace("\\", "")
     named_only = replace(now, saved_state=replace(now.saved_state, named_only=True))
-    assert "goes on with **secret.csv**" in strip.write_text(start, start, step, named_only, "").replace(
+    assert "brings back **secret.csv**." in strip.write_text(start, start, step, named_only, "").replace(
         "\\", ""
     )
     long = replace(now.saved_state.loaded_data, dataset=replace(SECRET, name="x" * 200))

@@ -49,7 +49,9 @@ def toy() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(TOY))
         patch.setattr(dpcore, "__path__", [*dpcore.__path__, str(TOY / "dpcore")])
-        patch.setattr(catalogue, "PAGES", catalogue.read_questions((*catalogue.ORDER, "toy")))
+        questions = catalogue.read_questions((*catalogue.ORDER, "toy"))
+        patch.setattr(catalogue, "PAGES", questions)
+        patch.setattr(catalogue, "QUESTIONS", {question.name: question for question in questions})
         yield catalogue.page("Heavy users")
     cache._ABOUT_DATA[:] = about_data
     for name in [name for name in sys.modules if name.startswith(("pages.toy", "dpcore.toy"))]:

@@ -72,7 +72,7 @@ def assert_comes_back(copy, content):
     """The file, loaded in another session, is this release."""
     at = upload(open_app("Your data"), content.encode(), "release.csv")
     assert at.radio(key="your_data.upload_public").value is Disclosure.DP_RELEASE
-    assert f"Every line of the file is labelled {copy.release.label}" in shown_texts(at).replace("*", "")
+    assert f"The file states {copy.release.label}" in shown_texts(at).replace("*", "")
     again = data(use(at))
     assert again.histogram == copy.histogram
     assert again.release.label == copy.release.label

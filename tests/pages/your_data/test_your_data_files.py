@@ -264,7 +264,7 @@ def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     path.unlink()
     before = data(at)
     at = until_counted(use(at))
-    assert "File events [1].csv: the file is no longer there" in errors(at)
+    assert "File events [1].csv: the file is gone" in errors(at)
     assert data(at) is before
     assert at.file_uploader
     assert "there is no such file" in errors(look_at(at, path))
@@ -418,7 +418,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert "Counted: this must be one of rows, distinct tasks" in errors(at)
     assert "use_distribution" not in {button.key for button in at.button}
     choose_distribution(("a.json", content), ("b.json", content))
-    assert "is one file, and is brought alone" in errors(at)
+    assert "is one file" in errors(at)
     choose_distribution(("pairs.json", content))
     assert "not which lie in which group" in shown_texts(at)
     assert at.radio(key="your_data.upload_public").value is Disclosure.PRIVATE
@@ -432,7 +432,7 @@ def test_a_distribution_of_pairs_is_opened_with_its_label_and_answers_per_group(
     assert used.histogram == shop.histogram
     assert used.pair_sizes == group_pairs.summarise_pairs(shop.pairs)
     go(at, "Per group")
-    assert "Only how pairs are distributed is known" in shown_texts(at)
+    assert "Which pairs lie in which group is not known" in shown_texts(at)
     assert "do not publish" in shown_texts(at)
     go(at, "Your data")
     choose_distribution(("pairs.json", content))

@@ -1,0 +1,206 @@
+"""The tab *Compare* of every question: pinned answers, and bounds and methods over ε."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpcore.answer import against
+from dpcore.answer.answer import Answer
+from dpcore.code.choice import PER_GROUP, Choice
+from dpcore.common import wording
+from dpcore.common.privacy import find_strictest
+from dpcore.common.text_fields import to_text
+from dpcore.data.column_names import escape_formula
+from dpcore.dataset import Dataset
+from dpcore.report import content as report_content
+from pages.shared.base import keys, page_run
+from pages.shared.base.question import Question
+from pages.shared.card import cards
+from pages.shared.fields import fields
+from pages.shared.figures import figures
+from pages.shared.figures.figures import Pin
+from pages.shared.screen.sections import Renderer
+from pages.shared.session import session
+
+
+def import_answer_module(name: str) -> Any:
+    """Return the module that answers a question, from the core or beside its page; None if there is none."""
+    packages = (f"dpcore.{name}", f"pages.{name}")
+    # Asked of the folder first: `find_spec` raises where that is not there.
+    modules = (f"{name}.answer" for name in packages if find_spec(name) and find_spec(f"{name}.answer"))
+    return next(map(importlib.import_module, modules), None)
+
+
+NONE_YET = (
+    "Nothing is pinned yet. *Pin this*, under the main figure, keeps its answer to compare it with others."
+)
+HALF_OR_DOUBLE = "Half or double"
+"""The fact of a card that says what half and double of the bound cost."""
+
+
+# --- What can be pinned -----------------------------------------------------------------------------------------------
+
+
+def build_pin(run: page_run.PageRun, dataset: Dataset, parameters: Any | None) -> Pin | None:
+    """Return the page's answer as a pin; None if the page shows no answer.
+
+    Args:
+        run: What the page drew.
+        dataset: The session's.
+        parameters: The parameters object that the answer is for.
+    """
+    card: Answer | None = run.card
+    if run.figure is None or card is None or parameters is None:
+        return None
+    question = run.question
+    is_on_session_data = not question.own_data and question.can_answer(dataset)
+    name = f"{question.title}: data of its own" if question.own_data else "Demonstration"
+    if is_on_session_data:
+        name = dataset.name
+    number, error, *_ = [*((number.label, number.text) for number in card.numbers), ("", ""), ("", "")]
+    epsilon = parameters.epsilon
+    return Pin(
+        question=question.name,
+        name=f"{name if len(name) <= 28 else name[:27] + '…'}, ε = {wording.entered(epsilon)}",
+        data=name,
+        epsilon=epsilon,
+        bound=number,
+        error=error,
+        rows_lost=_compute_lost_share(card, dataset) if is_on_session_data else None,
+        half_or_double=card.facts.get(HALF_OR_DOUBLE, ""),
+        settings=tuple(_list_settings(question, parameters)),
+        disclosure=card.disclosure,
+    )
+
+
+def _compute_lost_share(card: Answer, dataset: Dataset) -> float | None:
+    """Return the share of rows that a cap on rows leaves out; None for other bounds."""
+    choice = card.code.forms[0][1] if card.code is not None and card.code.forms else None
+    if not isinstance(choice, Choice) or choice.quantity in PER_GROUP or choice.max_rows is None:
+        return None
+    return float(dataset.histogram.excess(choice.max_rows)) / dataset.histogram.num_rows
+
+
+def _list_settings(question: Question, parameters: Any) -> list[tuple[str, str]]:
+    """Return label and value of each field that is not at its initial value."""
+    changed = []
+    for name, field in question.fields.items():
+        value = getattr(parameters, name)
+        if value is None or value == field.initial:
+            continue
+        text = wording.entered(value) if type(value) in (int, float) else to_text(value)
+        text = (field.options or {}).get(value, text)
+        changed.append((field.report_label or field.label or name, text))
+    return changed
+
+
+# --- The list ---------------------------------------------------------------------------------------------------------
+
+
+def show_pins(question: Question) -> None:
+    """Show the pins of a question as a table, with buttons to rename, remove, copy and download them."""
+    listed_pins = figures.list_pins(question.name)
+    if not listed_pins:
+        st.markdown(NONE_YET)
+        return
+    import pandas as pd
+
+    frame = pd.DataFrame([figures.tabulate_pin(pin) for pin in listed_pins]).map(escape_formula)
+    frame = frame.loc[:, (frame != "").any()]
+    figures.show_table(frame, "The pinned answers, a line each", height="content")
+    disclosure = find_strictest(pin.disclosure for pin in listed_pins)
+    if len(figures.all_pins()) >= figures.MAX_PINS:
+        st.caption(f"All {figures.MAX_PINS} places are taken: the next pin replaces the oldest.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        _edit_pins(question, listed_pins)
+        with st.popover("Copy", icon=":material/content_copy:", key=f"{question.name}_pins_copy"):
+            st.markdown("The table for a spreadsheet.")
+            st.code(frame.to_csv(index=False, sep="\t"), language=None)
+        name = f"{question.name}_pins"
+        cards.file_button("Pins (CSV)", f"{name}.csv", disclosure, lambda: as_csv(listed_pins))
+    cards.label(disclosure)
+
+
+def as_csv(listed_pins: tuple[Pin, ...]) -> str:
+    """Return the pins as a CSV file; the last column is the label of the whole file."""
+    rows = [figures.tabulate_pin(pin) for pin in listed_pins]
+    columns = {name: np.array([row[name] for row in rows], dtype=object) for name in rows[0]}
+    return report_content.write_columns(columns, find_strictest(pin.disclosure for pin in listed_pins))
+
+
+def _edit_pins(question: Question, listed_pins: tuple[Pin, ...]) -> None:
+    """Draw the fields that rename a pin, and the buttons that remove pins."""
+    names = [pin.name for pin in listed_pins]
+    selected_key = f"{question.name}_pin_chosen"
+    if st.session_state.get(selected_key) not in names:
+        st.session_state[selected_key] = names[-1]
+    selected_name = st.selectbox("Pin", names, key=selected_key, width=260)
+    name_key = f"{question.name}_pin_name"
+    # What was typed into it before, `_rename` has taken: callbacks come before the run.
+    st.session_state[name_key] = selected_name
+    arguments = question.name, selected_name, name_key
+    st.text_input("New name", key=name_key, max_chars=60, on_change=_rename, args=arguments, width=260)
+    fields.button("Remove", f"{question.name}_pin_remove", "delete", _remove, question.name, selected_name)
+    fields.button(
+        "Remove all",
+        f"{question.name}_pins_remove",
+        "delete_sweep",
+        _remove,
+        question.name,
+        "",
+        type="tertiary",
+    )
+
+
+def _rename(question: str, selected_name: str, key: str) -> None:
+    """Give the selected pin the name in the field, made unique."""
+    new_name = str(st.session_state.get(key) or "").strip()
+    if new_name and new_name != selected_name:
+        name = figures.find_free_name(question, new_name)
+        figures.store_pins(
+            replace(pin, name=name) if (pin.question, pin.name) == (question, selected_name) else pin
+            for pin in figures.all_pins()
+        )
+        st.session_state[f"{question}_pin_chosen"] = name
+
+
+def _remove(question: str, pin_name: str) -> None:
+    """Remove one pin of a question, or all of them if the name is empty."""
+    figures.store_pins(
+        pin for pin in figures.all_pins() if pin.question != question or (pin_name and pin.name != pin_name)
+    )
+
+
+TITLE = "Compare"
+
+
+def show_below(run: page_run.PageRun) -> None:
+    """Show the comparison below the page, folded up, on a page that has drawn no tabs."""
+    folded = st.expander(TITLE, icon=":material/keep:", key=f"{run.question.name}_pinned", on_change="rerun")
+    if folded.open:  # What stands in it costs nothing while it is closed.
+        with folded:
+            show(run)
+
+
+def show(run: page_run.PageRun) -> None:
+    """Show the pins of the page's question, and its comparison over ε."""
+    question, data = run.question, run.own_data
+    show_pins(question)
+    parameters, module = st.session_state.get(keys.PAGE_PARAMETERS), import_answer_module(question.name)
+    compare = getattr(module, "against_epsilon", None)
+    if parameters is None or compare is None or (question.own_data and data is None):
+        return
+    if data is None:
+        in_use = session.dataset()
+        data = in_use if question.can_answer(in_use) else session.load_demonstration()
+    not_compared = getattr(module, "NOT_COMPARED", ())
+    # What holds at the ε in use need not hold at every other: the renderer says so.
+    Renderer(question, run.card, data).show(
+        lambda _, data: against.show_over_epsilon(question.name, compare, not_compared, data, parameters)
+    )

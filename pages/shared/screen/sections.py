@@ -1,0 +1,398 @@
+"""Draws plots, figures of papers, and the sections of an answer."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from dpcore.answer import section
+from dpcore.answer.answer import Answer
+from dpcore.answer.paper_figure import FigureRuns, PaperFigure, build_plot, describe_difference
+from dpcore.answer.plot import Axis, Plot, Scale
+from dpcore.common import wording
+from dpcore.common.checks import InvalidInput
+from dpcore.common.privacy import Disclosure
+from dpcore.common.progress import Stage
+from dpcore.report import content as report_content
+from pages.shared.base.question import Question
+from pages.shared.card import cards
+from pages.shared.data import uploads
+from pages.shared.fields import fields, jobs, setting
+from pages.shared.figures import figures
+from pages.shared.session import session
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+
+Keys = Callable[[str], str]
+"""From a field of the parameters object to the session's key of it: `Question.key`."""
+
+
+def main_plot(answer: Answer, key: str) -> Plot:
+    """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
+    plot, selection = answer.plots[key](), cards.get_private_selection(answer)
+    return plot if selection is None or selection.card is None else plot.with_selection(*selection.value)
+
+
+def show_plot(
+    plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
+) -> Plot:
+    """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
+
+    Args:
+        plot: The plot; its logarithmic axes have controls.
+        keeps_x: True if the horizontal axis follows that of another figure.
+        label: As in `figures.draw`.
+        key_of: As in `figures.draw`.
+        keeps_y: True if the vertical axis stays as it is.
+    """
+    key = plot.key.replace("-", "_")
+    movable_axes = ({} if keeps_x else {"x": plot.x}) | ({} if keeps_y else {"y": plot.y})
+    movable_axes = {name: axis for name, axis in movable_axes.items() if axis.scale is Scale.LOG}
+    if not movable_axes:
+        figures.draw(plot, label, key_of)
+        return plot
+    button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
+    with place_controls(f"{key}_ranges", button, note) as (chart, controls):
+        limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
+    if any(ends != movable_axes[name].limits for name, ends in limits.items()):
+        plot = plot.with_limits(**limits)
+    figures.draw(plot, label, key_of, controls, chart)
+    if hidden_marks := plot.hidden_marks:
+        names = " and ".join(mark.name[0].lower() + mark.name[1:] for mark in hidden_marks)
+        # An axis without a control of its own stays as it is.
+        pairs = itertools.product(hidden_marks, movable_axes)
+        can_widen = any(not getattr(plot, axis).contains(getattr(mark, axis)) for mark, axis in pairs)
+        chart.caption(f"Outside the axes: {names}.{f' *{button}* widens them.' if can_widen else ''}")
+    return plot
+
+
+def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
+    """Draw a control for the ends of a logarithmic axis, and return (from, to), from < to, as they are chosen.
+
+    With other data an axis begins anew. If it follows curves that move, the choice stays.
+    """
+    label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
+    version = session.data_version()
+    key, saved_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
+    low, high = axis.limits
+    lowest, highest = axis.limits_range or (low / ROOM, high * ROOM)
+    rungs = list_rungs(min(lowest, low), max(highest, high))
+    start = max(rung for rung in rungs if rung <= low * (1 + 1e-9))
+    end = min(rung for rung in rungs if rung >= high * (1 - 1e-9))
+    # The default goes in by value: only from its being a pair does the slider know that it has two handles.
+    default = (start, end if end > start else rungs[rungs.index(start) + 1])
+    state = st.session_state
+    saved_ends = state.get(saved_key)
+    if saved_ends is not None and key not in state and set(saved_ends) <= set(rungs):
+        # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
+        state[key] = saved_ends
+    number_format = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
+    low, high = st.select_slider(
+        label, rungs, default, key=key, format_func=number_format, persist_state="session"
+    )
+    state[saved_key] = (low, high) if (low, high) != default else None
+    if low < high:
+        return low, high
+    index = rungs.index(low)
+    return (low, rungs[index + 1]) if index + 1 < len(rungs) else (rungs[index - 1], low)
+
+
+ROOM = 100.0
+"""Factor by which the ends of an axis may go beyond its limits, if the axis itself does not say how far."""
+STEPS = (1.0, 2.0, 5.0)
+
+
+def list_rungs(low: float, high: float) -> tuple[float, ...]:
+    """Return 1, 2 and 5 times powers of ten from at most ``low`` to at least ``high``, both above 0."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    rungs = [step * 10.0**power for power in powers for step in STEPS]
+    start = max((i for i, rung in enumerate(rungs) if rung <= low * (1 + 1e-9)), default=0)
+    end = min((i for i, rung in enumerate(rungs) if rung >= high * (1 - 1e-9)), default=len(rungs) - 1)
+    return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
+
+
+FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be compared."
+
+
+@contextlib.contextmanager
+def place_controls(key: str, name: str, note: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+    """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
+
+    Args:
+        key: The key of the popover, unique on the page.
+        name: The text on its button.
+        note: The text below what it holds.
+
+    Yields:
+        The place of the figure, and the place below it.
+    """
+    chart = st.container()
+    controls = st.container(horizontal=True, vertical_alignment="center")
+    with controls.popover(name, icon=":material/straighten:", key=key):
+        yield chart, controls
+        if note:
+            st.caption(note)
+
+
+def find_newest_runs(figure: PaperFigure) -> FigureRuns:
+    """Return the runs that were computed in this session, or else those that come with the app."""
+    done = jobs.result_of(_build_paper_job_key(figure.key))
+    return figure.stored if done is None or done[1] is None else done[1]
+
+
+def show_paper_figure(paper_figures: Sequence[PaperFigure], state_key: str = "") -> None:
+    """Show a figure in a tab: heading, plot, differences, and the button that computes it now.
+
+    The person's settings do not change it. ``state_key`` holds which of several figures is shown.
+    """
+    figure = paper_figures[0]
+    if len(paper_figures) > 1:
+        names = {figure.key: figure.item for figure in paper_figures}
+        st.session_state.setdefault(state_key, figure.key)
+        selected_key = fields.choice("Of the paper", names, state_key)
+        figure = next(figure for figure in paper_figures if figure.key == selected_key)
+    runs = find_newest_runs(figure)
+    st.markdown(f"**The paper's setting. {figure.name}: {figure.title}**")
+    figures.draw(build_plot(figure, runs))
+    describe_paper_figure(figure, runs)
+    draw_compute_button(figure)
+
+
+def describe_paper_figure(figure: PaperFigure, runs: FigureRuns) -> None:
+    """Show how far our results lie from the paper's and why, the setting, and where our results come from."""
+    st.markdown(f"{describe_difference(figure, runs)} {figure.difference_note}")
+    num_runs = wording.counted(len(runs.seeds), "run")
+    origin = f"Stored results of {runs.version}" if runs.version else "Computed in this session"
+    bars = "" if figure.is_exact else f", {num_runs}; bars are 95 % intervals of their mean"
+    st.caption(f"{figure.setting} {origin}{bars}.")
+    cards.label(Disclosure.PUBLIC)
+
+
+def draw_compute_button(figure: PaperFigure) -> None:
+    """Draw the button that computes the figure anew as work beside the page, or its progress."""
+    if jobs.watch(_build_paper_job_key(figure.key), f"Computing {figure.item[0].lower()}{figure.item[1:]}"):
+        return
+    done = jobs.result_of(_build_paper_job_key(figure.key))
+    if done is not None and done[1] is None:
+        st.caption(":material/stop_circle: Stopped: what is shown was there before.")
+    num_runs = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
+    help = f"{num_runs} beside the page; they replace what is shown in this window."
+    button_key = f"compute_{figure.key.replace('-', '_')}"
+    fields.button("Compute it now", button_key, "play_arrow", _start_paper_figure, figure, help=help)
+
+
+def _start_paper_figure(figure: PaperFigure) -> None:
+    jobs.start(
+        _build_paper_job_key(figure.key),
+        figure.key,
+        lambda progress, should_stop: figure.compute(progress=progress, should_stop=should_stop),
+        heavy=True,
+    )
+
+
+def _build_paper_job_key(key: str) -> str:
+    return f"paper_job_{key.replace('-', '_')}"
+
+
+def contents(renderer: Renderer, sections: Mapping[str, Any], tabs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tabs of a page: those that it draws itself, and those that show the sections of an answer."""
+
+    def content(name: str, entry: Any) -> Any:
+        if isinstance(entry, Mapping):
+            return contents(renderer, entry, {}) | tabs.get(name, {})
+        return lambda: renderer.show(entry)
+
+    return {**tabs, **{name: content(name, entry) for name, entry in sections.items()}}
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """Draws the sections of one answer.
+
+    Attributes:
+        question: The question of the page.
+        answer: The answer.
+        data: What it is about.
+        main: The main figure as it is drawn; None if there is none.
+        label: What stands above the figures; empty for nothing.
+        is_final: False if another answer will replace this one.
+        for_all: True if everybody has these data, so that all sessions share the results.
+    """
+
+    question: Question
+    answer: Answer
+    data: Any
+    main: Plot | None = None
+    label: str = ""
+    is_final: bool = True
+    for_all: bool = False
+
+    def show(self, content: section.Section) -> None:
+        """Draw a section."""
+        try:
+            section.walk(content(self.answer, self.data), self._draw)
+        except InvalidInput as refused:
+            fields.show_problems(refused.problems)
+
+    def _draw(self, item: section.Part) -> Any:
+        """Draw a part; return what the section asks for."""
+        match item:
+            case str():
+                st.markdown(item)
+            case section.Note(text, icon):
+                st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
+            case section.Label(disclosure, after):
+                cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
+            case Plot():
+                figures.draw(item, self.label)
+            case section.Live(draw):
+                st.fragment(lambda: figures.draw(draw(), self.label), run_every=jobs.POLL_SECONDS)()
+            case section.Figures():
+                self._draw_figures(item)
+            case section.Table():
+                self._draw_table(item)
+            case section.Numbers(numbers):
+                with st.container(horizontal=True):
+                    for number in numbers:
+                        st.metric(
+                            number.label,
+                            number.text,
+                            number.note,
+                            delta_color="off",
+                            delta_arrow="off",
+                            help=number.help or None,
+                        )
+            case section.File():
+                self._draw_file(item)
+            case section.Fields(names, shares):
+                fields.draw_row(self.question, *names, shares=shares)
+            case section.Choice():
+                key = self.question.key(item.key)
+                if st.session_state.get(key) not in item.options:
+                    st.session_state[key] = item.first
+                return fields.choice(item.label, item.options, key)
+            case section.Integer(key, label, limits, initial, step, help):
+                st.session_state.setdefault(self.question.key(key), initial)
+                return fields.whole_number(label, self.question.key(key), *limits, step, help)
+            case section.Window():
+                return self._draw_window(item)
+            case section.Missing(needed, remedy):
+                st.info(session.explain_missing(self.data, needed), icon=":material/info:")
+                session.draw_data_link(remedy)
+            case section.Proposal(label, icon, settings):
+                key = f"{self.question.name}_{'_'.join(settings)}_use"
+                fields.button(label, key, icon, setting.enter, settings)
+            case section.PrivateRange():
+                cards.offer_range(self.data)
+            case section.ItemNames(noun):
+                uploads.show_upload(self.question, self.data, f"{noun}s")
+                return uploads.list_task_names(self.data, noun)
+            case section.Row(parts):
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    section.walk(parts, self._draw)
+            case section.Link(page, label, icon):
+                st.page_link(session.page_file(page), label=label, icon=f":material/{icon}:")
+            case section.Columns(columns):
+                for container, column in zip(st.columns(len(columns), gap="large"), columns, strict=True):
+                    with container:
+                        section.walk(column, self._draw)
+            case section.PaperFigures(paper_figures):
+                st.divider()
+                state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
+                show_paper_figure(paper_figures, state_key)
+            case section.Cached():
+                return jobs.compute(item)
+            case section.Search():
+                return self._draw_search(item)
+        return None
+
+    def _draw_window(self, item: section.Window) -> tuple[float, float]:
+        with place_controls(item.key, item.button, "") as (chart, button_slot):
+            low, high = st.slider(
+                item.label,
+                *item.widest,
+                value=item.initial,
+                step=(item.widest[1] - item.widest[0]) / 1000.0,
+                format="%.4g",
+                key=f"{item.key}_{session.data_version()}_{item.widest}",
+            )
+        limits = (low, high) if low < high else item.initial
+        figures.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)
+        return limits
+
+    def _draw_figures(self, item: section.Figures) -> None:
+        ends = {axis: getattr(self.main, axis).limits for axis in item.main_axes}
+        several = [plot.with_limits(**ends) for plot in item.plots]
+        if len(several) == 1 and item.controls:
+            show_plot(several[0], "x" not in item.controls, self.label, keeps_y="y" not in item.controls)
+            return
+        containers = st.columns(len(several))
+        if item.controls:
+            key = several[0].key.replace("-", "_")
+            with st.popover("Axis ranges", icon=":material/straighten:", key=f"{key}_ranges"):
+                across = choose_limits(several[0].x, f"{key}_x")  # All have one horizontal axis.
+                several = [
+                    p.with_limits(across, choose_limits(p.y, f"{p.key}_y".replace("-", "_"))) for p in several
+                ]
+        for container, plot in zip(containers, several, strict=True):
+            with container:
+                if item.titled:
+                    st.markdown(f"**{plot.title}**")
+                figures.draw(plot, self.label)
+
+    def _draw_table(self, item: section.Table) -> None:
+        import pandas as pd  # The first figure does not wait for it.
+
+        frame = pd.DataFrame(item.columns)
+        if item.plain:
+            st.table(frame, hide_index=True)
+            return
+        height = "content" if item.full else "auto"
+        figures.show_table(frame, item.alt, item.key or None, item.formats, item.titles, height=height)
+
+    def _draw_file(self, item: section.File) -> None:
+        disclosure, content = item.disclosure or self.answer.disclosure, item.content
+        is_table = isinstance(content, Mapping)
+        if isinstance(content, Mapping):
+            notes = figures.question_notes()  # Read now: the file is made when its button is pressed.
+            content = functools.partial(report_content.write_columns, content, disclosure, notes)
+        key = item.name.replace(".", "_")
+        cards.file_button(item.label, item.name, disclosure, content, key=key, quiet=is_table, help=item.help)
+
+    def _draw_search(self, item: section.Search) -> Any:
+        run = jobs.Run(self.question, item, self.data, self.for_all)
+        key = run.key.replace(".", "_")
+        if item.button:
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                fields.draw_all(self.question, *item.fields)
+                if fields.button(item.button, f"{key}_start", item.icon, is_main=item.is_main):
+                    run.start()
+                    if run.get_state().stage is Stage.FINAL:
+                        st.rerun()  # The answer above may read the result.
+        elif not self.is_final:
+            st.caption("The figure follows the exact answer.")
+            return None
+        else:
+            run.ask()
+        is_running = jobs.watch(run.key, item.doing, item.measured)
+        state = run.get_state()
+        if state.value is None or (is_running and state.stage is not Stage.FIRST):
+            if item.idle and not is_running:
+                st.caption(item.idle)
+            return None
+        if state.stage is Stage.EARLIER:
+            st.caption(item.outdated)
+            return state.value if item.shows_outdated else None
+        if not is_running and (stopped := item.describe_stop(state.value)):
+            st.warning(stopped, icon=":material/stop_circle:")
+            fields.button("Compute again", f"{key}_again", "refresh", run.forget)
+        return state.value
