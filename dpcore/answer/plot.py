@@ -149,6 +149,7 @@ class Curve(Series):
 
     Attributes:
         color_style: The style of its colour, where that is not its own style's.
+        legend: Entry of the legend that it shares with others of the same style; empty for its own.
         dash: A dash pattern of its own; empty for that of its style.
         width: In pixels, where that is not its style's.
         is_first: True if it begins the legend, wherever it lies.
@@ -164,6 +165,7 @@ class Curve(Series):
     """
 
     color_style: Style | None = None
+    legend: str = ""
     dash: str = ""
     width: float | None = None
     is_first: bool = False
@@ -340,6 +342,7 @@ class Level:
         is_vertical: True if it runs over the whole height.
         style: Whose colour an upright one has.
         dash: Its dash pattern.
+        legend: Entry of the legend that upright ones share; empty for one of its own.
     """
 
     name: str
@@ -347,6 +350,7 @@ class Level:
     is_vertical: bool = False
     style: Style = Style.ENTERED
     dash: str = "dot"
+    legend: str = ""
 
 
 Item = Curve | Points | Bars | Cells | Shares | Regions | Hatching | Border | Mark | Band | Level

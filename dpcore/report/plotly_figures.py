@@ -80,12 +80,18 @@ def _draw_items(plot: Plot) -> charts.Sketch:
     )
     height = plot.height or default_height
     fig = charts.Sketch(_build_axis(plot.x), _build_axis(plot.y), height)
+    shared_entries: dict[str, dict[str, Any]] = {}
     for item in plot.items:
+        if shared_entries and not getattr(item, "legend", ""):
+            _add_shared_entries(fig, shared_entries)
         match item:
             case Curve():
                 if item.is_shaded:
                     _add_shading(fig, item)
                 fig.data.append(_build_curve(plot, item))
+                if item.legend:
+                    dash = {"dash": item.dash} if item.dash else {}
+                    shared_entries[item.legend] = {**LINE_STYLES[item.style], **dash}
             case Points():
                 fig.data.append(_build_points(plot, item))
             case Bars():
@@ -109,11 +115,15 @@ def _draw_items(plot: Plot) -> charts.Sketch:
             case Level(is_vertical=True):
                 line = {"color": LINE_STYLES[item.style]["color"], "dash": item.dash, "width": 1.5}
                 hover_text = f"{item.name}<br>{plot.x.label}: %{{x:{plot.x.number_format}}}"
-                options = {"line": line, "opacity": 1.0, "mode": "lines"}
+                group_options = {"showlegend": False, "legendgroup": item.legend} if item.legend else {}
+                options = {"line": line, "opacity": 1.0, "mode": "lines", **group_options}
                 ends = [item.value, item.value]
                 fig.data.append(build_trace(item.name, ends, plot.y.limits, hover_text, **options))
+                if item.legend:
+                    shared_entries[item.legend] = line
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
+    _add_shared_entries(fig, shared_entries)
     legend_items = [item for item in plot.items if not isinstance(item, Band)]
     is_single = len(legend_items) == 1 and not isinstance(legend_items[0], Cells)
     if is_single:
@@ -170,6 +180,14 @@ def _to_json_value(value: Any) -> Any:
         "bdata": base64.b64encode(value.tobytes()).decode("ascii"),
     }
     return typed_array | ({"shape": ", ".join(map(str, value.shape))} if value.ndim > 1 else {})
+
+
+def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
+    """Add legend entries that several items share, in a neutral colour; from name to line."""
+    for name, line in shared_entries.items():
+        look = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
+        fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **look})
+    shared_entries.clear()
 
 
 def write_hover(plot: Plot, name: str) -> str:
@@ -253,8 +271,10 @@ def _build_curve(plot: Plot, curve: Curve) -> dict[str, Any]:
         line["shape"] = curve.steps
     y_values = _read_heights(plot, curve)
     options: dict[str, Any] = {"opacity": curve.opacity}
-    if curve.is_unnamed:
+    if curve.legend or curve.is_unnamed:
         options["showlegend"] = False
+    if curve.legend:
+        options["legendgroup"] = curve.legend
     if curve.is_first:
         options["legendrank"] = 1
     hover_text = write_hover(plot, curve.name)

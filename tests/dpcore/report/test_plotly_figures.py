@@ -125,9 +125,21 @@ def test_levels_cross_the_figure_each_with_its_own_entry_in_the_legend() -> None
     assert (list(upright.x), list(upright.y)) == ([4.0, 4.0], [0.1, 90.0])
 
 
-def test_a_curve_has_bins() -> None:
-    (curve,) = plotly_figures.draw(plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"))).data
+def test_uprights_share_an_entry_of_the_legend_and_a_curve_has_bins() -> None:
+    mean = [
+        Level(f"mean {k}", k, is_vertical=True, style=Style.CAP, dash="dash", legend="Mean")
+        for k in (2.0, 3.0)
+    ]
+    whole_plot = plot(Curve("c", X[1:], T[1:], Style.CAP, steps="hvh"), *mean)
+    curve, first, second, entry = plotly_figures.draw(whole_plot).data
     assert (list(curve.x), list(curve.y), curve.line.shape) == ([2.0, 4.0], [8.0, 9.0], "hvh")
+    assert {first.showlegend, second.showlegend} == {False}
+    assert {first.legendgroup, second.legendgroup, entry.legendgroup, entry.name} == {"Mean"}
+    assert (entry.line.dash, entry.line.color) == ("dash", charts.NEUTRAL)
+    dotted = [Curve(f"{k}, halved", X, T, k, dash="dot", legend="Halved") for k in (Style.CAP, Style.SMOOTH)]
+    *both, entry = plotly_figures.draw(plot(*dotted)).data
+    assert {curve.showlegend for curve in both} == {False}
+    assert (entry.name, entry.line.dash, entry.line.color) == ("Halved", "dot", charts.NEUTRAL)
 
 
 def test_cells_have_the_colour_of_their_multiple() -> None:
