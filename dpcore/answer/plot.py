@@ -195,11 +195,13 @@ class Bars(Series):
     Attributes:
         base: Where they begin.
         gap: Share of the axis that is left free between them.
+        is_overlaid: True if they stand behind those of other items, not beside them.
         hover: (words, values) of further numbers at the pointer.
     """
 
     base: float = 0.0
     gap: float = 0.15
+    is_overlaid: bool = False
     hover: tuple[tuple[str, npt.ArrayLike], ...] = ()
 
 

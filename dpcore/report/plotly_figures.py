@@ -96,7 +96,7 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 fig.data.append(_build_points(plot, item))
             case Bars():
                 fig.data.append(_build_bars(plot, item))
-                fig.layout |= {"bargap": item.gap, "barmode": "group"}
+                fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
             case Cells():
                 fig.data += _build_cells(plot, item)
             case Shares():

@@ -94,11 +94,11 @@ def test_bars_begin_at_their_base_and_lie_where_the_vertical_axis_has_names() ->
     assert (figure.layout.xaxis.type, figure.layout.bargap, figure.layout.barmode) == (
         "category", 0.4, "group",
     )  # fmt: skip
-    flat = Bars("b", T[1:2], ["b"], Style.CAP, LOW[1:2], HIGH[1:2])
+    flat = Bars("b", T[1:2], ["b"], Style.CAP, LOW[1:2], HIGH[1:2], is_overlaid=True)
     figure = plotly_figures.draw(replace(upright, x=values, y=names, items=(flat,)))
     (drawn_trace,) = figure.data
     assert (drawn_trace.orientation, list(drawn_trace.x), list(drawn_trace.y)) == ("h", [8.0], ["b"])
-    assert list(drawn_trace.error_x.array) == [0.5]
+    assert (list(drawn_trace.error_x.array), figure.layout.barmode) == ([0.5], "overlay")
 
 
 def test_an_axis_has_words_at_places_and_a_curve_whiskers() -> None:
