@@ -178,10 +178,9 @@ FORM_STYLES = {
     Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
 }
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-MAX_NAMED_PAIRS = 3
 COMPARED_FORMS = {
-    Form.FULL: ("full privacy", "In the paper's table 1 (MNIST) it is above for every n."),
-    Form.SEPARATE: ("working alone", "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on."),
+    Form.FULL: ("full privacy", "In the paper's table 1 it is above for every n."),
+    Form.SEPARATE: ("working alone", "In the paper's table 1 it is above from n = 256 on."),
 }
 PAPER_SENTENCES = " Only directions compare with the paper, whose model is a convolutional network."
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
@@ -245,7 +244,8 @@ def plot_accuracy(
     return Plot(
         "owners-accuracy",
         "Accuracy against the number of owners",
-        " ".join(write_directions(result, has_paper)).replace("**", "") or "Nothing has run yet.",
+        " ".join(f"{heading}: {text}" for heading, text in write_directions(result, has_paper).items())
+        or "Nothing has run yet.",
         x_axis,
         y_axis,
         items,
@@ -255,40 +255,27 @@ def plot_accuracy(
     )
 
 
-def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
-    """Write which form is more accurate, and what the paper's tables say, as sentences.
+def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, str]:
+    """Write which form is more accurate, and what the paper's tables say, as sentences by heading.
 
     Args:
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences, owners = [], result.study.owners
+    sentences, owners = {}, result.study.owners
     for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
         sign = result.compare(Form.JOINT, other_form)
         num_pairs = int(np.isfinite(sign).sum())
         if not num_pairs:
             continue
         num_above, num_below = (int((sign == direction).sum()) for direction in (1.0, -1.0))
-        num_equal = num_pairs - num_above - num_below
-        wins = [
-            f"n = {n} at ε = {wording.entered(epsilon)}"
-            for epsilon, signs in zip(result.study.epsilons, sign.tolist(), strict=True)
-            for n, owner_sign in zip(owners, signs, strict=True)
-            if owner_sign == 1.0
-        ]
-        wins_text = f" ({', '.join(wins)})" if 0 < num_above <= MAX_NAMED_PAIRS else ""
-        equal_text = f", within the standard error in {num_equal}" if num_equal else ""
-        sentences.append(
-            f"**Joint privacy against {name}:** above in {num_above} of {num_pairs} pairs of ε and "
-            f"n{wins_text}, below in {num_below}{equal_text}. "
-            f"{paper_sentence if has_paper else ''}".strip()
-        )
+        text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
+        sentences[f"Joint privacy against {name}"] = f"{text} {paper_sentence}" if has_paper else text
     gains = result.average(Form.JOINT) - result.average(Form.FULL)
     if len(owners) > 1 and np.isfinite(gains).all():
         first, *_, last = gains.mean(axis=0)
-        sentences.append(
-            f"**The gain of joint over full privacy** is {first:.3f} at n = {owners[0]} and {last:.3f} at n = "
-            f"{owners[-1]}; in the paper (section 4.1.2) it grows."
+        sentences["The gain of joint over full privacy"] = (
+            f"{first:.3f} at n = {owners[0]} and {last:.3f} at n = {owners[-1]}; in the paper (section 4.1.2) it grows."
         )
     return sentences
 
@@ -354,16 +341,12 @@ class TrainingCard:
         unit_text = wording.capital(UNIT_NAMES[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
-        facts: dict[str, str] = {}
-        for sentence in write_directions(self.result, self.has_paper):
-            heading, _, text = sentence.removeprefix("**").partition("**")
-            facts[heading.rstrip(":")] = text.strip()
         return Answer(
             headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
             detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
             f"{write_settings(self.result, self.has_paper)} The script does not train.",
             numbers=(),
-            facts=facts,
+            facts=write_directions(self.result, self.has_paper),
             assumptions=(
                 "Neighbouring data sets of the training differ in one unit of protection, whose records are zeroed; "
                 "their numbers of records and units are public",
