@@ -98,9 +98,7 @@ def _show_results(result: StudyResult, is_running: bool, disclosure: Provenance,
         answer_plots.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form",
     )
-    st.caption(
-        f"{wording.plain(wording.capital(result.name))}: {answer_plots.write_settings(result, has_paper)}"
-    )
+    st.caption(f"{wording.plain(wording.capital(result.name))}: {answer_plots.write_settings(result)}")
     cards.label(disclosure)
 
 

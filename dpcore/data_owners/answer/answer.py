@@ -152,8 +152,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
         name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
-        own, best = solution.bound_at_own_cap, cap.bound
-        facts[name] = standard.compare_own_bound("bound", own, best, wording.number)
+        own_bound, best_bound = solution.bound_at_own_cap, cap.bound
+        facts[name] = standard.compare_own_bound("bound", own_bound, best_bound, wording.number)
     return facts
 
 

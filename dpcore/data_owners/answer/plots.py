@@ -109,10 +109,10 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
     )
     collaborations = solution.collaboration.replace(owners=owners)
-    alone, no_privacy, joint, full = (
+    alone_bounds, no_privacy, joint, full = (
         np.broadcast_to(compute_bound(collaborations), owners.shape) for compute_bound in SETTINGS.values()
     )
-    visible_values = np.r_[alone, no_privacy, solution.trivial_bound]
+    visible_values = np.r_[alone_bounds, no_privacy, solution.trivial_bound]
     limits = float(visible_values.min()), 4.0 * float(visible_values.max())
     x = Column("owners", owners)
     return Plot(
@@ -122,7 +122,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         _make_axis(MapAxis.OWNERS),
         Axis("bound on the excess loss", "", limits, number_format=",.3~g"),
         (
-            Curve("Alone", x, Column("alone", alone), Style.ENTERED),
+            Curve("Alone", x, Column("alone", alone_bounds), Style.ENTERED),
             Curve("Together, no privacy", x, Column("no_privacy", no_privacy), Style.SAMPLING),
             Curve("Together, joint privacy", x, Column("joint_privacy", joint), Style.CAP),
             Curve("Together, full privacy", x, Column("full_privacy", full), Style.PRIVACY),
@@ -182,7 +182,6 @@ COMPARED_FORMS = {
     Form.FULL: ("full privacy", "In the paper's table 1 it is above for every n."),
     Form.SEPARATE: ("working alone", "In the paper's table 1 it is above from n = 256 on."),
 }
-PAPER_SENTENCES = " Only directions compare with the paper, whose model is a convolutional network."
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
@@ -289,7 +288,7 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
 
 
-def write_settings(result: StudyResult, has_paper: bool) -> str:
+def write_settings(result: StudyResult) -> str:
     """Write how the models were trained and tested."""
     study, options = result.study, result.study.options
     replaced_epsilons = [
@@ -303,7 +302,7 @@ def write_settings(result: StudyResult, has_paper: bool) -> str:
         f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for "
         "a unit whose records are zeroed, while the numbers of records and units are public. For a unit that is "
         f"replaced, as in the bounds, {' and '.join(replaced_epsilons)} at δ = "
-        f"{wording.entered(study.delta)}.{PAPER_SENTENCES if has_paper else ''}"
+        f"{wording.entered(study.delta)}."
     )
 
 
@@ -344,7 +343,7 @@ class TrainingCard:
         return Answer(
             headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
             detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
-            f"{write_settings(self.result, self.has_paper)} The script does not train.",
+            f"{write_settings(self.result)} The script does not train.",
             numbers=(),
             facts=write_directions(self.result, self.has_paper),
             assumptions=(

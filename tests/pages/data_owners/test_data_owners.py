@@ -55,7 +55,7 @@ PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
 def solve_owners(data: Dataset = LINES, **asked: Any) -> OwnersSolution:
     parameters = OwnersParameters(**{"epsilon": 1.0, **asked})
     of_data = parameters.source is OwnersSource.DATA
-    return solve(data if of_data else question.disclosure_of(parameters, data), parameters)
+    return solve(data if of_data else question.find_disclosure(parameters, data), parameters)
 
 
 def call_maker(choice: Callable[[], str] | None) -> str:
@@ -173,7 +173,7 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
     assert solve_owners(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
     assert solve_owners(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
     asked = OwnersParameters(1.0, owners=65)
-    assert question.disclosure_of(asked, LINES, make_own_table().dataset) is Disclosure.PRIVATE
+    assert question.find_disclosure(asked, LINES, make_own_table().dataset) is Disclosure.PRIVATE
 
 
 def test_the_program_prints_the_page_s_numbers() -> None:
