@@ -22,8 +22,8 @@ TABLE_4_OWNERS = (4, 256)
 RECORDS_PER_USER = (1.0, 2.0, 5.0, 10.0, 20.0)
 FIGURE_OWNERS = 128
 SETTING = (
-    "The paper trains a convolutional network on 10,000 records of MNIST, whose data may not be passed on; δ = 1e-4. "
-    "Here a linear model learns from 4,000 generated records. Every owner lacks two of ten classes."
+    "The paper trains a convolutional network on 10,000 records of MNIST, which may not be passed on. Here a linear "
+    "model learns from 4,000 generated records. δ = 1e-4; every owner lacks two of ten classes."
 )
 DIFFERENCES = (
     "Only directions can be compared. The linear model has 310 parameters, the network some 30,000, which need more "
@@ -31,12 +31,11 @@ DIFFERENCES = (
 )
 OWNER_DIFFERENCES = (
     "The paper's private accuracies rise up to 128 owners, as if its noise hid an owner's whole update and not one "
-    "record. The dashed line hides a whole owner: on MNIST, in one run, it has 25, 39, 70, 74, 75 and 79 %, the paper "
-    "47, 32, 77, 82, 78 and 74 %."
+    "record. So does the dashed line, which hides a whole owner: on MNIST from 25 to 79 %."
 )
 GROUP_DIFFERENCES = (
-    "Ours clips a user's records together. With m/r times the noise, as group privacy has it, its accuracies fall: on "
-    "MNIST, with full privacy and 256 owners, 70, 52, 28, 22 and 19 %, the paper's 74, 26, 17, 15 and 11 %."
+    "Ours clips a user's records together. With m/r times the noise, as group privacy has it, its accuracies fall as "
+    "the paper's: on MNIST, with full privacy and 256 owners, from 70 to 19 %, the paper's from 74 to 11 %."
 )
 FORM_STYLES = {
     Form.SEPARATE: ("Alone", Style.ENTERED, "square"),
@@ -51,7 +50,7 @@ TABLE_1 = {
     Form.FULL: (0.4444, 0.2926, 0.6982, 0.8081, 0.7399, 0.6023),
     Form.JOINT: (0.4658, 0.3207, 0.7651, 0.8169, 0.7835, 0.7423),
 }
-"""MNIST, ε = 1, mean over the paper's 5 runs, as printed."""
+"""MNIST, ε = 1, means as printed."""
 SPREAD_1 = {
     Form.SEPARATE: (0.0069, 0.0038, 0.0010, 0.0010, 0.0015, 0.0001),
     Form.NON_PRIVATE: (0.0017, 0.0014, 0.0037, 0.0043, 0.0028, 0.0093),
@@ -65,7 +64,7 @@ TABLE_4 = {
     (256, Form.FULL): (0.7399, 0.2606, 0.1700, 0.1450, 0.1089),
     (256, Form.JOINT): (0.7835, 0.3930, 0.2517, 0.1603, 0.1297),
 }
-"""MNIST, ε = 1, by owners and form, as printed."""
+"""MNIST, ε = 1, as printed."""
 SPREAD_4 = {
     (4, Form.FULL): (0.0844, 0.0387, 0.0479, 0.0022, 0.0438),
     (4, Form.JOINT): (0.0307, 0.0256, 0.0470, 0.0262, 0.0628),

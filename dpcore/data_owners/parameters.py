@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
 from dpcore.common.parameters import LINE, TAB, Option, Parameters, of_data, public
@@ -18,10 +19,9 @@ DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
 MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
-"""With so many owners each still has half a dozen records."""
+"""Each owner still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
-"""Fields that only training depends on."""
 
 ASSUMPTIONS = (
     "The loss is convex and L-Lipschitz; all owners' best models have one shared part (section 1.1 of the paper)",
@@ -40,6 +40,8 @@ class OwnersSource(Option):
     DATA = "data", "Of the data in use"
 
 
+ENTRY_RULE: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
+"""Of the numbers of entered owners."""
 CONSTANT_HELP = "What O(·) hides; the paper leaves it open."
 
 
@@ -49,23 +51,11 @@ class OwnersParameters(Parameters):
 
     # Whoever reads owners off private data and enters them has read them off the data.
     owners: int = of_data.number(
-        64,
-        "Owners, n",
-        (1, MAX_OWNERS),
-        name="the number of owners n",
-        width=92,
-        only_with=("source", (OwnersSource.ENTERED,)),
-        place=LINE,
+        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTRY_RULE
     )
     """Who would train together."""
     records: int = of_data.number(
-        100,
-        "Records, m",
-        (1, MAX_RECORDS),
-        name="the number of records per owner",
-        only_with=("source", (OwnersSource.ENTERED,)),
-        width=100,
-        place=LINE,
+        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTRY_RULE
     )
     """Of every owner; *More settings* reads unequal ones from data."""
     shared: int = public.number(
@@ -73,7 +63,7 @@ class OwnersParameters(Parameters):
     )
     """Parameters that all owners share; a linear model of MNIST has 7,850."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
-    """All alike, or each *user* of the data in use."""
+    """Or each *user* of the data in use."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
     """One record, all records of a user, or everything that an owner has."""
     records_per_user: float | None = of_data.number(
@@ -122,7 +112,7 @@ class OwnersParameters(Parameters):
     train_epsilons: str = public.text("0.25, 1", "Privacy budgets ε", max_length=60, place=TAB)
     """One to six numbers, separated by commas."""
     train_runs: int = public.number(1, "Runs", (1, MAX_RUNS), name="the number of runs", place=TAB)
-    """Each with other splits, owners and noise."""
+    """With other splits, owners and noise."""
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
@@ -163,11 +153,6 @@ class OwnersParameters(Parameters):
         )
 
     @property
-    def without_training(self) -> OwnersParameters:
-        """Return the same question with default settings of the training."""
-        return self.without(*TRAINING_FIELDS)
-
-    @property
     def protects_owner(self) -> bool:
         """Return True if an owner is one unit of protection."""
         return self.unit is Unit.OWNER
@@ -192,7 +177,5 @@ class OwnersParameters(Parameters):
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
             raise refuse("a user cannot have more records than the largest owner has")
         largest_cap = float(histogram.max_size if cap is None else cap)
-        capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
-        return capped_owners.replace(
-            records=float(capped_owners.records), evenness=float(capped_owners.evenness)
-        )
+        owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
+        return owners.replace(records=float(owners.records), evenness=float(owners.evenness))

@@ -34,15 +34,15 @@ from dpcore.data.samples import FOLDER
 from dpcore.dataset import Dataset
 
 DIGITS = FOLDER / "digits.csv.gz"
-"""1,797 handwritten digits, 8 x 8 grey values; origin and licence in sample_data/README.md."""
+"""Origin and licence stand in sample_data/README.md."""
 TEST_SHARE = 0.2
 MAX_CLASSES, MAX_TABLE_OWNERS, MAX_ROWS = 20, 1_000, 50_000
 MAX_ENTRIES = 30_000_000
-"""Numbers of all owners' records, each owner's padded to the largest: 240 MB."""
+"""Of all owners' records, padded to the largest owner: 240 MB."""
 LARGEST_FEATURE = 1e150
-"""Largest absolute value of a feature: the norm of its record does not overflow."""
+"""Its square does not overflow."""
 CONSTANT = 0.2
-"""The constant feature of a record of norm 1: a larger one leaves less of the norm to others."""
+"""The constant feature of a record of norm 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,9 +25,9 @@ from dpcore.examples_per_user.noise import bound_multiplier, choose_grid, trunca
 from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling
 
 DENSE_UNTIL = 64
-"""Up to here bounds between the powers of two are tried, too."""
+"""Up to here bounds between powers of two are tried."""
 DIGITS_OF_RATE, DIGITS_OF_DIVISOR = 3, 4
-"""Significant digits: the noise is that of the rate as it stands in a program."""
+"""The noise is that of the rate in a program."""
 
 
 def list_bounds(histogram: ContributionHistogram) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 
 NEGLIGIBLE = 50.0
-"""Terms below e to the minus this, relative to the sum, are left out."""
+"""Terms below e to the minus this are left out."""
 POINTS_PER_NORMAL = 8
 FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
 """Orders less 1, over 2 log(1/δ)/ε, the best one of a single Gaussian of a small ε."""

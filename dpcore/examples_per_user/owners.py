@@ -20,7 +20,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
 
 PRICE_UNIT = 2**20
-"""Prices are multiples of 1 / this: with floats the bound was below selections that exist."""
+"""Prices are multiples of 1 / this, as rounded floats prove nothing."""
 MAX_PAIRS = 1_000_000
 """Of record and owner: more take minutes."""
 
@@ -58,7 +58,7 @@ class Ownership:
                 problems.add("records and users must have the same length, and not be empty")
                 return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
             if record.size > MAX_PAIRS:
-                problems.add(f"there are {record.size:,} lines; at most {MAX_PAIRS:,} are searched")
+                problems.add(f"there are {record.size:,} pairs; at most {MAX_PAIRS:,} are searched")
             is_empty = user.isna() | (user.astype(str).str.strip() == "")
             if is_empty.any():
                 first_line = int(np.argmax(is_empty.to_numpy()))

@@ -49,16 +49,16 @@ class ExamplesParameters(Parameters):
         width=100,
         place=LINE,
     )
-    """Examples that a step is expected to see: a public constant."""
+    """Examples expected in a step: a public constant."""
     steps: int = public.number(
         100, "Steps T", (1, MAX_STEPS), name="the number of steps T", width=90, place=LINE
     )
     sampling: Sampling = public.choice(Sampling.BOTH, "Drawn in a step", former_name="way")
-    """Examples: each gradient is clipped. Users: the mean of a user's gradients is clipped."""
+    """Each example's gradient is clipped, or the mean of a user's gradients."""
     dimension: int = public.number(
         1000, "Parameters d", (1, MAX_DIMENSION), name="the number of parameters d"
     )
-    """Numbers that are trained: the more, the more noise decides."""
+    """The more, the more noise decides."""
     gradient_similarity: float = public.number(
         0.1,
         "How alike a user's examples are, r",
@@ -67,8 +67,7 @@ class ExamplesParameters(Parameters):
         step=0.1,
         former_name="alike",
     )
-    """The share of an example's squared gradient that all examples of its user have in common. Guess it: never read it
-    off private data."""
+    """The share of a squared gradient that a user's examples share. Guess it: never read it off private data."""
     own_bound: int | None = own_bound(
         label="Compare with", limits=(1, MAX_SIZE), placeholder="your own bound"
     )

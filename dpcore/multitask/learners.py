@@ -33,9 +33,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from dpcore.common.checks import Problems, refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.problem import TaskGraph
 
@@ -48,23 +46,11 @@ class Examples:
         graph: Who contributes to what.
         features: x_ij, finite, in the graph's order, shape (num_pairs, dimension).
         labels: y_ij, finite, shape (num_pairs,).
-
-    Raises:
-        InvalidInput: Shapes do not fit the graph, or a number is not finite.
     """
 
     graph: TaskGraph
     features: FloatArray
     labels: FloatArray
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            if self.features.ndim != 2 or self.features.shape[0] != self.graph.num_pairs:
-                problems.add(f"features must have shape ({self.graph.num_pairs:,}, dimension)")
-            if self.labels.shape != (self.graph.num_pairs,):
-                problems.add(f"labels must have shape ({self.graph.num_pairs:,},)")
-            if not (np.all(np.isfinite(self.features)) and np.all(np.isfinite(self.labels))):
-                problems.add("features and labels must be finite numbers")
 
     @property
     def dimension(self) -> int:
@@ -123,19 +109,11 @@ class RidgeSettings:
         coefficient_bound: Gamma_* > 0; labels are clamped to +- Gamma_x Gamma_*, and the coefficients are
             projected on the ball of this radius (the domain C).
         ridge: lambda >= 0.
-
-    Raises:
-        InvalidInput: Out of range; all problems at once.
     """
 
     feature_bound: float = 1.0
     coefficient_bound: float = 1.0
     ridge: float = 0.0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.positive(feature_bound=self.feature_bound, coefficient_bound=self.coefficient_bound)
-            problems.non_negative(ridge=self.ridge)
 
     def matrix_sensitivity(self, dimension: int) -> float:
         """Return the largest Frobenius norm that a user of weight 1 adds to A_i; derived at the top of this module."""
@@ -162,7 +140,7 @@ class RidgeSums:
 
 
 def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings: RidgeSettings) -> RidgeSums:
-    """Compute lines 2, 5 and 6 of algorithm 1 without the noise.
+    """Compute lines 2, 5 and 6 of algorithm 1 without the noise, with the ridge accounted for.
 
     Args:
         examples: The data.
@@ -191,6 +169,9 @@ def perturb(sums: RidgeSums, settings: RidgeSettings, rng: np.random.Generator) 
     """Add symmetric Gaussian matrices (entries on and above the diagonal independent) and vectors.
 
     The noise is scaled for weights of which a user's squares sum to beta: then both are (alpha, alpha beta / 2)-RDP.
+    A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
+
+    Source: Krichene et al. 2023, algorithm 1 and theorem 3.3, corrected as at the head of this module.
     """
     # The upper triangle is released, and the lower one mirrors it. Its L2 norm is at most the Frobenius norm by which
     # the noise is scaled, so one draw for both entries is enough.
@@ -218,46 +199,6 @@ def solve_sums(sums: RidgeSums, coefficient_bound: float) -> FloatArray:
     return clip_rows(np.einsum("mij,mj->mi", eigenvectors, inverse_eigenvalues * rotated), coefficient_bound)
 
 
-def fit_ridge(
-    examples: Examples, pair_weights: FloatArray, settings: RidgeSettings, rng: np.random.Generator | None
-) -> FloatArray:
-    """Run algorithm 1, with the ridge accounted for.
-
-    A simulation: floating-point noise from ``rng``, not hardened against attacks on the low bits.
-
-    Args:
-        examples: The data.
-        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,). A user's weights may depend on
-            their own tasks and on public numbers, never on other users' data.
-        settings: Clipping and lambda.
-        rng: Source of the noise; None leaves it out, and nothing is private then.
-
-    Returns:
-        theta_hat, shape (num_tasks, d); with noise, (alpha, alpha beta)-RDP for beta = max_j sum_i w_ij^2.
-
-    Raises:
-        InvalidInput: Weights of the wrong shape, negative or not finite.
-
-    Source: Krichene et al. 2023, algorithm 1 and theorem 3.3, corrected as at the head of this module.
-    """
-    check_weights(examples, pair_weights)
-    sums = compute_weighted_sums(examples, pair_weights, settings)
-    return solve_sums(sums if rng is None else perturb(sums, settings, rng), settings.coefficient_bound)
-
-
-def check_weights(examples: Examples, pair_weights: FloatArray) -> None:
-    """Raise `InvalidInput` for weights that do not fit the examples.
-
-    Raises:
-        InvalidInput: Wrong shape, negative or not finite.
-    """
-    with Problems() as problems:
-        if pair_weights.shape != (examples.graph.num_pairs,):
-            problems.add(f"pair_weights must have shape ({examples.graph.num_pairs:,},)")
-        elif not np.all(np.isfinite(pair_weights) & (pair_weights >= 0.0)):
-            problems.add("pair_weights must be finite numbers of at least 0")
-
-
 @dataclass(frozen=True)
 class DescentSettings:
     """The clipping and the steps of algorithm 2.
@@ -267,21 +208,12 @@ class DescentSettings:
         steps: T, between 1 and 100,000.
         radius: Radius of the domain C, a ball around 0, above 0.
         ridge: lambda >= 0.
-
-    Raises:
-        InvalidInput: Out of range; all problems at once.
     """
 
     gradient_bound: float = 1.0
     steps: int = 10
     radius: float = 1.0
     ridge: float = 0.0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.positive(gradient_bound=self.gradient_bound, radius=self.radius)
-            problems.whole(1, 100_000, steps=self.steps)
-            problems.non_negative(ridge=self.ridge)
 
     @property
     def noise(self) -> float:
@@ -336,7 +268,8 @@ def fit_descent(
 
     Args:
         examples: The data.
-        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,); as in `fit_ridge`.
+        pair_weights: w_ij >= 0 in the graph's order, shape (num_pairs,). A user's weights may depend on
+            their own tasks and on public numbers, never on other users' data.
         settings: Clipping, steps, domain.
         rates: eta_i^(t) > 0, shape (steps, num_tasks); public or already released.
         rng: Source of the noise; None leaves it out, and nothing is private then.
@@ -345,15 +278,8 @@ def fit_descent(
         theta_hat after the last step, shape (num_tasks, d); with noise, (alpha, alpha beta)-RDP for beta = max_j
         sum_i w_ij^2.
 
-    Raises:
-        InvalidInput: Weights or rates not as described.
-
     Source: Krichene et al. 2023, algorithm 2 and theorem 3.11, corrected as at the head of this module.
     """
-    check_weights(examples, pair_weights)
-    shape = (settings.steps, examples.graph.num_tasks)
-    if rates.shape != shape or not np.all(np.isfinite(rates) & (rates > 0.0)):
-        raise refuse(f"rates must be finite numbers above 0 of shape {shape}")
     coefficients = np.zeros((examples.graph.num_tasks, examples.dimension))
     for rate in rates:
         gradient = sum_gradients(examples, pair_weights, settings, coefficients)
@@ -362,28 +288,6 @@ def fit_descent(
         # The projection reads only noisy values: it costs no privacy.
         coefficients = clip_rows(coefficients - rate[:, None] * gradient, settings.radius)
     return coefficients
-
-
-def compute_strongly_convex_rates(
-    task_weights: FloatArray, counts: npt.ArrayLike, convexity: float, steps: int
-) -> FloatArray:
-    """Compute eta_i^(t) = 1 / (omega_i n_i lambda t), lambda the strong convexity of one pair's loss.
-
-    The theorem prints omega_i^2; its proof (strong convexity omega_i n_i lambda) has omega_i.
-
-    Args:
-        task_weights: omega, shape (num_tasks,).
-        counts: n_i, public or released, shape (num_tasks,).
-        convexity: lambda > 0.
-        steps: T.
-
-    Returns:
-        Shape (steps, num_tasks).
-
-    Source: Krichene et al. 2023, theorem 3.12 (b) and A.4.
-    """
-    step_numbers = np.arange(1, steps + 1, dtype=np.float64)
-    return np.asarray(1.0 / (step_numbers[:, None] * task_weights * np.asarray(counts) * convexity))
 
 
 def compute_isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> FloatArray:
@@ -395,7 +299,8 @@ def compute_isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> F
         steps: T.
 
     Returns:
-        Shape (steps, num_tasks). Ours; the paper's rates above serve its bounds.
+        Shape (steps, num_tasks). Ours; the paper's rates serve its bounds. Its theorem 3.12 (b) prints
+        1 / (omega_i^2 n_i lambda t), where its proof has omega_i.
     """
     step_numbers = np.arange(1, steps + 1, dtype=np.float64)
     return np.asarray(dimension / (2.0 * np.sqrt(step_numbers)[:, None] * totals))

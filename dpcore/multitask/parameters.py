@@ -12,10 +12,10 @@ from dpcore.multitask.problem import DELTA_RANGE, Loss, PrivacyTarget
 from dpcore.multitask.weights import BudgetFit, WeightRule
 
 MAX_PAGE_CELLS = 200_000_000
-"""Users times tasks that a page draws while a person waits: about 1.5 s."""
+"""Users times tasks: they are drawn in about 1.5 s."""
 MAX_PAGE_PAIRS = 10_000_000
 MAX_PAGE_USERS, MAX_PAGE_TASKS = 200_000, 10_000
-"""Size of a page's generated data: 0.3 GB, about 1 s."""
+"""0.3 GB, drawn in about 1 s."""
 MAX_EPSILONS = 4
 MAX_REPEATS = 100
 MAX_EXPERIMENT_USERS = 50_000
@@ -40,85 +40,72 @@ class MultitaskParameters(Parameters):
     """The settings of the page *Multi-task weights*."""
 
     delta: float = public.number(1e-5, "δ", DELTA_RANGE, name="δ", width=110, place=LINE)
-    """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
+    """The probability with which ε may fail, well below 1 / (number of users)."""
     source: TaskSource = public.choice(TaskSource.SKEWED, "Users and tasks", as_list=True)
-    """Skewed tasks are those of the paper's appendix C. Heavy tails look like a catalogue."""
+    """Skewed tasks are the paper's (appendix C); heavy tails look like a catalogue."""
     # Whoever generates tasks may make them like the data: as many users, as uneven.
     num_users: int = of_data.number(
         10_000, "Users", (1, MAX_PAGE_USERS), name="the number of users", only_with=GENERATED
     )
-    """The number of users, n."""
+    """n."""
     num_tasks: int = of_data.number(
         100, "Tasks", (1, MAX_PAGE_TASKS), name="the number of tasks", only_with=GENERATED
     )
-    """The number of tasks, m."""
+    """m."""
     tasks_per_user: float = of_data.number(
         20.0, "Tasks per user", name="the number of tasks per user", only_with=GENERATED
     )
-    """The average number of tasks per user, at most the number of tasks."""
+    """On average."""
     skew: float = of_data.number(1.0, "Skew a", (0.01, 100.0), only_with=SKEWED)
     """Popularity has density $a x^{a-1}$: 1 is more skewed than 2."""
     zipf_exponent: float = of_data.number(1.0, "Zipf exponent", (0.0, 3.0), only_with=HEAVY_TAILED)
     """The $i$-th task is as popular as $i^{-s}$."""
     user_spread: float = of_data.number(1.0, "User spread", (0.0, 3.0), only_with=HEAVY_TAILED)
-    """The standard deviation of the logarithm of a user's number of tasks."""
+    """Standard deviation of the logarithm of tasks per user."""
     graph_seed: int = public.number(1, "Seed", SEEDS, name="seed of the generated tasks", only_with=GENERATED)
-    """The same seed draws the same users and tasks."""
+    """The seed of the generator."""
     loss: Loss = public.choice(Loss.STRONGLY_CONVEX, "Loss")
-    """Ridge regression is strongly convex, and so is any loss plus λ|θ|². The loss decides which μ is best by the
-    paper."""
+    """Any loss plus λ|θ|² is strongly convex. By the paper it decides the best μ."""
     # The step is that of the curve, so that the best exponent can be set.
     exponent: float = of_data.number(
-        0.5,
-        "Favour small tasks, μ",
-        (0.0, 1.0),
-        name="the exponent μ",
-        slider=(0.0, 1.0, 0.025),
-        format="%.3g",
-        width=180,
-        place=LINE,
+        0.5, "Weight exponent μ", (0.0, 1.0), slider=(0.0, 1.0, 0.025), format="%.3g", width=180, place=LINE
     )
-    """A task with n users gets weight n^−μ. With 0, all tasks get the same weight. By the paper, 1/4 is best for convex
-    losses and 1/2 for strongly convex ones."""
-    fit: BudgetFit = public.choice(
-        BudgetFit.CLIPPED, "Fit to the budget", name="how weights are fitted to the budget", as_list=True
-    )
-    """Clipping scales weights so that an average user would spend β/c, and then scales down users above β. Filling up
-    scales every user up or down to exactly β."""
+    """A task with n users weighs n^−μ. By the paper, 1/4 is best for convex and 1/2 for strongly convex losses."""
+    fit: BudgetFit = public.choice(BudgetFit.CLIPPED, "Fit to the budget", as_list=True)
+    """An average user would spend β/c, and users above β are scaled down; or every user is scaled to exactly β."""
     log_constant: float = public.number(
         1.0, "C", (1e-3, 1e3), name="C in c = C log n", only_with=("fit", (BudgetFit.LOGARITHMIC,))
     )
-    """The constant in c = C log n, which the paper leaves open."""
+    """In c = C log n; the paper leaves it open."""
     max_tasks: int | None = of_data.number(
         None,
         "Your own sampling",
         (1, 10**9),
-        name="tasks per user of your own sampling",
+        name="your own sampling",
         placeholder="tasks per user",
         place=OWN,
     )
-    """Optional: the number k of tasks per user that you keep today, drawn at random."""
+    """Optional: the tasks per user that you keep today, drawn at random."""
     count_share: float = public.number(0.05, "Share of β for counts", (0.001, 0.9), place=TAB)
-    """The share of the budget that counting takes; learning keeps the rest."""
+    """Learning keeps the rest."""
     count_max_tasks: int = of_data.number(
         20, "Tasks counted per user, k", (1, 10**9), name="the number of tasks counted per user", place=TAB
     )
-    """They are drawn at random from each user's tasks. More tasks bring more noise; fewer make the counts too low."""
+    """Drawn at random. More bring more noise; fewer make the counts too low."""
     count_covers: bool = public.flag(True, "Let s cover what is not counted", place=TAB)
-    """If on, n̂ + s is at least n for every task with probability 99 %. If off, clipping may cost more; privacy holds
-    either way."""
+    """Then n̂ + s is at least n for every task with probability 99 %. Privacy holds either way."""
     count_seed: int = public.number(1, "Seed", SEEDS, name="seed of the private counts", place=TAB)
-    """The seed of this simulation's noise."""
+    """The seed of the noise."""
     experiment_epsilons: str = public.text("1, 5", "Privacy budgets ε", max_length=60, place=TAB)
-    """One to four numbers, separated by commas."""
+    """One to four numbers."""
     experiment_users: int = of_data.number(
         10_000, "Users", (100, MAX_EXPERIMENT_USERS), name="the number of users in the experiment", place=TAB
     )
-    """The number of users; the paper has 10,000."""
+    """The paper has 10,000."""
     experiment_repeats: int = public.number(5, "Repeats", (1, MAX_REPEATS), place=TAB)
-    """The number of independent repetitions."""
+    """Independent ones."""
     experiment_seed: int = public.number(1, "Seed", SEEDS, name="seed of the experiment", place=TAB)
-    """The same seed gives the same figure."""
+    """The seed of everything."""
 
     def _check_together(self, problems: Problems) -> None:
         if self.source is not TaskSource.DATA and not problems.entries:

@@ -3,13 +3,17 @@
 A pass (`passes`) gives the error at every L0, or a lower bound of it over an interval of L-infinity. So the search is
 branch and bound over L-infinity alone. Values of L0 whose bound in an interval exceeds the best error are excluded from
 its subintervals.
+
+Where no lower bound is known, `search_pairs` is a local search over integer pairs; it proves nothing.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -18,15 +22,18 @@ from dpcore.common.checks import refuse
 from dpcore.common.progress import ShouldStop, never
 from dpcore.per_group.moments import pair_error
 from dpcore.per_group.parameters import PerGroupProblem, Statistic
-from dpcore.per_group.passes import IntervalMinimum, Passes
-from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.passes import IntervalMinimum, Passes, SortedPairs
 
 TOLERANCE = 1e-6
-"""Relative gap at which the search over real L-infinity stops."""
+"""Relative gap of the search over real L-infinity."""
 ROUNDING = 1e-12
-"""Integer L-infinity: intervals whose bound is within this relative gap of the best are not split."""
+"""Relative gap of the search over integers."""
 MIN_SAMPLED_ENTRIES = 200_000
-"""Number of entries from which a sample of the groups gives a first guess, so that full passes exclude most L0."""
+"""Entries from which a sample of the groups gives a first guess."""
+MAX_ENUMERATED = 300
+"""Pairs of bounds that are all evaluated."""
+MIN_RATIO = 1.0 + 1e-9
+"""Steps of this ratio go to the next integers."""
 
 
 @dataclass(frozen=True)
@@ -101,18 +108,15 @@ def best_pair(
     certificate = Certificate(
         value,
         min(value, search.lower_bound),
-        f"every number of groups and, by intervals, every {'whole' if is_integer else 'real'} L-infinity is covered; "
-        "so is to release nothing",
+        f"every number of groups and, by intervals, every {'whole' if is_integer else 'real'} L-infinity is covered",
     )
     if search.is_open:
-        stop_reason = f"Stopped after {count}; the certificate says how far a better pair can lie."
+        stop_reason = f"Stopped after {count}; the certificate has the gap."
     elif not best.max_groups:
-        stop_reason = (
-            "Nothing useful can be released: publishing 0 in every group errs less than any pair of bounds."
-        )
+        stop_reason = "Nothing useful can be released: publishing 0 is best."
     else:
         claim = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
-        stop_reason = f"{claim}: {count}, each for all group bounds."
+        stop_reason = f"{claim}: {count}."
     return PairChoice(
         best.max_groups,
         best.amount,
@@ -230,3 +234,68 @@ class _Search:
         self.add(midpoint, midpoint, window)
         self.add(low, midpoint - step, window)
         self.add(midpoint + step, high, window)
+
+
+# --- where no lower bound is known ----------------------------------------------------------------------------
+
+
+def search_pairs(
+    error: Callable[[int, int], float],
+    largest: tuple[int, int],
+    points: tuple[int, int],
+    ratio: float,
+    should_stop: ShouldStop = never,
+) -> tuple[dict[tuple[int, int], float], bool]:
+    """Evaluate all pairs if they are few, else a grid, and steps of decreasing size around the best pair.
+
+    Args:
+        error: The error of a pair (L0, L-infinity).
+        largest: The largest value of both; the smallest is 1.
+        points: Number of values of both in the grid.
+        ratio: First ratio of the steps, above 1. It falls when no step helps.
+        should_stop: Called before every evaluation but the first; True ends the search.
+
+    Returns:
+        The errors of the evaluated pairs, and True if the search was not stopped. Then no neighbour of the best pair
+        is better.
+    """
+    errors: dict[tuple[int, int], float] = {}
+    is_stopped = False
+
+    def evaluate(groups: int, amount: int) -> float:
+        nonlocal is_stopped
+        pair = groups, amount
+        if pair not in errors:
+            is_stopped = is_stopped or (bool(errors) and should_stop())
+            if is_stopped:
+                return math.inf
+            errors[pair] = error(*pair)
+        return errors[pair]
+
+    if math.prod(largest) <= MAX_ENUMERATED:
+        grid = product(range(1, largest[0] + 1), range(1, largest[1] + 1))
+    else:
+        grid = product(space_evenly(largest[0], points[0]), space_evenly(largest[1], points[1]))
+    for groups, amount in grid:
+        evaluate(groups, amount)
+    while not is_stopped:
+        best = min(errors, key=errors.__getitem__)
+        best_error = errors[best]
+        steps = product(_step_from(best[0], ratio, largest[0]), _step_from(best[1], ratio, largest[1]))
+        if min(evaluate(groups, amount) for groups, amount in steps) >= best_error:
+            if ratio == MIN_RATIO:
+                break
+            ratio = math.sqrt(ratio) if ratio > 1.001 else MIN_RATIO
+    return errors, not is_stopped
+
+
+def _step_from(bound: int, ratio: float, largest: int) -> list[int]:
+    """Return the bound and those beside it, in this ratio but at least 1 away, within 1 and ``largest``."""
+    candidates = (min(round(bound / ratio), bound - 1), bound, max(round(bound * ratio), bound + 1))
+    return [min(max(value, 1), largest) for value in candidates]
+
+
+def space_evenly(largest: int, count: int) -> list[int]:
+    """Return at most ``count`` integers from 1 to ``largest``, evenly spaced on a log axis."""
+    integers = np.unique(np.rint(np.geomspace(1.0, max(largest, 1), count)))
+    return [int(value) for value in integers]

@@ -14,7 +14,7 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs, Values
 
 MAX_GROUPS = 100_000_000
-"""Largest number of groups on a public list. Groups without rows cost nothing: one entry represents them all."""
+"""Most groups on a public list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ class UserGroupPairs:
             raise refuse(
                 f"the data hold {pairs.num_tasks:,} groups, more than the {groups:,} entered",
                 "",
-                "Enter the number of all groups that are released, empty ones included",
+                "Enter the number of all groups, empty ones included",
             )
         rows = np.ones(pairs.user_codes.size, dtype=np.int64) if pairs.rows is None else pairs.rows
         columns = pairs.sums, pairs.sums_of_squares, pairs.value_range

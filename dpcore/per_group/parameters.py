@@ -29,7 +29,7 @@ from dpcore.per_group.pairs import MAX_GROUPS, UserGroupPairs
 from dpcore.per_group.selection_rules import SelectionRule
 
 DEFAULT_SELECTION_SHARE = 0.5
-"""Share of epsilon for selecting groups: libraries split evenly between the selection and one statistic."""
+"""Libraries split epsilon evenly."""
 
 
 class Statistic(Option):
@@ -107,34 +107,31 @@ class PerGroupParameters(Parameters):
     statistic: Statistic = public.choice(
         Statistic.ROWS, "Released", name="the statistic released per group", as_list=True, width=126
     )
-    """For every group: its rows, its distinct users, or the sum or mean of the value column. A sum of a column with
-    negative values is a signed sum. A mean needs a public range of a row's value, from what the quantity is."""
+    """Rows, users, or sum or mean of the value column. A signed sum may have negative values."""
     mechanism: NoiseKind = noise_kind(former_name="noise")
-    """Laplace for ε-DP. Gaussian for (ε, δ)-DP, with exactly as much noise as that needs."""
+    """Laplace for ε-DP, Gaussian for (ε, δ)-DP."""
     delta: float | None = gaussian_delta(None, "mechanism")
-    """The probability with which ε may fail to hold. Choose it well below 1 / (number of users)."""
+    """Probability that ε does not hold. Choose it well below 1 / (number of users)."""
     neighbours: Neighbours = public.choice(Neighbours.ADD_OR_REMOVE_USER, "Neighbouring data", NEIGHBOURS)
-    """Add or remove one user, as libraries do, or replace one user by another, which needs more noise."""
+    """Add or remove one user, as libraries do, or replace one, which needs more noise."""
     objective: Objective = public.choice(
         Objective.ROOT_MEAN_SQUARE, "Error to minimise", as_list=True, width=160
     )
-    """t is a group's true value. *Typical* weighs all groups alike and large errors most (root mean square). *Mean* is
-    the mean of the groups' errors, as in PipelineDP's tuner. *Relative* divides each error by max(t, floor). *Large
-    groups* uses only groups with t of at least the floor."""
+    """*Mean* is as in PipelineDP's tuner. *Relative* divides an error by its group's size, at least the floor. *Large
+    groups* reach the floor."""
     floor: float | None = of_data.number(
         None, "Floor", (1e-9, 1e15), initial=10.0, width=120, only_with=FLOORED
     )
-    """The smallest size that an error is divided by, or the smallest size of a large group (of means, in rows).
-    Public."""
+    """The smallest divisor of an error, or the smallest large group (of means, in rows). Public."""
     # Five fields, the button and their gaps fill the line.
     lower: float | None = range_end(
         None, "Lowest L", "lowest value L", limits=(-1e15, 1e15), width=86, shared="lower", only_with=MEAN
     )
-    """Values below are raised to it. Public: from what the quantity is, not from data."""
+    """Values below are raised to it. Take it from what you know, not from data."""
     upper: float | None = range_end(
         None, "Highest U", "highest value U", limits=(-1e15, 1e15), width=86, shared="upper", only_with=MEAN
     )
-    """Values above are lowered to it. Public: from what the quantity is, not from data."""
+    """Values above are lowered to it. Take it from what you know, not from data."""
     # The number of groups should be public, but whoever copies the number that the data hold reads it off them.
     num_groups: int | None = of_data.number(
         None,
@@ -147,15 +144,15 @@ class PerGroupParameters(Parameters):
         width=170,
         only_with=PUBLIC_LIST,
     )
-    """All groups that are released, also those without rows. Public: from a list of your own."""
+    """All groups, also those without rows, from a public list."""
     own_groups: int | None = of_data.number(
         None, "Own bound, groups", (1, MAX_SIZE), name="your own bound on groups", **OWN_BOUND
     )
-    """Groups per user, in the pair that you use today."""
+    """Groups per user in the pair that you use today."""
     own_amount: float | None = of_data.number(
         None, "Own bound, in each", name="your own bound in each", **OWN_BOUND
     )
-    """Rows, or amount, per user and group in that pair."""
+    """Rows, or amount, per user and group."""
     selection: SelectionRule = public.choice(
         SelectionRule.PUBLIC_LIST,
         "Groups",
@@ -164,8 +161,7 @@ class PerGroupParameters(Parameters):
         width=170,
         only_with=NON_NEGATIVE,
     )
-    """From a *public list*, or *selected privately* by their number of users: a group is released only if that says
-    nothing about any one user. Libraries offer three rules. The truncated geometric rule keeps most groups."""
+    """From a public list, or selected with DP by their number of users. The truncated geometric rule keeps most."""
     selection_share: float | None = public.number(
         None,
         "ε for selecting groups",
@@ -176,7 +172,7 @@ class PerGroupParameters(Parameters):
         width=180,
         only_with=SELECTED,
     )
-    """A share of ε; the rest is for the noise. Libraries split evenly."""
+    """A share; the rest is for the noise. Libraries split evenly."""
     selection_delta: float | None = public.number(
         None,
         "δ for selecting groups",
@@ -185,7 +181,7 @@ class PerGroupParameters(Parameters):
         width=180,
         only_with=SELECTED,
     )
-    """It adds up with the δ of Gaussian noise."""
+    """It adds to the δ of Gaussian noise."""
 
     def _check_together(self, problems: Problems) -> None:
         for name, delta in (("δ", self.delta), ("the δ for selecting groups", self.selection_delta)):
@@ -198,12 +194,12 @@ class PerGroupParameters(Parameters):
                 problems.add("the error of a mean is not divided by a size", remedy="Choose another error")
         if self.selection.is_private and not self.statistic.is_non_negative:
             problems.add(
-                "private groups go with rows, users, and sums of amounts of at least 0",
+                "private groups go with rows, users and sums of amounts of at least 0",
                 remedy="Choose one of these, or a public list",
             )
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
             problems.add(
-                "the rules that select groups are for adding or removing one user",
+                "private groups go with adding or removing one user",
                 remedy="Choose that, or a public list",
             )
         if (self.own_groups is None) != (self.own_amount is None):
@@ -368,13 +364,13 @@ class PerGroupProblem:
 
     def _check_range(self) -> None:
         if self.pairs.sums_of_squares is None or self.pairs.value_range is None:
-            raise refuse("a mean needs sums of squares and the range of the values")
+            raise refuse("a mean needs sums of squares and a range")
         (smallest, greatest), (low, high) = self.pairs.value_range, self.parameters.mean_range
         if smallest < low or greatest > high:
             raise refuse(
                 f"values go from {wording.number(smallest)} to {wording.number(greatest)}, beyond lower or upper",
                 "",
-                "Sums cannot be clipped row by row any more: widen the range, or clip the values first",
+                "Widen the range, or clip the values first",
             )
 
     @cached_property

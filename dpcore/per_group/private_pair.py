@@ -65,16 +65,16 @@ from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Sta
 RESOLUTION = 2**20
 """Steps per user."""
 GROWTH = 1.3
-"""Largest ratio of neighbouring bounds of the grid, about; a grid twice as fine has no smaller error."""
+"""Ratio of neighbouring bounds of the grid, about."""
 MOST_GROUPS = 1_000
 """Largest L0 of the grid."""
 MAX_AMOUNT = 10**9
-"""Largest public maximum of an amount, in units."""
+"""Largest public maximum, in units."""
 POWER = 2
 """Pairs have the weight D^-POWER."""
 MECHANISM = "exponential mechanism"
 EXPECTED_EXCESS = ((5.0, 0.05), (2.0, 0.15), (1.0, 0.30))
-"""Public figure from which each excess holds; see `expected_excess`."""
+"""Public figures and their excess; see `expected_excess`."""
 _FAR = 2**61
 
 
@@ -107,20 +107,20 @@ class PrivatePairProblem:
             problems.between(1e-12, 1e12, unit=self.unit)
             if not p.statistic.is_non_negative:  # The kept amount must grow with both bounds.
                 problems.add(
-                    "a pair is chosen privately for rows, distinct users and sums of amounts of at least 0",
-                    remedy="For a mean, or a sum of any sign, enter bounds that you know",
+                    "a pair is chosen privately for rows, users and sums of amounts of at least 0",
+                    remedy="For a mean or a signed sum, enter bounds that you know",
                 )
             elif p.statistic is not Statistic.SUM and self.unit != 1.0:
                 problems.add("a unit goes with a sum; counts have the unit 1")
             if p.selection.is_private:
                 problems.add(
                     "a pair is chosen privately for a public list of groups only",
-                    remedy="How many groups a rule selects is not public; enter bounds that you know",
+                    remedy="Enter bounds that you know",
                 )
             elif p.num_groups is None:
                 problems.add(
                     "the number of groups on the public list must be entered",
-                    remedy="Take it from the list itself, not from the data, which are private",
+                    remedy="Take it from the list, not from private data",
                 )
 
     @property
@@ -371,7 +371,7 @@ def expected_excess(problem: PrivatePairProblem) -> float | None:
 
 CANDIDATES = 50
 MAX_PAIRS = 1_000_000
-"""Number of pairs up to which the pick is computed: each candidate costs a pass over all pairs, in total about 2 s."""
+"""Pairs up to which the pick is computed, in about 2 s."""
 
 
 def spread_numbers(largest: int, max_count: int) -> list[int]:
@@ -415,9 +415,9 @@ def pick_as_tuner(
         InvalidInput: The statistic is a mean or a sum of any sign, or there are more pairs than `MAX_PAIRS`.
     """
     if not problem.parameters.statistic.is_non_negative:
-        raise refuse("the rule is carried over for amounts of at least 0 alone")
+        raise refuse("the rule is for amounts of at least 0")
     if problem.pairs.num_pairs > MAX_PAIRS:
-        raise refuse(f"the rule looks at all pairs for each candidate; at most {MAX_PAIRS:,} pairs are taken")
+        raise refuse(f"the rule takes at most {MAX_PAIRS:,} pairs")
 
     def objective(pair: tuple[int, int]) -> float:
         weights = problem.pairs.times if keep_probability is None else keep_probability(pair[0])

@@ -35,20 +35,19 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
-from dpcore.per_group.pair_of_bounds import PairChoice
-from dpcore.per_group.pair_search import space_evenly
+from dpcore.per_group.pair_of_bounds import PairChoice, space_evenly
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem
 from dpcore.per_group.selection_rules import compute_keep_probabilities
 from dpcore.per_group.users_kept import KeptMoments, PairsByGroup, compute_kept_moments
 from dpcore.per_group.whole_vector import VectorRule, compute_norms, sum_cut_amounts
 
 TOLERANCE = 1e-3
-"""Relative gap at which the search for the best pair stops."""
+"""Relative gap of the search."""
 MAX_EVALUATIONS = 1_500
 GRID = 7
-"""Points along each bound of the first grid of the search."""
+"""Points along each bound of the first grid."""
 NORMS, NORM_RANGE = 24, 1e4
-"""Norms that are evaluated for bounded vectors, and the ratio of the largest to the smallest."""
+"""Norms of a grid, and the ratio of its ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +88,7 @@ class Selection:
 
     def __init__(self, problem: PerGroupProblem, pairs: PairsByGroup | None = None) -> None:
         if not problem.parameters.selection.is_private:
-            raise refuse("the question has a public list of groups, and selects none")
+            raise refuse("groups of a public list are not selected")
         self.problem, self.parameters = problem, problem.parameters
         self.pairs = PairsByGroup.from_problem(problem) if pairs is None else pairs
         self.most_users = self.pairs.most_users
@@ -241,26 +240,16 @@ def best_selected_pair(
         search.split(tolerance)
     (groups, amount), value = search.best, search.value
     lower = min([value, *(bound for bound, _, _ in search.heap), search.closed])
-    argument = (
-        "in every box of both bounds the users kept at its one end and the rule at its other bound what is kept; so is "
-        "to release nothing"
-    )
+    argument = "in every box, the users kept at one end and the rule at the other bound what is kept"
     certificate = Certificate(value, lower, argument)
     done = selection.evaluations - first_evaluation
     settled = certificate.proves(max(tolerance, 1e-12) * (1.0 + 1e-9))
     if not settled:
-        no_pair_text = "" if groups else ", before a pair was found that errs less than publishing no group"
-        stop_reason = (
-            f"Stopped after {wording.counted(done, 'evaluation')}{no_pair_text}; the certificate says how far a better "
-            "pair can lie."
-        )
+        stop_reason = f"Stopped after {wording.counted(done, 'evaluation')}; the certificate has the gap."
     elif groups:
         stop_reason = f"Within {tolerance:g} of the best pair, after {done:,} evaluations."
     else:
-        claim = "publishing no group errs least"
-        if not certificate.proves(1e-12):
-            claim = f"no pair errs less than publishing no group by {tolerance:g} of it"
-        stop_reason = f"Nothing useful can be released: {claim}."
+        stop_reason = f"Nothing useful can be released: within {tolerance:g}, publishing no group is best."
     return PairChoice(groups, amount, value, certificate, done, stop_reason, settled)
 
 

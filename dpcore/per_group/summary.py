@@ -21,16 +21,14 @@ import numpy as np
 from dpcore.common.checks import Problems
 from dpcore.contributions import FloatArray
 from dpcore.dataset import PairSizes
-from dpcore.per_group.pair_of_bounds import PairChoice
-from dpcore.per_group.pair_search import search_pairs
+from dpcore.per_group.pair_of_bounds import PairChoice, search_pairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 
 APPROXIMATE = (
-    "Which pairs lie in which group is not known here: the sum of all biases, sampling and noise are exact, and the "
-    "bias is taken to be in proportion to the groups' sizes."
+    "Sampling, noise and the sum of biases are exact; each group's bias is taken in proportion to its size."
 )
 GRID_POINTS = 60, 30
-"""Groups and amounts of the first grid of the search."""
+"""Points of the first grid."""
 
 
 class SummaryProblem:
@@ -47,9 +45,9 @@ class SummaryProblem:
     def __init__(self, sizes: PairSizes, parameters: PerGroupParameters) -> None:
         with Problems() as problems:
             if parameters.statistic not in (Statistic.ROWS, Statistic.USERS):
-                problems.add("sums and means need the pairs of user and group", remedy="Choose rows or users")
+                problems.add("sums and means need the pairs themselves", remedy="Choose rows or users")
             if parameters.selection.is_private:
-                problems.add("private groups need the pairs of user and group", remedy="Choose a public list")
+                problems.add("private groups need the pairs themselves", remedy="Choose a public list")
             num_occupied_groups = sizes.task_rows.size
             if parameters.num_groups is not None and parameters.num_groups < num_occupied_groups:
                 problems.add(
@@ -146,7 +144,5 @@ def best_summary_pair(problem: SummaryProblem) -> PairChoice:
     pair = min(errors, key=errors.__getitem__)
     groups, amount = pair if errors[pair] < problem.error_of_nothing else (0, 0)
     error = min(errors[pair], problem.error_of_nothing)
-    stop_reason = (
-        f"Best of {len(errors):,} pairs of bounds; nothing proves that there is no better one. {APPROXIMATE}"
-    )
+    stop_reason = f"Best of {len(errors):,} pairs tried, without a proof. {APPROXIMATE}"
     return PairChoice(groups, float(amount), error, None, len(errors), stop_reason)

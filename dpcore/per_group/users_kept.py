@@ -21,9 +21,9 @@ from dpcore.contributions import FloatArray, IntArray
 from dpcore.per_group.parameters import PerGroupProblem
 
 BLOCK = 1 << 16
-"""Users whose polynomials are multiplied together: 3 arrays of about twice as many numbers each."""
+"""Users whose polynomials are multiplied together."""
 SHORT = 4
-"""Levels of the tree, up to degree 2^SHORT, with plain convolution."""
+"""Levels of the tree with plain convolution."""
 
 
 @dataclass(frozen=True, eq=False)

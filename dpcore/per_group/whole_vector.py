@@ -37,33 +37,12 @@ from dpcore.common.checks import refuse
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
+from dpcore.per_group.parameters import PerGroupProblem
 
 TOLERANCE = 1e-3
-"""Relative gap at which the search for the best cap stops."""
+"""Relative gap of the search for the best cap."""
 MAX_CACHED_ENTRIES = 1 << 23
-"""Largest number of entries of cached biases in the search for the best cap, 64 MB."""
-
-
-def private_margin(parameters: PerGroupParameters, num_groups: int) -> float | None:
-    """Return the margin of users for a private bound on a sum of rows, so that it is a bound T for all groups together.
-
-    Both rules keep min(|c_u|, T) of a user's L1 norm. With Laplace noise the mean absolute errors of G groups sum to at
-    most sum_u max(|c_u| - T, 0) + G r T / epsilon, with r the factor of the relation. This is smallest if G r / epsilon
-    users lie above T. The number of users above a bound has sensitivity 1, and the private selection of a sum's bound
-    (`dpcore.private_choice.scores.RankedSum`) aims at 1 / epsilon of them plus a margin.
-
-    Args:
-        parameters: The question.
-        num_groups: Number of groups on the public list, G.
-
-    Returns:
-        G r / epsilon - 1 / epsilon; None if amounts are not numbers of rows, as for sums, or if noise is Gaussian.
-    """
-    is_count = parameters.statistic in (Statistic.ROWS, Statistic.USERS)
-    if not is_count or parameters.selection.is_private or parameters.mechanism is not NoiseKind.LAPLACE:
-        return None
-    return (num_groups * float(parameters.norm_sensitivity(1.0)) - 1.0) / parameters.epsilon
+"""Most entries of cached biases, 64 MB."""
 
 
 class VectorRule(enum.Enum):
@@ -134,9 +113,7 @@ class _Vectors:
 
     def __init__(self, problem: PerGroupProblem) -> None:
         if not problem.parameters.statistic.is_non_negative:
-            raise refuse(
-                "a bound on the whole vector is for rows, distinct users, and sums of amounts of at least 0"
-            )
+            raise refuse("a bound on the whole vector is for amounts of at least 0")
         self.problem = problem
         self.is_squared = problem.parameters.mechanism is NoiseKind.GAUSSIAN
         self.groups_per_user = problem.pairs.groups_per_user
@@ -264,11 +241,11 @@ def best_radial(problem: PerGroupProblem) -> VectorChoice:
     certificate = Certificate(
         error,
         min(error, lower if rooted else math.sqrt(max(lower, 0.0))),
-        "the error is convex in the bound, with tangents on both sides",
+        "convex in the bound; tangents on both sides",
     )
-    stop_reason = "Nothing useful can be released: publishing 0 in every group errs least."
+    stop_reason = "Nothing useful can be released: publishing 0 is best."
     if max_norm > 0.0:
-        stop_reason = "Exact: bisection over the users' norms, then the minimum of one piece."
+        stop_reason = "Exact: bisection over the users' norms, then one minimum."
     return VectorChoice(VectorRule.RADIAL, max_norm, error, certificate, evaluations, stop_reason)
 
 
@@ -371,11 +348,9 @@ def best_cap(
     certificate = Certificate(
         best,
         lower,
-        "in every interval of bounds bias at its upper end and noise at its lower end bound the error",
+        "in every interval, bias at its upper and noise at its lower end bound the error",
     )
-    stop_reason = (
-        f"Stopped after {evaluations:,} evaluations; the certificate says how far a better one can lie."
-    )
+    stop_reason = f"Stopped after {evaluations:,} evaluations; the certificate has the gap."
     if certificate.proves(tolerance * (1.0 + 1e-9)):
         stop_reason = f"Within {tolerance:g} of the best bound, after {evaluations:,} evaluations."
     return VectorChoice(VectorRule.CAP, max_norm, best, certificate, evaluations, stop_reason)

@@ -4,13 +4,16 @@ Noise of scale b at sensitivity 1 has v = b^2. A bound h costs alpha(h) + beta(h
 sampling in alpha and the variance of the noise in beta. The best over h is the least of many straight lines in
 v: it never falls as v grows, and it is concave in v, whatever the data. The proof of a plan uses no other
 property of a line. A quantile has no such form; `RankCurve` says so.
+
+Every `Curve` finds its best bounds at v > 0, infinite for no budget at all (`find_best`). If ``is_concave``, chords in
+v lie below it. A proof covers all bounds of its kind if ``has_all_bounds``, else only the candidates. ``floor`` is its
+squared error without any noise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,25 +38,6 @@ class Optimum:
     noise_variances: FloatArray
     bounds: FloatArray
     second_bounds: FloatArray
-
-
-class Curve(Protocol):
-    """The least squared error of a line."""
-
-    @property
-    def is_concave(self) -> bool:
-        """Return True if the curve is concave in v, so that chords lie below it."""
-
-    @property
-    def has_all_bounds(self) -> bool:
-        """Return True if all bounds of its kind are candidates; a proof covers only those that are."""
-
-    @property
-    def floor(self) -> float:
-        """Return the squared error without any noise."""
-
-    def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds at v > 0 (infinite for no budget at all), shape (k,)."""
 
 
 def _evaluate(alpha: FloatArray, beta: FloatArray, v: FloatArray) -> FloatArray:
@@ -90,7 +74,7 @@ class TotalCurve:
         return np.asarray(np.where(totals > 0.0, slopes, np.inf))
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds as in `Curve`: the piece by the sign of the slope, and T on it in closed form."""
+        """Find the best bounds: the piece by the sign of the slope, and T on it in closed form."""
         v = np.asarray(v, dtype=np.float64)
         totals, scaled_v = self.amounts.values, self.variance * v
         # Half the slope at T is variance v T - users above * excess: at the first total where it is not negative the
@@ -181,7 +165,7 @@ class BoundCurve:
         return float(self._alpha[-1])
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds; see `Curve`."""
+        """Find the best bounds, which are corners of the hull."""
         v = np.asarray(v, dtype=np.float64)
         corners = np.where(np.isinf(v), 0, np.searchsorted(-self._crossings, -v, side="left"))
         beta = self._beta[corners]
@@ -227,7 +211,7 @@ class RankCurve:
         return np.asarray(positions)
 
     def find_best(self, v: npt.ArrayLike) -> Optimum:
-        """Find the best bounds as in `Curve`; beta is the local slope. No budget gives the error at the largest v."""
+        """Find the best bounds; beta is the local slope. No budget gives the error at the largest v."""
         v = np.asarray(v, dtype=np.float64)
         positions = self._find_position(v)
         # Errors are read between points by their logarithms, and an error of 0 has none.
@@ -244,6 +228,9 @@ class RankCurve:
         """Find the v of the release: at least the given one, larger if that errs less."""
         index = int(np.ceil(self._find_position(np.array([v]))[0] - 1e-9))
         return max(v, float(self._release_v[index])) if self._release_v[index] > self._v[index] else v
+
+
+Curve = TotalCurve | BoundCurve | RankCurve
 
 
 def list_caps(max_size: int, max_bounds: int = 2048) -> tuple[FloatArray, bool]:

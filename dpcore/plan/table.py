@@ -22,8 +22,7 @@ from dpcore.mean.parameters import assumed_of_users
 from dpcore.mean.table_values import ValueSummary
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import errors_by_groups
-from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.passes import SortedPairs, errors_by_groups
 from dpcore.plan.curves import BoundCurve, Curve, RankCurve, TotalCurve, list_caps, round_bounds
 from dpcore.plan.parameters import DEFAULT_TARGET_SHARE, Line, LineStatistic, PlanParameters, Program
 from dpcore.quantile import QuantileProblem, WeightKind, output
@@ -33,22 +32,20 @@ from dpcore.total.parameters import Summed, user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_AMOUNTS, MAX_GROUPS = 64, 128
-"""Candidate bounds of a line per group."""
 MAX_CAPS = 2**17
 """Candidate bounds on rows of a mean; log-spaced if a user has more rows."""
 SIGNED_BOUNDS = 2048
-"""Candidate bounds on totals of both signs."""
 SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
-"""Of wanted errors and users' amounts: beyond, a square would be 0 or infinite."""
+"""Beyond, the square of an amount would be 0 or infinite."""
 _RANK_BOUNDS = 12
 EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
-"""At which the error of a quantile is computed; it is interpolated between them."""
+"""The error of a quantile is interpolated between these."""
 RANK_ROWS = 20_000
-"""With more rows that weigh by user the error of a quantile is computed on fewer distinct values, to 1 %."""
+"""With more rows the error of a quantile is computed on fewer distinct values, to 1 %."""
 _RANK_CELLS = 2_000_000
-"""Rows times subsamples over which the error of a quantile under a bound on rows is averaged."""
+"""Rows times subsamples over which the error of a quantile is averaged."""
 _LARGE_EPSILON = 1e3
-"""Epsilon at which the noise of a line per group is small beside its bias, so that their squares can be parted."""
+"""At which the noise of a line per group is small beside its bias."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,21 +36,21 @@ from dpcore.quantile.base_distribution import Base
 from dpcore.quantile.rows import SLACK, Rows, ThinRows, WeightKind, affordable_subsamples
 
 NEIGHBOURS = (Neighbours.REPLACE_VALUES, Neighbours.ADD_OR_REMOVE_USER)
-"""The relations under which there is a guarantee."""
+"""The relations with a guarantee."""
 _PROTECTED = {
-    Neighbours.REPLACE_VALUES: "the values of one user's rows; the number of rows of each user is public",
-    Neighbours.ADD_OR_REMOVE_USER: "one user, who is added or removed with all their rows",
+    Neighbours.REPLACE_VALUES: "the values of one user's rows; rows per user are public",
+    Neighbours.ADD_OR_REMOVE_USER: "one user, added or removed with all their rows",
 }
 _ALWAYS = (
     "The base distribution was chosen without looking at the values",
-    "The error |F(answer) − q| is about these rows, with F their unweighted empirical distribution; the sampling error "
-    "of the population comes on top, and only the paper's bound counts it",
-    "Bounded rows are a random subsample that does not depend on the values; the release draws its own",
-    "A bound that is best for the values is computed from them, and leaks unless they are public",
+    "The error |F(answer) − q| is about these rows, with F their unweighted empirical distribution; only the paper's "
+    "bound has the sampling error of the population",
+    "Bounded rows are a random subsample, independent of the values; the release draws its own",
+    "A bound that is best for the values leaks, unless they are public",
 )
 
 SUBSAMPLES = 400
-"""Subsamples that the figures of a cap are averaged over."""
+"""Subsamples of a cap's averages."""
 MAX_SUBSAMPLES = 10_000
 _ROWS_OF_SUBSAMPLES = 4_000_000  # Rows times subsamples.
 _CELLS = 4_000_000
@@ -96,7 +96,7 @@ class QuantileProblem:
     def __post_init__(self) -> None:
         with Problems() as problems:
             if self.neighbours not in NEIGHBOURS:
-                problems.add("a quantile protects the values of one user, or one user added or removed")
+                problems.add("neighbours must differ in one user's values, or by one user added or removed")
             problems.of_kind(Values, values=self.values)
             problems.inside(0.0, 1.0, quantile=self.quantile)
             problems.positive(epsilon=self.epsilon)
@@ -403,3 +403,30 @@ def check_bound(weighting: WeightKind, bound: float) -> None:
             problems.whole(1, 10**12, bound=bound)
         else:
             problems.positive(bound=bound)
+
+
+def compute_outputs(
+    problem: QuantileProblem, quantiles: npt.ArrayLike, weighting: WeightKind, bound: float
+) -> tuple[QuantileOutput, ...]:
+    """Return the distributions of several quantiles at once, epsilon split evenly (basic composition).
+
+    Args:
+        problem: The question; its own ``quantile`` does not matter, its epsilon is for all together.
+        quantiles: Each strictly between 0 and 1, shape (j,), j at least 1.
+        weighting: Smooth weights or a cap.
+        bound: h as in `output`.
+
+    Returns:
+        One distribution per quantile, in the order of ``quantiles``.
+
+    Raises:
+        InvalidInput: A figure is out of its range.
+    """
+    return outputs(split_epsilon(problem, quantiles), weighting, bound)
+
+
+def split_epsilon(problem: QuantileProblem, quantiles: npt.ArrayLike) -> list[QuantileProblem]:
+    """Return the questions for several quantiles of the same rows, epsilon split evenly."""
+    levels = np.asarray(quantiles, dtype=np.float64)
+    epsilon = problem.epsilon / levels.size
+    return [problem.with_changes(epsilon=epsilon, quantile=float(q)) for q in levels]

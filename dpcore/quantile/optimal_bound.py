@@ -20,12 +20,17 @@ from dpcore.common.checks import Problems, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import ContributionHistogram, FloatArray, log_spaced
 from dpcore.quantile.base_distribution import Base
-from dpcore.quantile.mechanism import QuantileProblem, check_bound, standard_error, subsample_errors
+from dpcore.quantile.mechanism import (
+    QuantileProblem,
+    check_bound,
+    split_epsilon,
+    standard_error,
+    subsample_errors,
+)
 from dpcore.quantile.rows import WeightKind
-from dpcore.quantile.several import split
 
 ALL_CAPS = 200
-"""Up to so many whole caps are all tried, which proves the best one."""
+"""Most caps that are all tried."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ def rank_errors(
     Raises:
         InvalidInput: A bound cannot be one of its kind.
     """
-    problems = [problem] if quantiles is None else split(problem, quantiles)
+    problems = [problem] if quantiles is None else split_epsilon(problem, quantiles)
     h = np.atleast_1d(np.asarray(bounds, dtype=np.float64))
     for bound in h:
         check_bound(weighting, float(bound))
@@ -184,7 +189,7 @@ def best_bound(
     # The least of many noisy averages is too low on average, so the winner is measured again on other subsamples.
     winner = rank_errors(problem, weighting, choice.bound, quantiles=quantiles)
     subsamples = problem.rows.subsamples_for(weighting, choice.bound)
-    note = f" The error stated is the average over {subsamples:,} other subsamples." if subsamples > 1 else ""
+    note = f" The error is the average over {subsamples:,} other ones." if subsamples > 1 else ""
     return replace(
         choice,
         rank_error=float(winner.rank_error[0]),
@@ -209,20 +214,17 @@ def _build_choice(
     if errors.cancelled:
         stop_reason = f"Stopped early: the best of {bounds} tried."
     elif not is_proved:
-        stop_reason = f"The best of {bounds} tried; between them nothing is proved."
+        stop_reason = f"The best of {bounds} tried; nothing is proved between them."
     elif count > 1:
         stop_reason = f"All {count:,} bounds were tried."
     else:
         stop_reason = "Exact: there is only one bound to try."
-    argument = "every bound between the lightest and the heaviest user was tried"
+    argument = "every bound was tried"
     if subsamples > 1:
-        stop_reason += f" Each bound was tried on the same {subsamples:,} subsamples."
-        argument = (
-            f"on the average over the {subsamples:,} subsamples of the search, {argument}; nothing is proved for other "
-            "subsamples"
-        )
+        stop_reason += f" All used the same {subsamples:,} subsamples."
+        argument = f"{argument}, for the average over {subsamples:,} subsamples alone"
     if not is_proved:
-        argument = "the error has no known shape in the bound, and only some bounds were tried"
+        argument = "only some bounds were tried"
     return QuantileChoice(
         weight_kind=weighting,
         bound=float(errors.bounds[best_index]),

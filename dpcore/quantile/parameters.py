@@ -33,11 +33,11 @@ from dpcore.quantile.optimal_bound import RankBound, trade_off_of
 from dpcore.quantile.rows import WeightKind
 
 MAX_QUANTILES = 5
-"""Quantiles that may be asked for together."""
+"""Most quantiles together."""
 PUBLIC_ROWS = 1_000_000
-"""Rows that the best bound from counts takes for granted where how many there are is private; see `RankBound`."""
+"""Number of rows that `RankBound` assumes if it is private."""
 LARGEST_VALUE = 1e12
-"""Ends of the base distribution lie within plus and minus this, in the values' unit."""
+"""Of the ends of the base distribution."""
 
 
 class BaseKind(Option):
@@ -70,7 +70,7 @@ PROTECTED = {
 _BASE_FIELD = {"width": 174, "place": LINE}
 NORMAL_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.NORMAL,))}
 HISTOGRAM_FIELD = _BASE_FIELD | {"only_with": ("base", (BaseKind.HISTOGRAM,))}
-"""Width, place and condition of the fields of a base distribution."""
+"""Options of the fields of a base distribution."""
 
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
@@ -90,32 +90,29 @@ class QuantileParameters(Parameters):
     """The settings of the page *Quantile*: everything but the data."""
 
     quantiles: str = public.text("0.5", "Quantiles", placeholder="0.5", width=88, place=LINE)
-    """Up to five numbers between 0 and 1, with commas between them: 0.25, 0.5, 0.75. The median is 0.5. Several
-    quantiles share ε evenly."""
+    """Up to five numbers between 0 and 1, such as 0.25, 0.5, 0.75. They share ε evenly."""
     weighting: Weighting = public.choice(Weighting.SMOOTH, "Rows of one user", name="the weights")
-    """Smooth weights keep all rows, and those of a user above the bound count less. Bounded rows keep at most so many
-    rows per user, chosen at random. Without a bound, all rows count the same."""
+    """Smooth weights keep all rows, and let those of a user above the bound count less. Bounded rows keep a random
+    subset."""
     bound_from: BoundFrom = public.choice(BoundFrom.VALUES, "Bound from", name="the source of the bound")
-    """The best bound for the values has the smallest expected error on these values. It leaks unless they are public.
-    The bound from counts is the best for the paper's bound. That bound uses only the number of rows of each user
-    (public here) and α, β, γ from the tab *The paper's bound*."""
+    """The best bound for the values leaks unless they are public. The bound from counts is best for the paper's bound,
+    which uses only the rows per user, α, β and γ."""
     base: BaseKind = public.choice(BaseKind.UNIFORM, "Base distribution ν", name="the base distribution")
-    """The distribution of the answer before the data are looked at. Choose it without looking at the values. An answer
-    outside it is impossible. The more of it lies far from the quantile, the larger the error."""
+    """The distribution of the answer without data: no answer lies outside. Choose it without looking at the values."""
     # The numbers of the base should be public, but whoever sees the values may have read them off.
     # They go with a uniform base. A program may leave them out; the page asks for them.
     low: float | None = range_end(
         None, "Lowest, L", "lowest value L", is_required=True, width=102, shared="lower", place=LINE
     )
-    """No answer lies below. Public: from what the quantity is, not from data."""
+    """No answer lies below. Take it from what you know, not from data."""
     high: float | None = range_end(
         None, "Highest, U", "highest value U", is_required=True, width=102, shared="upper", place=LINE
     )
-    """No answer lies above. Public: from what the quantity is, not from data."""
+    """No answer lies above. Take it from what you know, not from data."""
     center: float | None = of_values.number(
         None, "Mean of ν", (-LARGEST_VALUE, LARGEST_VALUE), name="the mean of ν", **NORMAL_FIELD
     )
-    """In the values' unit. Public: from what the quantity is, not from data."""
+    """In the values' unit, not from data."""
     spread: float | None = of_values.number(
         None,
         "Standard deviation of ν",
@@ -123,29 +120,28 @@ class QuantileParameters(Parameters):
         name="the standard deviation of ν",
         **NORMAL_FIELD,
     )
-    """In the values' unit. Public: from what the quantity is, not from data."""
+    """In the values' unit, not from data."""
     edges: str | None = of_values.text(None, "Bin edges", name="the edges of ν", **HISTOGRAM_FIELD)
-    """Ascending numbers with commas between them: one more than weights."""
+    """Ascending numbers with commas, one more than weights."""
     masses: str | None = of_values.text(
         None, "Weights of the bins", name="the weights of the bins of ν", initial="1, 1", **HISTOGRAM_FIELD
     )
-    """Numbers from 0, with commas between them. They are scaled to sum to 1."""
+    """Numbers from 0, with commas."""
     neighbours: Neighbours = public.choice(
         Neighbours.REPLACE_VALUES, "What ε protects", PROTECTED, name="what epsilon protects"
     )
-    """One user's values: everybody may know how many rows each user has. A user and all their rows: neighbours add or
-    remove one user, and how many rows a user has is private, too."""
+    """One user's values: rows per user are public. A user and all their rows: they are private, too."""
     own_bound: float | None = own_bound("rows per user", placeholder="rows", width=180)
-    """Optional: a bound that you use today, in rows per user. For bounded rows it is a whole number."""
+    """A bound that you use today."""
     # These three are chosen together. The tab on the base says what beta is on these values.
     alpha: float = of_data.number(0.05, "α, distance in rank", (0.0, 0.5), name="α", place=TAB)
-    """The distance in rank at which the paper's bound judges the base."""
+    """Distance in rank that counts as near the quantile."""
     beta: float = of_data.number(0.05, "β, mass of ν near q", (1e-300, 1.0), name="β", place=TAB)
-    """The mass that ν gives to within α of the quantile. The tab *Base distribution* says what it is here."""
+    """Mass of ν within α of the quantile; *Base distribution* has its value here."""
     gamma: float = of_data.number(0.05, "γ, half the risk", (1e-12, 0.499), name="γ", place=TAB)
     """The bound fails with probability at most 2γ."""
     population: bool = public.flag(False, "Distance to the population's quantile", place=TAB)
-    """Adds the error of the rows as a sample of their population: claim 5, applied once more."""
+    """Adds the sampling error of the rows (claim 5)."""
 
     def _check_together(self, problems: Problems) -> None:
         self._check_quantiles(problems)
@@ -185,7 +181,7 @@ class QuantileParameters(Parameters):
     def _check_bound(self, problems: Problems) -> None:
         if self.protects_users and self.weighting is Weighting.NONE:
             problems.add(
-                "whoever is added may have any number of rows, so that without a bound there is no guarantee",
+                "without a bound a user who is added may have any number of rows",
                 remedy="Choose smooth weights or bounded rows, or protect one user's values only",
             )
         if self.own_bound is not None:
@@ -300,7 +296,7 @@ def _read_numbers(problems: Problems, name: str, text: str | None) -> list[float
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            problems.add(f"{name} must be finite numbers with commas between them; got {piece[:40]!r}")
+            problems.add(f"{name} must be finite numbers with commas between; got {piece[:40]!r}")
             return None
         numbers.append(number)
     return numbers

@@ -18,9 +18,9 @@ from dpcore.dataset import Values
 from dpcore.quantile.base_distribution import Base
 
 SEARCH_SUBSAMPLES = 50
-"""Subsamples on which a search compares caps; none of them is one that the figures are averaged over."""
+"""Subsamples of a search, other ones than those of the averages."""
 FEWEST_SUBSAMPLES = 8
-"""Fewest subsamples, however many rows there are."""
+"""Fewest subsamples of many rows."""
 _ROWS_OF_SEARCH = 1_000_000  # Rows times subsamples; with more, a search would take minutes.
 _SUBSAMPLE_CELLS = 40_000  # Rows times subsamples of one pass: its arrays stay in the processor's cache.
 _KEPT_CELLS = 10_000_000  # Rows times subsamples up to which the subsamples are kept once drawn, 40 MB.
@@ -191,7 +191,7 @@ class ThinRows(Rows):
     def weighted_ranks(self, weighting: WeightKind, bound: float) -> Iterator[FloatArray]:
         """See `Rows`."""
         if weighting is not WeightKind.SMOOTH:
-            raise ValueError("which rows a cap keeps is not known of rows that were counted together")
+            raise ValueError("a cap needs single rows")
         sizes = self.histogram.sizes.astype(np.float64)
         weights = (np.minimum(bound, sizes) / sizes)[self._size_index] * self._counts
         cumulated = np.concatenate(([0.0], np.cumsum(np.bincount(self._value_index, weights))))

@@ -162,7 +162,10 @@ def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
     if dataset.totals is not None and dataset.totals.column:
         return UserTotals(Amounts.from_totals(dataset.totals), column=dataset.totals.column)
     if dataset.values is None:
-        return UserTotals(None, refusal="These data have no column of values to add up.")
+        refusal = "These data have no column of values to add up."
+        if dataset.release is not None:
+            refusal = "A DP release holds only how many users have how many rows, and no values."
+        return UserTotals(None, refusal=refusal)
     column = dataset.values.column
     with np.errstate(over="ignore", invalid="ignore"):
         sums = sums_per_user(dataset.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.examples_per_user import ExamplesParameters
+from dpcore.examples_per_user.parameters import ExamplesParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(
@@ -12,7 +12,7 @@ QUESTION = Question(
     url_path="examples-per-user",
     group="Models",
     lead="You train a model by DP-SGD that protects users. **How many examples of one user may it see?**",
-    sentence="I train a model by DP-SGD that protects users: how many examples of one may it see?",
+    sentence="I train by DP-SGD: how many examples of one user may the model see?",
     release="A model trained by DP-SGD",
     answers_from=(Facet.ROWS,),
     parameters=ExamplesParameters,

@@ -64,11 +64,9 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
             is_large = state[key("objective")] is Objective.LARGE_GROUPS
             start = "Groups are large from" if is_large else "Errors are divided by at least"
             floor = "…" if state[key("floor")] is None else wording.number(state[key("floor")])
-            st.caption(f"{start} {floor}; the floor stands under *More settings*.")
+            st.caption(f"{start} {floor} (*More settings*).")
         if dataset.pairs is not None and dataset.pairs.rows is None:
-            st.caption(
-                "These data say who is in which group, but not with how many rows: only distinct users can be released."
-            )
+            st.caption("These data have no rows per group: only users can be counted.")
         if is_mean:
             if question_page.ask_for_range(dataset, ends):
                 return None

@@ -6,8 +6,8 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import DistributionSolution, build_answer, refused_answer, sections
-from dpcore.per_group.answer.sections import solve_beside_page
+from dpcore.per_group.answer import DistributionSolution, build_answer, refused_answer
+from dpcore.per_group.answer.answer import solve_beside_page, write_data_cell
 from dpcore.per_group.parameters import PerGroupParameters
 from dpcore.report.script import Source
 from pages.per_group import inputs
@@ -25,26 +25,24 @@ class PerGroupPage(Page):
         return inputs.read_inputs(dataset, slots)
 
     def draw_refused(self, slots: layout.PageSlots, dataset: Dataset, parameters: PerGroupParameters) -> None:
-        """Offer to draw the pair of private data privately."""
+        """Offer to choose the pair with DP."""
         if dataset.is_private:
             with slots.answer:
                 cards.answer(refused_answer(dataset, parameters), "per_group_card")
 
     def describe_files(self, answer: Answer) -> str:
         """Return Markdown on the content of the files."""
-        label = f"Label: *{answer.disclosure.label}*."
+        text = "**Choice** holds the question, the best pair and the proofs."
         if isinstance(answer.solution, DistributionSolution):
-            return (
-                "**Choice** holds the question, the best pair found, and what is approximate. The **distribution of "
-                "pairs** is what the script reads and *Your data* opens: it names no user and no group. "
-                + label
+            text = (
+                "The **distribution of pairs**, for the script and *Your data*, names no user and no group."
             )
-        return f"**Choice** holds the question, the best pair, the bounds on whole vectors, and the proofs. {label}"
+        return f"{text} Label: *{answer.disclosure.label}*."
 
     def build_source(self, answer: Answer, dataset: Dataset) -> Source:
         """Return the source of the script: the data, or the file of their distribution."""
         if isinstance(answer.solution, DistributionSolution):
-            return Source(dataset, needs_rows=True, write_cell=sections.write_data_cell)
+            return Source(dataset, needs_rows=True, write_cell=write_data_cell)
         return super().build_source(answer, dataset)
 
     def file_label(self, name: str) -> str:
@@ -60,8 +58,7 @@ class PerGroupPage(Page):
         cards.file_buttons([("Choice (JSON)", "per_group_choice.json", answer.choice)], dataset.provenance)
         sizes = answer.solution.problem.sizes
         st.caption(
-            f"The distribution has {sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups, more than a file "
-            "holds; so there is no script to read it."
+            f"{sizes.pairs.size:,} sizes and {sizes.task_rows.size:,} groups are too many for a file and a script."
         )
 
 

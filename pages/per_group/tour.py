@@ -24,28 +24,23 @@ def answer(dataset: Dataset, parameters: PerGroupParameters) -> str:
     current, first = solve(dataset, parameters), solve(dataset, replace(parameters, epsilon=_BEGIN.epsilon))
     epsilon = wording.entered(parameters.epsilon)
     if current.releases_nothing:
-        return f"At ε = {epsilon} no pair is worth its noise: publishing 0 everywhere errs less."
-    products, groups = wording.counted(first.max_groups, "product"), wording.number(current.max_groups)
-    old_product, new_product = (
-        wording.number(pair.max_groups * pair.max_amount) for pair in (first, current)
+        return f"At ε = {epsilon} no pair is worth its noise."
+    texts = [
+        f"{wording.counted(pair.max_groups, 'product')} with {wording.counted(pair.max_amount, 'row')} each"
+        for pair in (first, current)
+    ]
+    has_fewer_groups, has_fewer_rows = (
+        current.max_groups < first.max_groups,
+        current.max_amount < first.max_amount,
     )
+    fallen_bounds = (
+        "Products per user" if has_fewer_groups else "Rows in each" if has_fewer_rows else "Neither"
+    )
+    if has_fewer_groups and has_fewer_rows:
+        fallen_bounds = "Both"
     return (
-        f"**{_name_fallen_bounds(first, current)}**: from {products} with {_count_rows(first)} each to {groups} with "
-        f"{_count_rows(current)}. Every group's noise grows with one bound times the other, {old_product} before and "
-        f"{new_product} now."
+        f"**{fallen_bounds}**: from {texts[0]} to {texts[1]}. The noise grows with one bound times the other."
     )
-
-
-def _name_fallen_bounds(first: PairChoice, current: PairChoice) -> str:
-    """Return the words for the bounds that are lower than in the first pair."""
-    groups, rows = current.max_groups < first.max_groups, current.max_amount < first.max_amount
-    if groups and rows:
-        return "Both"
-    return "Products per user" if groups else "Rows in each" if rows else "Neither"
-
-
-def _count_rows(pair: PairChoice) -> str:
-    return wording.counted(pair.max_amount, "row")
 
 
 _BEGIN = PerGroupParameters(10.0)
@@ -55,8 +50,7 @@ STEP = Step(
     field="epsilon",
     goal=1.0,
     is_enough=lambda epsilon: epsilon <= 3.0,
-    question="A user counts in several products. With less budget, which bound falls: products per user, or rows in "
-    "each?",
-    move="Move ε from 10 down to 1, and watch the best pair",
+    question="With less budget, which bound falls: products per user, or rows in each?",
+    move="Move ε from 10 down to 1",
     answer=answer,
 )

@@ -1,29 +1,103 @@
 """Quantile: the exact distribution of a private median or quantile, and the bound that serves it best."""
 
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import streamlit as st
+
 from dpcore.answer import Answer
+from dpcore.answer.axes import RANGE_SOURCE
+from dpcore.common import wording
 from dpcore.dataset import Dataset
 from dpcore.quantile.answer import build_answer, words
 from dpcore.quantile.answer.answer import solve
-from dpcore.quantile.parameters import QuantileParameters
-from pages.quantile import inputs
+from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
+from pages.shared.base import question
+from pages.shared.fields import fields
+from pages.shared.render import question_page
 from pages.shared.render.question_page import Needs, Page
 from pages.shared.screen import layout
+from pages.shared.session import session
+
+RANGE_FIELDS = {BaseKind.UNIFORM: "L and U", BaseKind.HISTOGRAM: "the bins"}
+"""Fields of the range of answers."""
+END_NAMES = {
+    BaseKind.UNIFORM: {"low": "L", "high": "U"},
+    BaseKind.NORMAL: {"center": "the mean of ν", "spread": "its standard deviation"},
+    BaseKind.HISTOGRAM: {"edges": "the edges of the bins"},
+}
+"""Fields of the base that private values need, with their names in a sentence."""
 
 
 class QuantilePage(Page):
     """The page."""
 
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> QuantileParameters | None:
-        """Draw the fields that go with the base."""
-        return inputs.read_inputs(dataset, slots)
+        """Draw the inputs and return the parameters; None, with the sentences on the page, if they are refused."""
+        shares = dataset is session.dataset()
+        fields.start(QUESTION, shares)
+        _fill_empty_fields(dataset)
+        state, key = st.session_state, QUESTION.key
+
+        def is_unused(name: str) -> bool:
+            if name == "bound_from":
+                return state[key("weighting")] is Weighting.NONE
+            return name in ("low", "high") and state[key("base")] is not BaseKind.UNIFORM
+
+        def ask_range(unused: Collection[str]) -> bool:
+            end_names = {key(name): text for name, text in END_NAMES[state[key("base")]].items()}
+            return dataset.values is not None and question_page.ask_for_range(dataset, end_names)
+
+        parameters: QuantileParameters | None = question_page.read_inputs(
+            QUESTION, slots, hidden=is_unused, ask_first=ask_range, shares=shares
+        )
+        # Warn if many values lie where no answer can fall.
+        if parameters is not None and parameters.answer_range is not None and dataset.values is not None:
+            with slots.notes:
+                question_page.warn_of_outside_values(
+                    dataset,
+                    question_page.count_outside(dataset.digest, *parameters.answer_range, dataset.values),
+                    "lie outside the base distribution, so no answer can be among them. "
+                    f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}",
+                )
+        return parameters
 
     def describe_files(self, answer: Answer) -> str:
-        """Say what weights and choice hold."""
+        """Describe the content of the files of weights and of the choice."""
         return (
-            "**Weights** hold one line per number of rows a user can have: the weight of each row of such a user. "
-            f"**Choice** holds the question and the answer. Label in both: *{answer.disclosure.label}*."
+            "**Weights** hold the weight of a row by the number of rows of its user, **Choice** the question and the "
+            f"answer. Label: *{answer.disclosure.label}*."
         )
+
+
+def _fill_empty_fields(dataset: Dataset) -> None:
+    """Fill empty fields: the range of public values, and the other forms of the base by what fits into that range.
+
+    A link leaves out what does not apply: those fields hold a proposal by the time they come into use. A field in use
+    that was emptied stays empty, and a sentence says so.
+    """
+    state, key = st.session_state, QUESTION.key
+    low, high = key("low"), key("high")
+    if state[low] is None and state[high] is None and dataset.values is not None and not dataset.is_private:
+        # The data that the page shows may be a demonstration, of which `propose` knows nothing.
+        state[low], state[high] = question.rounded_out(
+            float(dataset.values.values.min()), float(dataset.values.values.max())
+        )
+        state[key("proposed")] = (state[low], state[high])
+    if state[low] is None or state[high] is None or not state[low] < state[high]:
+        return
+    center = (state[low] + state[high]) / 2.0
+    stand_ins = {
+        "center": center,
+        "spread": (state[high] - state[low]) / 4.0,
+        "edges": ", ".join(map(wording.digits, (state[low], center, state[high]))),
+        "masses": QUESTION.first("masses"),
+    }
+    for name in question_page.list_unused_fields(QUESTION):
+        if state[key(name)] is None:
+            state[key(name)] = stand_ins[name]
 
 
 QuantilePage(
@@ -31,9 +105,6 @@ QuantilePage(
     solve,
     build_answer,
     needs=Needs(
-        lambda data: data.values is None,
-        "values, one per row",
-        "Bring data with values",
-        words.write_detail,
+        lambda data: data.values is None, "values, one per row", "Bring data with values", words.write_detail
     ),
 ).show()

@@ -37,10 +37,9 @@ QUESTION = Question(
     icon=":material/align_horizontal_center:",
     url_path="quantile",
     group="Choose a bound",
-    lead="You release a median or other quantiles, with ε-differential privacy for every user. **How many rows may one "
-    "user count for?**",
+    lead="You release quantiles with user-level differential privacy. **How many rows may one user count for?**",
     step="a quantile",
-    sentence="I release a median or other quantiles: how should users' values be weighted, and how close do I get?",
+    sentence="I release a median or other quantiles: how should I weight users' values?",
     release="A quantile or median",
     answers_from=(Facet.VALUES,),
     parameters=QuantileParameters,

@@ -9,23 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcore.answer import Axis, Bars, Border, Column, Curve, Hatching, Item, Level, Mark, Plot, Regions, Style
 from dpcore.answer.answer import Answer
-from dpcore.answer.plot import (
-    Axis,
-    Bars,
-    Border,
-    Column,
-    Curve,
-    Hatching,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Regions,
-    Style,
-    names_axis,
-    share_axis,
-)
+from dpcore.answer.plot import names_axis, share_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Disclosure, Provenance, format_rounded_up
 from dpcore.contributions import FloatArray, log_spaced
@@ -48,7 +34,6 @@ REGIMES = {
 }
 CURVE_POINTS = 160
 FILE_STRIDE = 4
-"""The map's file has every fourth point in each direction."""
 
 
 def _make_axis(map_axis: MapAxis) -> Axis:
@@ -124,10 +109,10 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
     )
     collaborations = solution.collaboration.replace(owners=owners)
-    alone, no_privacy, joint, full = (
+    alone_bounds, no_privacy, joint, full = (
         np.broadcast_to(compute_bound(collaborations), owners.shape) for compute_bound in SETTINGS.values()
     )
-    visible_values = np.r_[alone, no_privacy, solution.trivial_bound]
+    visible_values = np.r_[alone_bounds, no_privacy, solution.trivial_bound]
     limits = float(visible_values.min()), 4.0 * float(visible_values.max())
     x = Column("owners", owners)
     return Plot(
@@ -137,7 +122,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         _make_axis(MapAxis.OWNERS),
         Axis("bound on the excess loss", "", limits, number_format=",.3~g"),
         (
-            Curve("Alone", x, Column("alone", alone), Style.ENTERED),
+            Curve("Alone", x, Column("alone", alone_bounds), Style.ENTERED),
             Curve("Together, no privacy", x, Column("no_privacy", no_privacy), Style.SAMPLING),
             Curve("Together, joint privacy", x, Column("joint_privacy", joint), Style.CAP),
             Curve("Together, full privacy", x, Column("full_privacy", full), Style.PRIVACY),
@@ -193,54 +178,35 @@ FORM_STYLES = {
     Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
 }
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-MAX_NAMED_PAIRS = 3
 COMPARED_FORMS = {
-    Form.FULL: ("full privacy", "In the paper's table 1 (MNIST) it is above for every n."),
-    Form.SEPARATE: ("working alone", "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on."),
+    Form.FULL: ("full privacy", "In the paper's table 1 it is above for every n."),
+    Form.SEPARATE: ("working alone", "In the paper's table 1 it is above from n = 256 on."),
 }
-PAPER_SENTENCES = " Only directions compare with the paper, whose model is a convolutional network."
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
-@dataclass(frozen=True)
-class FormLine:
-    """A line of the figure: a form of training at one ε.
-
-    Attributes:
-        name: In the legend.
-        column: In the file; of the mean accuracy.
-        form: The form.
-        epsilon_index: The index of ε in the study; 0 for a form without privacy.
-    """
-
-    name: str
-    column: str
-    form: Form
-    epsilon_index: int
-
-
-def list_lines(result: StudyResult) -> list[FormLine]:
-    """List every form, and each private form at every ε."""
+def list_lines(result: StudyResult) -> list[tuple[str, str, Form, int]]:
+    """List (name, column in the file, form, index of ε): every form, and each private form at every ε."""
     lines = []
     for form, (name, *_) in FORM_STYLES.items():
         if not form.is_private:
-            lines.append(FormLine(name, form.value, form, 0))
+            lines.append((name, form.value, form, 0))
             continue
         for index, epsilon in enumerate(result.study.epsilons):
             column = f"{form.value}_epsilon_{wording.digits(epsilon)}"
-            lines.append(FormLine(f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
+            lines.append((f"{name}, ε = {wording.entered(epsilon)}", column, form, index))
     return lines
 
 
 def build_columns(result: StudyResult) -> dict[str, FloatArray]:
     """Build the accuracies over the number of owners: mean, smallest and largest over runs."""
     columns: dict[str, FloatArray] = {"owners": np.array(result.study.owners, dtype=np.float64)}
-    for line in list_lines(result):
-        runs = result.accuracy[line.form][line.epsilon_index]
+    for _, column, form, epsilon_index in list_lines(result):
+        runs = result.accuracy[form][epsilon_index]
         columns |= {
-            line.column: result.average(line.form)[line.epsilon_index],
-            f"{line.column}_smallest": np.fmin.reduce(runs, axis=1),  # NaN only where nothing ran.
-            f"{line.column}_largest": np.fmax.reduce(runs, axis=1),
+            column: result.average(form)[epsilon_index],
+            f"{column}_smallest": np.fmin.reduce(runs, axis=1),  # NaN only where nothing ran.
+            f"{column}_largest": np.fmax.reduce(runs, axis=1),
         }
     return columns
 
@@ -250,21 +216,24 @@ def plot_accuracy(
 ) -> Plot:
     """Plot test accuracy over the number of owners; for a single number, plot a bar per form."""
     columns, owners = build_columns(result), result.study.owners
-    lines = [line for line in list_lines(result) if np.isfinite(columns[line.column]).any()]
     items: list[Item] = []
-    for line in lines:
-        _, style, symbol = FORM_STYLES[line.form]
+    smallest_accuracy = 1.0
+    for name, column, form, epsilon_index in list_lines(result):
+        accuracy = columns[column]
+        if np.isnan(accuracy).all():
+            continue
+        smallest_accuracy = min(smallest_accuracy, float(np.nanmin(accuracy)))
+        _, style, symbol = FORM_STYLES[form]
         options: dict[str, Any] = {}
         if len(result.study.seeds) > 1:
-            options = {"low": columns[f"{line.column}_smallest"], "high": columns[f"{line.column}_largest"]}
+            options = {"low": columns[f"{column}_smallest"], "high": columns[f"{column}_largest"]}
         if len(owners) == 1:
             options |= {"is_unnamed": True, "gap": 0.2, "is_overlaid": True}
-            items.insert(0, Bars(line.name, columns[line.column], [line.name], style, **options))
+            items.insert(0, Bars(name, accuracy, [name], style, **options))
         else:
-            dash = DASHES[line.epsilon_index] if line.form.is_private else "longdash"
+            dash = DASHES[epsilon_index] if form.is_private else "longdash"
             options |= {"dash": dash, "width": 2.0, "symbol": symbol}
-            items.append(Curve(line.name, columns["owners"], columns[line.column], style, **options))
-    smallest_accuracy = min((float(np.nanmin(columns[line.column])) for line in lines), default=0.0)
+            items.append(Curve(name, columns["owners"], accuracy, style, **options))
     lowest_tick = max(math.floor(10.0 * smallest_accuracy - 0.3) / 10.0, 0.0)
     limits, ticks = (min(owners) / 1.15, max(owners) * 1.15), tuple((n, wording.number(n)) for n in owners)
     x_axis = Axis("owners, n", "", limits, number_format=",", named_ticks=ticks)
@@ -274,7 +243,8 @@ def plot_accuracy(
     return Plot(
         "owners-accuracy",
         "Accuracy against the number of owners",
-        " ".join(write_directions(result, has_paper)).replace("**", "") or "Nothing has run yet.",
+        " ".join(f"{heading}: {text}" for heading, text in write_directions(result, has_paper).items())
+        or "Nothing has run yet.",
         x_axis,
         y_axis,
         items,
@@ -284,40 +254,27 @@ def plot_accuracy(
     )
 
 
-def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
-    """Write which form is more accurate, and what the paper's tables say, as sentences.
+def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, str]:
+    """Write which form is more accurate, and what the paper's tables say, as sentences by heading.
 
     Args:
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences, owners = [], result.study.owners
+    sentences, owners = {}, result.study.owners
     for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
         sign = result.compare(Form.JOINT, other_form)
         num_pairs = int(np.isfinite(sign).sum())
         if not num_pairs:
             continue
         num_above, num_below = (int((sign == direction).sum()) for direction in (1.0, -1.0))
-        num_equal = num_pairs - num_above - num_below
-        wins = [
-            f"n = {n} at ε = {wording.entered(epsilon)}"
-            for epsilon, signs in zip(result.study.epsilons, sign.tolist(), strict=True)
-            for n, owner_sign in zip(owners, signs, strict=True)
-            if owner_sign == 1.0
-        ]
-        wins_text = f" ({', '.join(wins)})" if 0 < num_above <= MAX_NAMED_PAIRS else ""
-        equal_text = f", within the standard error in {num_equal}" if num_equal else ""
-        sentences.append(
-            f"**Joint privacy against {name}:** above in {num_above} of {num_pairs} pairs of ε and "
-            f"n{wins_text}, below in {num_below}{equal_text}. "
-            f"{paper_sentence if has_paper else ''}".strip()
-        )
+        text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
+        sentences[f"Joint privacy against {name}"] = f"{text} {paper_sentence}" if has_paper else text
     gains = result.average(Form.JOINT) - result.average(Form.FULL)
     if len(owners) > 1 and np.isfinite(gains).all():
         first, *_, last = gains.mean(axis=0)
-        sentences.append(
-            f"**The gain of joint over full privacy** is {first:.3f} at n = {owners[0]} and {last:.3f} at n = "
-            f"{owners[-1]}; in the paper (section 4.1.2) it grows."
+        sentences["The gain of joint over full privacy"] = (
+            f"{first:.3f} at n = {owners[0]} and {last:.3f} at n = {owners[-1]}; in the paper (section 4.1.2) it grows."
         )
     return sentences
 
@@ -327,11 +284,11 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     import pandas as pd
 
     columns = build_columns(result)
-    rows = {line.name: columns[line.column] for line in list_lines(result)}
+    rows = {name: columns[column] for name, column, *_ in list_lines(result)}
     return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
 
 
-def write_settings(result: StudyResult, has_paper: bool) -> str:
+def write_settings(result: StudyResult) -> str:
     """Write how the models were trained and tested."""
     study, options = result.study, result.study.options
     replaced_epsilons = [
@@ -340,13 +297,12 @@ def write_settings(result: StudyResult, has_paper: bool) -> str:
     ]
     return (
         f"{wording.number(result.num_records)} training and {wording.number(result.num_tests)} test records; "
-        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W alone, joint "
-        "privacy W with V, alone V without W. "
-        f"{wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} full-batch steps, "
-        f"gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for a unit whose "
-        "records are zeroed. For a unit that is replaced, as in the bounds, "
-        f"{' and '.join(replaced_epsilons)} at δ = {wording.entered(study.delta)}."
-        f"{PAPER_SENTENCES if has_paper else ''}"
+        f"{wording.number(result.num_parameters)} shared, as many personal parameters. Full privacy is W, joint W with "
+        f"V, alone V. {wording.counted(len(study.seeds), 'run')}; whiskers show the extremes. {options.steps} "
+        f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for "
+        "a unit whose records are zeroed, while the numbers of records and units are public. For a unit that is "
+        f"replaced, as in the bounds, {' and '.join(replaced_epsilons)} at δ = "
+        f"{wording.entered(study.delta)}."
     )
 
 
@@ -384,16 +340,12 @@ class TrainingCard:
         unit_text = wording.capital(UNIT_NAMES[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
-        facts: dict[str, str] = {}
-        for sentence in write_directions(self.result, self.has_paper):
-            heading, _, text = sentence.removeprefix("**").partition("**")
-            facts[heading.rstrip(":")] = text.strip()
         return Answer(
             headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
             detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
-            f"{write_settings(self.result, self.has_paper)} The script does not train.",
+            f"{write_settings(self.result)} The script does not train.",
             numbers=(),
-            facts=facts,
+            facts=write_directions(self.result, self.has_paper),
             assumptions=(
                 "Neighbouring data sets of the training differ in one unit of protection, whose records are zeroed; "
                 "their numbers of records and units are public",

@@ -11,7 +11,6 @@ from dpcore.answer import section
 from dpcore.answer.answer import Answer, Number, add_choice
 from dpcore.answer.plot import Axis, Band, Column, Curve, Item, Mark, Plot, Style, share_axis
 from dpcore.common import wording
-from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.text_fields import to_fields
@@ -30,7 +29,6 @@ from dpcore.examples_per_user.noise import bound_multiplier, find_multiplier
 from dpcore.examples_per_user.parameters import ASSUMPTIONS, NEIGHBOURS, ExamplesParameters, Sampling
 from dpcore.report.content import list_public_inputs, write_columns
 
-SAMPLING_NAMES = {Sampling.EXAMPLES: "Draw examples", Sampling.USERS: "Draw users"}
 SAMPLING_STYLES = {Sampling.EXAMPLES: Style.CAP, Sampling.USERS: Style.SMOOTH}
 
 
@@ -47,8 +45,8 @@ def plot_error(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     return Plot(
         "examples-error",
         "Estimated error over examples per user",
-        f"The estimated error is least at {wording.counted(best.bound, 'example')} per user "
-        f"({SAMPLING_NAMES[best.sampling].lower()}). Shaded: from diverse to alike examples of a user.",
+        f"The error is least at {wording.counted(best.bound, 'example')} per user "
+        f"({words.SAMPLING_PHRASES[best.sampling]}). Shaded: from diverse to alike examples.",
         _make_bound_axis(solution),
         Axis("estimated error", "gradient norms"),
         items,
@@ -86,7 +84,7 @@ def plot_kept_share(solution: ExamplesSolution, provenance: Provenance) -> Plot:
 
 def plot_multipliers(solution: ExamplesSolution, provenance: Provenance) -> Plot:
     """Plot the noise multiplier over G, in both ways."""
-    description = "The noise multiplier grows with G if examples are drawn, and falls if users are drawn."
+    description = "It grows with G if examples are drawn, and falls if users are drawn."
     x_axis, y_axis = _make_bound_axis(solution), Axis("noise multiplier", "clip norms")
     curves, title = _make_curves(solution, "multiplier", is_shaded=False), "Noise multiplier, at most"
     return Plot("examples-multiplier", title, description, x_axis, y_axis, curves, provenance, height=360)
@@ -113,7 +111,7 @@ def _make_curves(solution: ExamplesSolution, name: str, is_shaded: bool = True) 
             ends[field] = _make_column(changed_candidates, name, f"{column_name}_{suffix}")
         curves.append(
             Curve(
-                SAMPLING_NAMES[sampling],
+                wording.capital(words.SAMPLING_PHRASES[sampling]),
                 _make_column(candidates, "bound"),
                 _make_column(candidates, name, column_name),
                 SAMPLING_STYLES[sampling],
@@ -140,17 +138,9 @@ FAIRNESS = (
 
 
 def read_ownership(dataset: Dataset) -> owners.Ownership | None:
-    """Read the groups of the data as records, and their users as owners; None if there are no groups.
-
-    Raises:
-        InvalidInput: More pairs than are searched.
-    """
+    """Read the groups of the data as records, and their users as owners; None if there are no groups."""
     if dataset.pairs is None:
         return None
-    if dataset.pairs.user_codes.size > owners.MAX_PAIRS:
-        raise refuse(
-            f"the data have {dataset.pairs.user_codes.size:,} pairs; at most {owners.MAX_PAIRS:,} are searched"
-        )
     return owners.Ownership.from_pairs(dataset.pairs.task_codes, dataset.pairs.user_codes)
 
 
@@ -191,7 +181,7 @@ def build_numbers(selection: owners.RecordSelection, parameters: ExamplesParamet
                 "Noise multiplier, contents replaced",
                 f"at most {replaced_multiplier:.4g}",
                 wording.change(replaced_multiplier, zeroed_multiplier),
-                "A replaced content can turn a gradient around.",
+                "Replacing can turn a gradient around.",
                 replaced_multiplier,
             ),
         ]
@@ -236,7 +226,7 @@ def show_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the noise on the mean gradient."""
     yield (
         "Noise in norms of one example's gradient. If users are drawn, it depends on r: the band reaches from diverse "
-        "(below) to alike (above) examples."
+        "to alike examples."
     )
     yield section.Figures((answer.plots["examples-noise"](),), "xy")
 
@@ -252,14 +242,14 @@ def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
 def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show which records to keep if a record has several owners, of the groups of the data or of simulated ones."""
     yield (
-        "A record may have **several owners**, as a message has a sender and receivers. How many records can be kept "
-        "with at most k of each user?"
+        "A record may have **several owners**, as a message has sender and receivers. How many can be kept with at "
+        "most k of each?"
     )
     yield section.Note(
-        "The data in use name no groups: this table of 20,000 records is simulated. In your own table, the group is "
-        "the record, and each of its users an owner."
+        "The data in use have no groups: these 20,000 records are simulated. In your own table, a group is a record, "
+        "its users are the owners."
         if dataset.pairs is None
-        else f"Each {dataset.pairs.label} of the data in use is a record, its users are the owners."
+        else f"Each {dataset.pairs.label} is a record, its users are the owners."
     )
     ownership = yield section.Cached(read_ownership, (dataset,), kept=1)
     k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
@@ -281,7 +271,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     if answer.parameters.batch_size > selection.count:
         yield section.Note("B is more than the records kept: no step can draw so many.")
     yield PROTECTS
-    alt = "Records and records kept, by number of owners"
+    alt = "Records by number of owners"
     yield section.Table(
         tabulate_owners(selection), alt, {"Share kept": "percent"}, key="examples_per_user_owners"
     )

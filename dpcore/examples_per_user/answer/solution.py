@@ -62,10 +62,8 @@ class ExamplesSolution:
         """Return the solution with the exact noise of the best bound; None if it is not known yet."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
-        quick_best = self.comparison.best
-        best = evaluate_candidate(
-            self.histogram, self.parameters, quick_best.sampling, quick_best.bound, sigma
-        )
+        quick = self.comparison.best
+        best = evaluate_candidate(self.histogram, self.parameters, quick.sampling, quick.bound, sigma)
         assert best is not None
         return replace(self, best=best, stage=Stage.FINAL)
 
@@ -117,14 +115,9 @@ TOO_SMALL = "is too small: it keeps fewer than B examples."
 SAMPLING_PHRASES = {Sampling.EXAMPLES: "draw examples", Sampling.USERS: "draw users"}
 
 
-def _count_examples(count: float) -> str:
-    """Count examples: ``1 example``, ``8 examples``."""
-    return wording.counted(count, "example")
-
-
 def write_headline(solution: ExamplesSolution) -> str:
     """Write the instruction."""
-    examples_text = _count_examples(solution.best.bound)
+    examples_text = wording.counted(solution.best.bound, "example")
     if solution.best.sampling is Sampling.USERS:
         return f"Draw users, not examples, and average the gradients of at most {examples_text} of each."
     return f"Draw examples, not users, and keep at most {examples_text} of each user."
@@ -162,14 +155,11 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
     """Build the numbers of the card: bound, noise multiplier, rate, share kept; and those that explain them."""
     best, steps = solution.best, solution.parameters.steps
     unit = "user" if best.sampling is Sampling.USERS else "example"
-    noise_text = f"rate {wording.number(best.rate)}"
-    if solution.stage is Stage.FIRST:
-        noise_text = "searching the exact one"
-    kept_text = wording.percent(best.kept_share)
+    is_searching = solution.stage is Stage.FIRST
     return (
         Number(
             "Best bound G",
-            _count_examples(best.bound),
+            wording.counted(best.bound, "example"),
             "per user",
             "The least estimated error among the bounds tried.",
             best.bound,
@@ -179,8 +169,8 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
         Number(
             "Noise multiplier σ",
             _format_multiplier(best),
-            f"({noise_text}; {kept_text} of the examples kept)",
-            "Standard deviation of the noise on a step's sum, over the clip norm (noise_multiplier in libraries).",
+            "searching the exact one" if is_searching else "",
+            "Standard deviation of the noise on a step's sum, over the clip norm.",
             round_up(best.multiplier),
             "clip norms",
             "noise_multiplier",
@@ -189,32 +179,25 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "Sampling rate q",
             wording.number(best.rate),
             f"of each {unit}",
-            "A public constant: do not compute it from the table.",
+            "",
             best.rate,
             key="sampling_rate",
         ),
-        Number("Examples kept", kept_text, "of all", value=best.kept_share, key="kept_share"),
-        Number(
-            "Divisor",
-            wording.number(best.divisor, 4),
-            f"{unit}s expected per step",
-            "A public constant, too.",
-            best.divisor,
-            key="divisor",
-        ),
+        Number("Examples kept", wording.percent(best.kept_share), value=best.kept_share, key="kept_share"),
+        Number("Divisor", wording.number(best.divisor, 4), f"{unit}s expected per step", "", best.divisor),
         Number(
             "Noise on the mean gradient",
             wording.number(best.noise),
-            "per parameter and step",
-            "In norms of one example's gradient.",
+            "gradient norms",
+            "",
             best.noise,
             key="noise",
         ),
         Number(
             "Estimated error",
             wording.number(best.error),
-            f"of {wording.counted(steps, 'step')}",
-            "Of a mean of d numbers over all steps, in norms of one example's gradient: a heuristic for training.",
+            f"gradient norms, after {wording.counted(steps, 'step')}",
+            "Of a mean of d numbers over all steps: a heuristic for training.",
             best.error,
             key="error",
         ),
@@ -243,7 +226,7 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
                 f"{SAMPLING_PHRASES[own_candidate.sampling]}: noise multiplier {_format_multiplier(own_candidate)}, "
                 f"error {wording.number(own_candidate.error)}, {wording.change(own_candidate.error, quick_error)}."
             )
-        sentences[f"Your bound, {_count_examples(parameters.own_bound)}"] = text
+        sentences[f"Your bound, {wording.counted(parameters.own_bound, 'example')}"] = text
     best_candidates = [
         min(candidates, key=lambda candidate: candidate.error)
         for candidates in solution.comparison.candidates.values()
@@ -259,13 +242,10 @@ def build_facts(solution: ExamplesSolution) -> dict[str, str]:
         f"examples {wording.number(best.data_error)}; squares add up."
     )
     sentences["What each way learns"] = "drawing examples a mean over examples, drawing users one over users."
-    sentences["How alike a user's examples are"] = (
-        f"r = {wording.entered(parameters.gradient_similarity)} is your entry; no noise multiplier depends on it."
-    )
     return sentences
 
 
-ACCOUNT = "Its account is that of [@choquettechoo2023], by [@dpaccounting]."
+ACCOUNT = "It was accounted as in [@choquettechoo2023], by [@dpaccounting]."
 
 
 def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
@@ -275,22 +255,22 @@ def write_methods(solution: ExamplesSolution, dataset: Dataset) -> Methods:
     if best.sampling is Sampling.USERS:
         sampling_text = "users were drawn, and the mean of a user's gradients was clipped"
     opening = (
-        f"The model was trained by {wording.counted(parameters.steps, 'step')} of DP-SGD with bounded examples of each "
-        "user [@charles2024]"
+        f"In {wording.counted(parameters.steps, 'step')} of DP-SGD the examples of each user were bounded "
+        "[@charles2024]"
     )
     return Methods(
         guarantee=write_guarantee(
             "A model was trained and released", parameters.epsilon, NEIGHBOURS, parameters.delta
         ),
         sentences=f"{opening}: at most {wording.number(best.bound)}. In every step {sampling_text}, each drawn "
-        f"independently with probability {wording.number(best.rate)}. Gaussian noise of "
+        f"independently at rate {wording.number(best.rate)}. Gaussian noise of "
         f"{wording.number(round_up(best.multiplier), 4)} clip norms was added to the sum, which was divided by "
         f"{wording.number(best.divisor, 4)}. {ACCOUNT}",
         public_sentences=f"{opening}; Gaussian noise was added to sums of clipped gradients. {ACCOUNT}",
         disclosure=dataset.provenance,
-        rule="The bound minimises a heuristic estimate of the error for "
-        f"{wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
-        f"expected per step and a similarity of {wording.entered(parameters.gradient_similarity)} within users.",
+        rule="The bound minimises a heuristic estimate of the error "
+        f"({wording.counted(parameters.dimension, 'parameter')}, {wording.entered(parameters.batch_size)} examples "
+        f"expected per step, similarity {wording.entered(parameters.gradient_similarity)}).",
     )
 
 

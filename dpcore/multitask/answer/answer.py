@@ -12,9 +12,8 @@ from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.dataset import Dataset
-from dpcore.multitask import files
 from dpcore.multitask.answer import plots, words
-from dpcore.multitask.answer.sections import SECTIONS
+from dpcore.multitask.answer.sections import SECTIONS, tabulate_weights
 from dpcore.multitask.answer.solution import MultitaskSolution, solve
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.sampling import count_tasks_per_user
@@ -25,8 +24,8 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
     """Return programs for task weights, and for the person's or the best number of tasks per user.
 
     Args:
-        solution: What was found.
-        dataset: The data; those whose tasks were generated do not name them.
+        solution: The solution.
+        dataset: The data; None if tasks are generated.
     """
     comparison, parameters, rule = solution.comparison, solution.parameters, solution.comparison.rule
     base: dict[str, Any] = {"group_column": "task"}
@@ -66,10 +65,9 @@ def build_answer(
     """Divide a user's privacy budget among tasks if one model per task is trained.
 
     Args:
-        dataset: Who contributes to which task; not read, and may be None, where the parameters name a generator.
-        parameters: The question.
-        solution: What `solve` found for both, with the exact optima where they were computed; searched for here by
-            default.
+        dataset: Who contributes to which task; not read, and may be None, if the parameters name a generator.
+        parameters: The parameters.
+        solution: The solution for both, with the exact optima if they were computed; computed here by default.
 
     Returns:
         The answer; its ``solution`` is a `MultitaskSolution`. Plots are computed when they are asked for.
@@ -110,6 +108,6 @@ def build_answer(
             "many-tasks-sizes": lambda: plots.plot_sizes(solution.tasks),
         },
         make_methods=lambda: words.write_methods(solution),
-        bound=lambda: files.tabulate_weights(allocation.with_budget(solution.budgets.exact_budget)),
+        bound=lambda: tabulate_weights(allocation.with_budget(solution.budgets.exact_budget)),
         sections=SECTIONS,
     )

@@ -30,17 +30,18 @@ from dpcore.multitask.answer.solution import MultitaskSolution, Optima, Tasks, W
 from dpcore.multitask.answer.words import describe_tail_and_head, format_sizes, name_sampling
 from dpcore.multitask.problem import PrivacyTarget, compare_budgets
 from dpcore.multitask.sampling import PrivateCounts
-from dpcore.multitask.weights import Bucket, WeightSkew, slice_by_size
+from dpcore.multitask.weights import Bucket, slice_by_size
 
 WEIGHTS_STYLE, UNIFORM_STYLE, SAMPLING_STYLE = Style.CAP, Style.ENTERED, Style.PRIVACY
 TASK_OPTIMUM_STYLE, USER_OPTIMUM_STYLE = Style.SAMPLING, Style.SMOOTH
 MAX_POINTS = 300
 MAX_TASKS = 3000
-"""So many tasks are drawn one by one; of more, those at log-spaced ranks."""
+"""Of more tasks, those at log-spaced ranks are plotted."""
 USE_BINS = 20
 BUCKET_NAMES = ("Tail", "2nd fifth", "Middle", "4th fifth", "Head")
 UNIFORM_WEIGHTS = "Uniform weights"
 SIZE_AXIS = Axis("users of the task", number_format=",")
+EXPONENT_TICKS = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (0.75, "3/4"), (1.0, "1"))
 
 
 def name_weights(comparison: WeightComparison) -> str:
@@ -72,13 +73,8 @@ def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
         (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style)
         for (name, optimum), style in zip(optima.by_name.items(), styles, strict=True)
     ]
-    return _plot_buckets(
-        "many-tasks-optimum",
-        "Error from tail to head, with the optima",
-        "Error bounds from tail to head under the chosen weights and both optima.",
-        comparison,
-        compared,
-    )
+    title = "Error from tail to head, with the optima"
+    return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared)
 
 
 def _plot_buckets(
@@ -111,7 +107,7 @@ def _plot_buckets(
     share = Column("share_of_total", [bucket.share for bucket in buckets])
     items: list[Item] = [
         Bars(
-            f"{name_weights(comparison)} (whiskers: from its best task to its worst)",
+            f"{name_weights(comparison)} (whiskers: best to worst task)",
             labels,
             Column("error_ratio", [bucket.ratio for bucket in buckets]),
             WEIGHTS_STYLE,
@@ -120,11 +116,7 @@ def _plot_buckets(
             opacity=0.75,
             base=1.0,
             gap=0.45,
-            hover=(
-                ("least of its tasks", low),
-                ("largest of its tasks", high),
-                ("share of the total bound", share),
-            ),
+            hover=(("best task", low), ("worst task", high), ("share of the total bound", share)),
         )
     ]
     all_ratios = [0.8, 1.25]
@@ -166,9 +158,7 @@ def average_by_size(sizes: IntArray, values: FloatArray) -> tuple[FloatArray, Fl
 
 def choose_indices(size: int) -> IntArray:
     """Choose at most `MAX_POINTS` indices, evenly spaced, both ends kept."""
-    if size <= MAX_POINTS:
-        return np.arange(size)
-    return np.unique(np.round(np.linspace(0, size - 1, MAX_POINTS)).astype(np.int64))
+    return np.unique(np.round(np.linspace(0, size - 1, min(size, MAX_POINTS))).astype(np.int64))
 
 
 def plot_weights(solution: MultitaskSolution) -> Plot:
@@ -179,7 +169,7 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     return Plot(
         "many-tasks-weights",
         "Weight against the size of the task",
-        "Weight of a user's data in a task against the task's size: the larger μ, the more small tasks weigh.",
+        "The larger μ, the more small tasks weigh.",
         SIZE_AXIS,
         Axis("weight ω", "1 = √β", fit_limits(np.array(comparison.curve.weight_limits))),
         (
@@ -191,20 +181,20 @@ def plot_weights(solution: MultitaskSolution) -> Plot:
     )
 
 
-def plot_skew(comparison: WeightComparison, free: WeightSkew) -> Plot:
+def plot_skew(comparison: WeightComparison, free: FloatArray) -> Plot:
     """Plot the share of a task's weight that moves to other users, per distinct size; ``free`` is the optimum's."""
     items: list[Item] = []
     for name, weight_skew, style, symbol in (
         (name_weights(comparison), comparison.weight_skew, WEIGHTS_STYLE, "circle"),
         ("Free weights", free, USER_OPTIMUM_STYLE, "diamond"),
     ):
-        sizes, means = average_by_size(comparison.tasks.graph.task_sizes, weight_skew.total_variation)
+        sizes, means = average_by_size(comparison.tasks.graph.task_sizes, weight_skew)
         x, y = Column("users_of_task", sizes), Column(name, means)
         items.append(Points(name, x, y, style, opacity=0.8, symbol=symbol, size=6))
     return Plot(
         "many-tasks-weight-skew",
         "Weight skew: whose loss a task learns",
-        f"Free weights move up to {wording.percent(free.largest_variation)} of a task's weight to other users.",
+        f"Free weights move up to {wording.percent(free.max())} of a task's weight to other users.",
         SIZE_AXIS,
         share_axis("weight moved to other users", number_format=".3p"),
         items,
@@ -231,7 +221,7 @@ def plot_sizes(tasks: Tasks, has_all_tasks: bool = False) -> Plot:
     return Plot(
         "many-tasks-sizes",
         "How large the tasks are",
-        "Users per task, from the largest task to the smallest.",
+        "Users per task, largest first.",
         Axis("rank of the task, largest first", number_format=","),
         SIZE_AXIS,
         (Curve("Users per task", ranks, sizes, Style.TOTAL, is_unnamed=True, symbol="circle"),),
@@ -252,13 +242,12 @@ def plot_exponents(solution: MultitaskSolution) -> Plot:
     items.append(Mark("Best μ", *curve.best, WEIGHTS_STYLE))
     total = comparison.compare_total(comparison.allocation)
     items.append(Mark("Chosen μ", comparison.rule.exponent, total, SAMPLING_STYLE, "circle"))
-    ticks = ((0.0, "0"), (0.25, "1/4"), (0.5, "1/2"), (1.0, "1"))
     limits = min(float(curve.totals.min()), 0.8) / 1.5, max(float(curve.totals.max()), 1.25) * 1.2
     return Plot(
         "many-tasks-exponents",
         "Total error bound against the exponent",
         f"The total error bound is smallest at μ = {wording.entered(curve.best[0])}.",
-        linear_axis("exponent μ of the task's size", (-0.03, 1.03), named_ticks=ticks),
+        linear_axis("exponent μ of the task's size", (-0.03, 1.03), named_ticks=EXPONENT_TICKS),
         Axis("total error bound", "1 = uniform", limits),
         items,
         comparison.tasks.disclosure,
@@ -293,7 +282,7 @@ def plot_use(comparison: WeightComparison) -> Plot:
     return Plot(
         "many-tasks-use",
         "How much of their budget users use",
-        "Share of users by the share of the budget that they use.",
+        "Users by the share of their budget used.",
         share_axis("share of the user's budget β used", (0.0, 1.0), number_format=".1%"),
         share_axis("share of users", (0.0, 1.02), number_format=".3p"),
         bars,
@@ -311,7 +300,7 @@ def plot_users(comparison: WeightComparison) -> Plot:
     return Plot(
         "many-tasks-users",
         "Who uses it",
-        "Users with few tasks leave budget unused; those with many spend all of it.",
+        "Users with few tasks leave budget unused.",
         Axis("tasks of the user", number_format=","),
         share_axis("share of the budget used, mean", (0.0, 1.05), number_format=".3p"),
         curves,
@@ -334,7 +323,7 @@ def plot_budget(columns: Mapping[str, FloatArray], epsilon: float, beta: float) 
     return Plot(
         "many-tasks-budget",
         "User budget against the privacy budget",
-        "The user budget against epsilon: the exact one lies above the paper's.",
+        "The exact user budget lies above the paper's.",
         Axis("privacy budget ε", "", (0.01, 20.0)),
         Axis("user budget β"),
         (
@@ -360,7 +349,7 @@ def plot_counts(tasks: Tasks, private_counts: PrivateCounts) -> Plot:
     return Plot(
         "many-tasks-counts",
         "Estimated against true sizes",
-        "Estimated task sizes against the true ones; small tasks drown in the noise first.",
+        "Small tasks drown in the noise first.",
         SIZE_AXIS,
         Axis("users, as estimated", number_format=",.0f"),
         (

@@ -32,16 +32,16 @@ from dpcore.multitask.problem import (
     drop_empty_tasks,
 )
 from dpcore.multitask.sampling import allocate_uniform_sampling, find_best_uniform_sampling
-from dpcore.multitask.weights import Bucket, BudgetFit, WeightRule, WeightSkew, compute_skew
+from dpcore.multitask.weights import Bucket, BudgetFit, WeightRule, compute_skew
 
 FINE_STEPS, COARSE_STEPS = 40, 8
-"""Steps of mu from 0 to 1 that the curve tries; few where the graph is large."""
+"""Steps of mu from 0 to 1; few if the graph is large."""
 NEAR_OPTIMAL_SHARE = 0.05
-"""A mu is good enough whose total bound is at most this share above the smallest."""
+"""Relative excess of a near-optimal total bound."""
 LARGE_GRAPH = 1_000_000
-"""Pairs above which the curve is coarse: each step takes about 30 ns a pair."""
+"""Pairs: each step takes about 30 ns a pair."""
 TOLERANCE = 1e-4
-"""Relative gap asked of the exact optima."""
+"""Relative gap of the exact optima."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Tasks:
         All weights grow by one factor with the budget, so that everything is computed for a budget of 1, and a moved
         epsilon computes nothing anew; see `Allocation.with_budget`.
         """
-        return TaskProblem.from_graph(self.graph, budget, loss)
+        return TaskProblem(self.graph, budget, loss)
 
 
 def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: Dataset | None) -> Tasks:
@@ -189,7 +189,7 @@ class WeightComparison:
         return multitask_weights.slice_by_size(self.sampling, self.uniform_allocation)
 
     @cached_property
-    def weight_skew(self) -> WeightSkew:
+    def weight_skew(self) -> FloatArray:
         """Compute the skew of the weights: a pass over all pairs, which takes longer than the weights."""
         return compute_skew(self.allocation)
 
@@ -261,7 +261,7 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
         "Solving",
         "Find the exact optima",
         "target",
-        idle="The optima have not been computed for these tasks and this loss. Millions of pairs take seconds.",
+        idle="Not computed yet. Millions of pairs take seconds.",
         of_data=False,
     )
 
@@ -355,7 +355,6 @@ def against_epsilon(dataset: Dataset, parameters: MultitaskParameters) -> Method
         "Error bound of all tasks",
         tuple(allocations),
         errors,
-        sentence="the error bound of all tasks together. All weights grow by one factor with the budget, so the best "
-        "μ and what it gains are the same at every ε.",
+        sentence="the error bound of all tasks together. The best μ and its gain are the same at every ε.",
         provenance=tasks.disclosure,
     )

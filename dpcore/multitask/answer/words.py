@@ -13,7 +13,7 @@ from dpcore.dataset import Dataset
 from dpcore.multitask.answer.solution import MultitaskSolution, WeightComparison, compute_total_ratio
 from dpcore.multitask.problem import Allocation, BudgetComparison, Loss
 from dpcore.multitask.sampling import PrivateCounts, count_tasks_per_user
-from dpcore.multitask.weights import Bucket, BudgetFit, WeightSkew, certify_on_average, compute_gain
+from dpcore.multitask.weights import Bucket, BudgetFit, certify_on_average, compute_gain
 from dpcore.report.content import Line, summarise_dataset
 
 UNCHANGED = 0.005
@@ -29,26 +29,20 @@ FIT_TEXTS = {
 
 def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
     """List the assumptions of the answer."""
-    fit = solution.comparison.rule.fit
-    graph_text = (
-        "The smallest c that clips nobody depends on who contributed to which task, which must be public"
-        if fit.clips_nobody
-        else "Task sizes are public, or were released privately (tab *Private counts*); a user's own factor may depend "
-        "on their own tasks"
+    fit_assumptions: tuple[str, ...] = (
+        "Task sizes are public, or were released privately (tab *Private counts*)",
+        "Users of a task are interchangeable: unequal weights favour users with few tasks, which no bound here counts",
     )
-    weights_text = (
-        "All users of a task have the same weight, so no task's loss is skewed"
-        if fit.clips_nobody
-        else "Users of a task are interchangeable: if weights differ between users, the task's loss is skewed toward "
-        "those with few tasks, which no bound here counts"
-    )
+    if solution.comparison.rule.fit.clips_nobody:
+        fit_assumptions = (
+            "The smallest c that clips nobody depends on who contributes to which task, which must be public",
+        )
     return (
         "Neighbouring data sets differ in one user, with all their data in all tasks",
-        "The squared weights of a user sum to at most β, which is all that the guarantee needs",
-        graph_text,
+        "The squared weights of a user sum to at most β, all that the guarantee needs",
         "The error bounds (theorems 3.8 and 3.12) omit constants that all tasks share: they compare weights and do not "
         "predict accuracy",
-        weights_text,
+        *fit_assumptions,
     )
 
 
@@ -101,40 +95,28 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     used_share, clipped_share = float(used_shares.mean()), allocation.share_clipped
     clipped_text = wording.percent(clipped_share) if clipped_share else "none"
     gain, beta = budgets.weight_gain, budgets.exact_budget
-    gain_text = "exact" if gain is None else f"weights {format_factor(gain)} the paper's"
-    note_text = "against uniform weights"
     return (
-        Number("Exponent μ", wording.entered(exponent), help=_EXPONENT, value=exponent, key="exponent"),
-        Number("Total error bound", format_change(ratio), note_text, _TOTAL, ratio, "of uniform weights'"),
+        Number("Exponent μ", wording.entered(exponent), value=exponent, key="exponent"),
         Number(
-            "Budget used",
-            wording.percent(used_share),
-            "of β, average user",
-            "Sum of a user's squared weights over β. What a user leaves unused is lost.",
-            used_share,
-            "share of β",
+            "Total error bound",
+            format_change(ratio),
+            "against uniform weights",
+            value=ratio,
+            unit="of uniform weights'",
         ),
         Number(
-            "Users clipped",
-            clipped_text,
-            "scaled down to β",
-            "Users whose squared weights would sum to more than β.",
-            clipped_share,
-            "share of users",
+            "Budget used", wording.percent(used_share), "of β, average user", "", used_share, "share of β"
         ),
-        Number("User budget β", wording.number(beta), gain_text, _BUDGET, beta, key="user_budget"),
+        Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
+        Number(
+            "User budget β",
+            wording.number(beta),
+            "exact" if gain is None else f"weights {format_factor(gain)} the paper's",
+            "The most that a user's squared weights may sum to.",
+            beta,
+            key="user_budget",
+        ),
     )
-
-
-_EXPONENT = "A task of n users has a weight proportional to 1 / n to the power μ, fitted to the budget."
-_TOTAL = (
-    "Excess error from the noise, up to a common constant: the sum over tasks of 1 / (ω² n). For convex losses it is "
-    "the root of the sum of 1 / ω²."
-)
-_BUDGET = (
-    "The most that a user's squared weights may sum to, exact for ε and δ. The note compares weights with those under "
-    "the paper's sufficient condition."
-)
 
 
 def write_headline(solution: MultitaskSolution) -> str:
@@ -165,11 +147,11 @@ def write_detail(solution: MultitaskSolution) -> str:
         sentences.append(f"The exact optimum would gain {gain_text}.")
     if comparison.rule.fit.clips_nobody:
         sentences.append(
-            f"c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which task**, so it "
-            "is not part of a private mechanism."
+            f"c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which task**: no "
+            "private mechanism has it."
         )
     if comparison.problem.loss is Loss.CONVEX:
-        sentences.append("For convex losses only the total is a bound, not a task's share of it.")
+        sentences.append("For convex losses only the total is a bound.")
     if solution.tasks.disclosure is Disclosure.PRIVATE:
         remedy = "Unless these are public, release them first (*Private counts*)."
         sentences.append(standard.warn_of_leak("these weights were", "the task sizes", remedy))
@@ -185,25 +167,21 @@ def compute_inflation(comparison: WeightComparison) -> float:
 def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     """Build the facts behind the answer, sentences by name."""
     comparison, facts = solution.comparison, dict[str, str]()
-    if len(comparison.buckets) == 5:
-        tail, head = comparison.buckets[0], comparison.buckets[-1]
-        facts["Tail and head"] = (
-            f"{_describe_bucket(tail)} {wording.agreeing(tail.num_tasks, 'carries', 'carry')} "
-            f"{wording.percent(tail.share)} of the total bound, {_describe_bucket(head)} {wording.percent(head.share)}."
-        )
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
+    (best_exponent, total), problem = comparison.curve.best, comparison.problem
+    skew, sizes = comparison.weight_skew, problem.task_sizes
+    average_variation = float(sizes @ skew / sizes.sum())
     return facts | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.sampling),
-        "Best μ here": _describe_best_exponent(comparison),
-        "Weight skew": _describe_skew(comparison),
+        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(total)}. The paper's "
+        f"{format_exponent(problem.loss.best_exponent)} would gain {format_factor(compute_gain(sizes, problem.loss))} "
+        "if users were alike and nobody were clipped.",
+        "Weight skew": f"of a task's weight, {wording.percent(average_variation)} moves to users with few tasks, "
+        f"{wording.percent(float(skew.max()))} at worst."
+        if skew.max() > 1e-12
+        else "none: within a task all users weigh the same.",
     }
-
-
-def _describe_bucket(bucket: Bucket) -> str:
-    """Describe the tasks of a bucket."""
-    users = wording.agreeing(bucket.largest_size, "user", "users")
-    return f"{wording.counted(bucket.num_tasks, 'task')} of {format_sizes(bucket)} {users}"
 
 
 def format_sizes(bucket: Bucket) -> str:
@@ -216,32 +194,7 @@ def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> st
     """Describe a uniform sampling."""
     return (
         f"{wording.counted(count_tasks_per_user(sampling), 'task')} per user: total bound "
-        f"{format_change(comparison.compare_total(sampling))} against uniform weights (slightly less than sampling "
-        "really costs)."
-    )
-
-
-def _describe_best_exponent(comparison: WeightComparison) -> str:
-    """Describe the best exponent, and the paper's."""
-    (best_exponent, total), loss = comparison.curve.best, comparison.problem.loss
-    gain = compute_gain(comparison.problem.task_sizes, loss)
-    return (
-        f"{wording.entered(best_exponent)}, total bound {format_change(total)}. The paper's "
-        f"{format_exponent(loss.best_exponent)} is best for users who are alike. If nobody were clipped and c were the "
-        f"same, it would gain {format_factor(gain)}."
-    )
-
-
-def _describe_skew(comparison: WeightComparison) -> str:
-    """Describe how far weights that differ between users change what a task learns."""
-    skew, sizes = comparison.weight_skew, comparison.problem.task_sizes
-    if not skew.largest_variation > 1e-12:
-        return "none: within a task all users weigh the same."
-    average = float(sizes @ skew.total_variation / sizes.sum())
-    return (
-        "users with few tasks keep larger weights. Of a task's weight, "
-        f"{wording.percent(skew.largest_variation)} moves to other users at worst, {wording.percent(average)} on "
-        "average."
+        f"{format_change(comparison.compare_total(sampling))} against uniform weights (slightly underestimated)."
     )
 
 
@@ -257,14 +210,13 @@ def list_proofs(solution: MultitaskSolution) -> tuple[Proof, ...]:
 
 
 def describe_tasks(solution: MultitaskSolution) -> str:
-    """Describe the graph and the budget in a line."""
+    """Describe the graph in a line."""
     graph = solution.tasks.graph
     return (
         f"{wording.counted(graph.num_users, 'user')}, {wording.counted(graph.num_tasks, 'task')}, "
         f"{wording.counted(graph.num_pairs, 'pair')}; {wording.number(int(graph.task_sizes.min()))} to "
         f"{wording.counted(int(graph.task_sizes.max()), 'user')} per task, at most "
-        f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user. ε and δ give β = "
-        f"{wording.number(solution.budgets.exact_budget)}; who gets it does not depend on them."
+        f"{wording.counted(int(graph.tasks_per_user.max()), 'task')} per user."
     )
 
 
@@ -288,8 +240,8 @@ def write_methods(solution: MultitaskSolution) -> Methods:
     """Write the recommended exponent, and the total error bound compared with that of equal weights."""
     parameters, (best_exponent, ratio) = solution.parameters, solution.comparison.recommendation
     fit_text = (
-        f"and {FIT_TEXTS[parameters.fit]}, so that squared weights of a user sum to at most a common bound. All "
-        "releases together are one Gaussian mechanism [@dong2022], calibrated exactly [@balle2018]."
+        f"and {FIT_TEXTS[parameters.fit]}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
+        "[@balle2018]."
     )
     weights_text = "A task with n users was given a weight proportional to n to the power"
     return Methods(
@@ -300,11 +252,10 @@ def write_methods(solution: MultitaskSolution) -> Methods:
             parameters.delta,
         ),
         sentences=f"{weights_text} {wording.entered(-best_exponent)} [@krichene2023], {fit_text} The upper bound on "
-        f"the excess error of all tasks together is {wording.number(ratio, 3)} times that of equal weights.",
+        f"the excess error is {wording.number(ratio, 3)} times that of equal weights.",
         public_sentences=f"{weights_text} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
-        rule="The exponent brings that upper bound to within 5 % of the least over all exponents from 0 to 1; "
-        "the numbers of users per task are treated as public.",
+        rule="It brings that bound to within 5 % of its least; the numbers of users per task are treated as public.",
         subject="The exponent",
     )
 
@@ -312,76 +263,44 @@ def write_methods(solution: MultitaskSolution) -> Methods:
 # --- tabs ---------------------------------------------------------------------------------------------------
 
 
-def describe_free_weights(free: WeightSkew) -> str:
-    """Describe the price of free weights."""
-    lost_shares = 1.0 - free.user_size_ratio
-    return (
-        "Light users give more to each task than heavy ones can, so a task learns more from them: weighted so, its "
-        f"users have {wording.percent(float(lost_shares.mean()))} fewer tasks on average, "
-        f"{wording.percent(float(lost_shares.max()))} at worst. If light and heavy users differ, that biases the task, "
-        "and no bound here counts it."
-    )
-
-
 def build_count_numbers(
     counts: PrivateCounts, with_slack: float, without_slack: float, cost_factor: float
 ) -> tuple[Number, ...]:
     """Build the cost of private counts: total bounds relative to that with exact sizes, and the slack."""
     of_exact = "of that with exact sizes"
-    cost_help = "(1/m) Σ (n̂ + s)/n: what the paper's bound for strongly convex losses loses by estimating."
     return (
         Number("Total bound with n̂ + s", f"{wording.number(with_slack)}×", of_exact),
         Number("With n̂ alone, at least 1", f"{wording.number(without_slack)}×", of_exact),
-        Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", cost_help),
-        Number(
-            "Slack s",
-            wording.counted(counts.slack, "user"),
-            f"{wording.number(counts.truncation)} for the uncounted",
-        ),
+        Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
+        Number("Slack s", wording.counted(counts.slack, "user")),
     )
 
 
 def describe_counts(comparison: WeightComparison, counts: PrivateCounts, slack_helps: bool) -> str:
     """Describe one draw of the private counts."""
-    sizes = comparison.problem.task_sizes
     num_heavy_users = int((comparison.tasks.graph.tasks_per_user > counts.max_tasks).sum())
-    num_low = int((counts.usable_counts < sizes).sum())
     sentences = [
-        f"Noise of standard deviation {wording.number(counts.noise_scale)} on every count; the median task has "
-        f"{wording.counted(float(np.median(sizes)), 'user')}."
+        f"The noise on every count has a standard deviation of {wording.number(counts.noise_scale)}."
     ]
     if num_heavy_users:
+        covered_text = "" if counts.covers_truncation else ", which s does not cover"
         sentences.append(
-            f"{wording.counted(num_heavy_users, 'user')} {wording.agreeing(num_heavy_users, 'has', 'have')} more than "
-            f"{wording.counted(counts.max_tasks, 'task')}, so counts are too low."
-        )
-        if not counts.covers_truncation:
-            sentences.append("The slack s does not cover that.")
-    if num_low:
-        sentences.append(
-            f"{wording.counted(num_low, 'task')} of {sizes.size:,} {wording.agreeing(num_low, 'has', 'have')} n̂ + s "
-            "below the true size."
+            f"Counts miss tasks of {wording.counted(num_heavy_users, 'user')} with more than "
+            f"{wording.counted(counts.max_tasks, 'task')}{covered_text}."
         )
     if not slack_helps:
-        sentences.append("**The slack costs more than it saves here**, although n̂ alone clips more users.")
+        sentences.append("**The slack costs more than it saves here.**")
     return " ".join(sentences)
 
 
 def describe_budgets(budgets: BudgetComparison) -> str:
     """Describe exact and sufficient beta in a table and a sentence."""
-    gain = budgets.weight_gain
-    if budgets.sufficient_budget is None or gain is None:
-        paper_row = "does not apply: ε > log(1/δ) | |"
-        sentence = "The paper's condition needs ε ≤ log(1/δ), which does not hold here."
-    else:
+    gain, paper_row = budgets.weight_gain, "does not apply: ε > log(1/δ) | |"
+    if budgets.sufficient_budget is not None and gain is not None:
         paper_row = f"{wording.number(budgets.sufficient_budget, 4)} | {1.0 / gain:.3f} | {gain**2:.3f}×"
-        sentence = (
-            f"The exact conversion allows every weight to be {gain:.3f} times as large; error bounds of strongly "
-            f"convex losses fall by {wording.percent(1.0 - 1.0 / gain**2)}."
-        )
     return (
         "| | β | weights | error bounds |\n|---|---|---|---|\n"
-        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row} |\n\n{sentence} "
+        f"| exact | {wording.number(budgets.exact_budget, 4)} | 1 | 1 |\n| paper | {paper_row} |\n\n"
         f"All releases are one Gaussian mechanism with noise {wording.number(budgets.noise_multiplier)} times its "
         "sensitivity."
     )

@@ -10,7 +10,7 @@ from typing import Any
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, without_numbers
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
-from dpcore.answer.section import BEHIND
+from dpcore.answer.section import BEHIND, Cached, Columns, Note, Parts, Search, SearchResult, Sections, Solver
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import (
     ROWS_OF_THE_FILE,
@@ -22,18 +22,22 @@ from dpcore.code.forms import (
 )
 from dpcore.common import wording
 from dpcore.common.noise_error import NoiseKind
-from dpcore.common.privacy import Provenance, round_up_to_float
+from dpcore.common.privacy import Provenance, round_up_to_float, write_file_name
+from dpcore.common.progress import Stage
 from dpcore.common.strict_json import certificate_fields
 from dpcore.data import group_pairs
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import plots, sections, words
+from dpcore.per_group.answer import plots, words
 from dpcore.per_group.answer.error_map import Pair
 from dpcore.per_group.answer.solution import (
     MIN_SAVING,
     NOT_COMPARED,
     DistributionSolution,
     PerGroupSolution,
+    check,
     round_up,
+    solve,
+    solve_by_distribution,
 )
 from dpcore.per_group.answer.words import OBJECTIVES, AnySolution, format_error
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
@@ -42,6 +46,7 @@ from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.selection_rules import SelectionRule
 from dpcore.per_group.summary import APPROXIMATE
 from dpcore.per_group.whole_vector import VectorRule
+from dpcore.report.script import Code, Source
 
 QUANTITIES = {
     Statistic.ROWS: Quantity.GROUP_ROWS,
@@ -116,8 +121,8 @@ STATISTICS = {
 }
 RULES = {
     SelectionRule.TRUNCATED_GEOMETRIC: "the truncated geometric rule [@desfontaines2022]",
-    SelectionRule.LAPLACE: "a threshold on noisy numbers of users, with Laplace noise",
-    SelectionRule.GAUSSIAN: "a threshold on noisy numbers of users, with Gaussian noise",
+    SelectionRule.LAPLACE: "a threshold on numbers of users with Laplace noise",
+    SelectionRule.GAUSSIAN: "a threshold on numbers of users with Gaussian noise",
 }
 
 
@@ -127,18 +132,16 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     if isinstance(solution, DistributionSolution):
         sentences = "" if solution.pair is None else _describe_pair(p, solution.pair, "about ")
         rule = (
-            f"The bounds have the least {objective} that was found from how many groups users have and how many rows "
-            "lie in a pair of user and group, as if every group held the same mixture of pairs."
+            f"The bounds have the least {objective} found from the distribution of pairs of user and group, as if it "
+            "were the same in every group."
         )
     else:
         sentences = _describe_bound(solution)
-        rule = (
-            f"The bound minimises the {objective}, averaged over the noise and the random choice of groups."
-        )
-    has = "has" if choice.is_settled and choice.certificate is not None else "was found that has"
+        rule = f"The bound minimises the {objective}, averaged over the noise and the choice of groups."
+    found = "" if choice.is_settled and choice.certificate is not None else " was found that"
     no_release = (
-        f"At ε = {wording.entered(p.epsilon)} no bound on what a user adds {has} a smaller {objective} than releasing "
-        "nothing, and nothing was released."
+        f"At ε = {wording.entered(p.epsilon)} no bound{found} has a smaller {objective} than releasing nothing, and "
+        "nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     guarantee = write_guarantee(
@@ -148,8 +151,8 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     if p.selection.is_private:
         assert p.selection_delta is not None
         groups = (
-            f"Groups were selected privately by {RULES[p.selection]}, which spent "
-            f"ε = {wording.entered(p.selection_epsilon)} and δ = {wording.entered(p.selection_delta)} of that budget."
+            f"Groups were selected by {RULES[p.selection]}, which spent ε = {wording.entered(p.selection_epsilon)} and "
+            f"δ = {wording.entered(p.selection_delta)} of that budget."
         )
     return Methods(
         guarantee=f"{guarantee} {groups}",
@@ -224,7 +227,7 @@ def build_answer(
         Keep at most 2 groups of each user, and 1 row in each. 0.283
     """
     if solution is None:
-        solution = sections.choose_pair(dataset, parameters)
+        solution = choose_pair(dataset, parameters)
     disclosure, parameters = dataset.provenance, solution.parameters
     facts: dict[str, object] = {
         "column": solution.facet.label,
@@ -244,7 +247,7 @@ def build_answer(
         make_methods=lambda: write_methods(solution, dataset),
         bound=solution.pair,
         setting=_setting(parameters, solution.value_column),
-        sections={BEHIND: sections.describe_inputs},
+        sections={BEHIND: describe_inputs},
     )
     if isinstance(solution, DistributionSolution):
         if group_pairs.fits_in_file(solution.problem.sizes):
@@ -258,7 +261,7 @@ def build_answer(
             code=write_forms(solution, dataset),
             near_optimal=words.describe_near_optimal(solution),
             error_parts=words.list_error_parts(solution),
-            sections=sections.build_sections(solution),
+            sections=build_sections(solution),
             plots={**answer.plots, **_list_plots(solution, disclosure)},
         )
     release = f"{parameters.statistic.value} per group"
@@ -349,3 +352,97 @@ def _setting(parameters: PerGroupParameters, column: str) -> ReleaseSetting:
         noise=parameters.mechanism,
         delta=parameters.delta,
     )
+
+
+# --- tabs, and the search beside a page ---------------------------------------------------------------------
+
+
+def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
+    """Write the cell that reads the distribution's file into ``data``; its name holds nothing of the person's."""
+    code.import_name("read_distribution", "dpcore.data.group_pairs")
+    name = f"{write_file_name('pair_distribution', source.dataset.provenance)}.json"
+    code.import_name("Path", "pathlib")
+    return (
+        "# From Per group, Downloads, Distribution of pairs (JSON).\n"
+        f"FILE = Path({name!r})\n"
+        f"data = read_distribution(FILE.read_bytes(), FILE.name, {code.write(source.dataset.disclosure)})"
+    )
+
+
+SHORT, SHORT_MEAN = 60_000, 3_000
+"""Pairs up to which an answer is computed at once."""
+HEAVY = 1_000_000
+"""Pairs from which on a search waits for other heavy work."""
+
+
+def choose_pair(dataset: Dataset, parameters: PerGroupParameters) -> PerGroupSolution | DistributionSolution:
+    """Find the best pair for pairs of users and groups, or for how these are distributed."""
+    is_summary = dataset.pairs is None and dataset.pair_sizes is not None
+    return solve_by_distribution(dataset, parameters) if is_summary else solve(dataset, parameters)
+
+
+def solve_beside_page(dataset: Dataset, parameters: PerGroupParameters) -> Solver:
+    """Find the best pair, at once if that is short; until then the answer before stands."""
+    num_pairs = 0 if dataset.pairs is None else dataset.pairs.user_codes.size
+    short = SHORT_MEAN if parameters.statistic is Statistic.MEAN else SHORT
+    if dataset.pairs is None or not (parameters.selection.is_private or num_pairs > short):
+        solution = yield Cached(choose_pair, (dataset, parameters), kept=8)
+        return SearchResult(solution)
+    yield Cached(check, (dataset, parameters))
+    state: SearchResult = yield Search(
+        "job",
+        parameters,
+        lambda progress, should_stop: solve(dataset, parameters, progress, should_stop),
+        "Looking for the best pair",
+        heavy=num_pairs >= HEAVY,
+        doing_at={Stage.EARLIER: "The answer for the settings before"},
+    )
+    return state
+
+
+def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
+    """Say what the answer was computed from."""
+    yield Note(words.describe_data(answer.solution, dataset))
+
+
+def show_scaling(answer: Answer, dataset: Dataset) -> Parts:
+    """Show the error against the bound on a user's whole vector."""
+    if "per-group-norm" not in answer.plots:
+        yield Note("Only rows, users and sums of amounts of at least 0 have it.", "info")
+        return
+    yield (
+        "Instead of dropping groups at random, cut all groups of a user at *one level*, or *scale* them alike. For "
+        "every pair there is a level that errs no more in any group."
+    )
+    yield answer.plots["per-group-norm"]()
+
+
+def show_survival(answer: Answer, dataset: Dataset) -> Parts:
+    """Show which groups are released, and what they and the lost ones add to the error."""
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_survival(answer.solution))
+    if "per-group-survival" not in answer.plots:
+        return
+    yield answer.plots["per-group-survival"]()
+    yield from _describe_sample(answer, "users")
+    if over_epsilon := [[plot()] for key, plot in answer.plots.items() if key.endswith("over-epsilon")]:
+        yield Columns(tuple(over_epsilon))
+
+
+def show_groups(answer: Answer, dataset: Dataset) -> Parts:
+    """Show every group's error against its size."""
+    yield "\n".join(f"- {sentence}" for sentence in words.describe_groups(answer.solution))
+    yield answer.plots["per-group-sizes"]()
+    yield from _describe_sample(answer, "sizes")
+
+
+def _describe_sample(answer: Answer, basis: str) -> Parts:
+    if answer.solution.problem.pairs.num_entries > plots.MOST_POINTS:
+        yield Note(f"{plots.MOST_POINTS:,} groups are shown, evenly spread over their {basis}.")
+
+
+def build_sections(solution: PerGroupSolution) -> Sections:
+    """Return the tabs, which depend on whether groups are selected."""
+    first: Sections = {"Scaling instead": show_scaling}
+    if solution.selected is not None:
+        first = {"Which groups survive": show_survival}
+    return {BEHIND: describe_inputs, **first, "Error of each group": show_groups}

@@ -10,13 +10,13 @@ import numpy as np
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-from dpcore.per_group.pair_search import space_evenly
+from dpcore.per_group.pair_of_bounds import space_evenly
 from dpcore.per_group.parameters import PerGroupProblem
 from dpcore.per_group.selection import SelectedGroups, SelectedVector, Selection
 from dpcore.per_group.whole_vector import sum_cut_amounts
 
 LARGE = 2_000_000
-"""Number of pairs above which map and curves have a third of the points and the tolerance of the best cap is 1 %."""
+"""Pairs above which maps and curves are coarser."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def map_by_rows(
 
 
 NUM_EPSILONS = 13
-"""Number of budgets of the curves, from a tenth of epsilon to ten times epsilon."""
+"""Budgets of the curves."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,12 @@ from dpcore.per_group.means import error_of_one_mean
 from dpcore.per_group.parameters import PerGroupParameters, Statistic
 
 MOST_POINTS = 1500
-"""Groups that a figure draws; of more, as many evenly spread over their sizes."""
+"""Most groups in a figure."""
 GROUPS_AXIS, USERS_AXIS = "groups per user", "users in the group"
-"""Whole numbers, which are written in full."""
+"""Axes of integers."""
 PART_COLUMNS = {BIAS: "bias", SAMPLING: "sampling", NOISE: "noise"}
 MAX_ERRORS = 3.0
-"""Ends of the axis of simulated releases, in best errors: at the best pair hardly one of them lies beyond."""
+"""Ends of the axis of simulated releases, in best errors."""
 
 
 def plot_pair_errors(solution: PairSolution, provenance: Provenance) -> Plot:
@@ -113,12 +113,11 @@ def _build_axis(name: str, unit: str, values: FloatArray, *marked_values: float)
 def _describe(solution: PairSolution) -> str:
     objective = OBJECTIVES[solution.parameters.objective]
     if solution.pair is None:
-        return f"Every pair of bounds has a larger {objective} than publishing 0 in every group."
-    return (
-        f"The {objective} is smallest at {wording.counted(solution.pair.max_groups, 'group')} and an amount of "
-        f"{wording.number(solution.pair.max_amount)} in each: {wording.number(solution.pair.error)}. It rises in all "
-        "directions."
+        return f"Every pair of bounds has a larger {objective} than publishing 0."
+    pair = (
+        f"{wording.counted(solution.pair.max_groups, 'group')} × {wording.number(solution.pair.max_amount)}"
     )
+    return f"The {objective} is smallest at {pair}: {wording.number(solution.pair.error)}."
 
 
 def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot:
@@ -143,10 +142,7 @@ def plot_norm_errors(solution: PerGroupSolution, provenance: Provenance) -> Plot
     # A bound of 0 lies beyond the axis.
     items = [item for item in items if not (isinstance(item, Mark) and item.x == 0.0)]
     low, high = float(errors.min()), float(errors.max())
-    alt = (
-        f"Bounding whole vectors has an error of {wording.number(scaled.error)} at its best, against "
-        f"{wording.number(pair_error)} of the best pair of bounds."
-    )
+    alt = f"Smallest error {wording.number(scaled.error)}; best pair {wording.number(pair_error)}."
     x_axis = _build_axis(f"bound on the {norm} norm of a user's vector", "", norms)
     visible_errors = np.array([low * 0.9, min(high, 8.0 * low)])
     y_axis = _build_axis("error", _name_error_unit(solution.parameters), visible_errors)
@@ -173,7 +169,7 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     items: list[Item] = []
     for name, column, errors, style, symbol in (
         (pair_name, "error_of_pair", solution.errors, Style.CAP, "circle"),
-        ("Every row kept, users scaled", "error_scaled", solution.errors_scaled, Style.SMOOTH, "diamond"),
+        ("Users scaled", "error_scaled", solution.errors_scaled, Style.SMOOTH, "diamond"),
         ("One mean for all groups", "error_of_one_mean", one_mean, Style.SAMPLING, "diamond"),
     ):
         if errors is not None:
@@ -182,14 +178,10 @@ def plot_groups(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     heights = np.concatenate([np.asarray(points.y) for points in items if isinstance(points, Points)])
     heights = heights[heights > 0.0]
     levels: list[float] = []
-    alt = "The error of a group's own mean falls with its rows; that of one mean for all groups does not."
+    alt = "The error of a group's own mean falls with its rows."
     size_name, unit = "rows of the group", "unit of the values"
     if not is_mean:
-        alt = (
-            "The error of a group, divided by its size, falls as groups grow: "
-            f"{wording.number(solution.count_useless(solution.errors))} of "
-            f"{wording.counted(solution.num_groups, 'group')} are not better than publishing 0."
-        )
+        alt = "The relative error falls as groups grow."
         size_name, unit = "size of the group, t", "1 = the group's size"
         levels = [USEFUL_ERROR / 2.0, 1.5]
         useful_name = f"{wording.percent(USEFUL_ERROR)} of the group's size"
@@ -206,7 +198,7 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
     assert selected is not None
     order = _choose_groups(selected.users)
     users = Column("users", selected.users[order].astype(np.float64))
-    scaled_name = "Users scaled, bound on groups for the selection alone"
+    scaled_name = "Users scaled"
     items = [
         Points(name, users, Column(column, groups.keep_probability[order]), style, symbol=symbol, size=size)
         for name, column, key, style, symbol, size in (
@@ -216,14 +208,9 @@ def plot_survival(solution: PerGroupSolution, provenance: Provenance) -> Plot:
         )
         if (groups := selected.groups.get(key))
     ]
-    alt = "With the best pair no group is released."
-    if groups := selected.groups.get("pair"):
-        alt = (
-            f"The more users a group has, the likelier it is released: {wording.number(groups.expected_groups)} of "
-            f"{wording.counted(solution.num_groups, 'group')} on average with the best pair."
-        )
+    alt = "The more users a group has, the likelier it is released."
     x = _build_axis(USERS_AXIS, "", np.asarray(users))
-    y = linear_axis("probability that it is released", (-0.03, 1.03))
+    y = linear_axis("probability of release", (-0.03, 1.03))
     return Plot("per-group-survival", "Which groups survive", alt, x, y, items, provenance)
 
 
@@ -247,17 +234,13 @@ def plot_over_epsilon(solution: PerGroupSolution, provenance: Provenance) -> tup
             Curve(f"{name}: lost groups", epsilons, error_lost, style, dash="solid"),
             Curve(f"{name}: released groups", epsilons, error_kept, style, dash="dot"),
         ]
-    ends = [[wording.number(curve[i]) for i in (0, -1)] for curve in next(iter(curves.values()))]
-    alt = (
-        "From ε = {} to {} the groups released on average go from {} to {}, and what lost groups add to the error from "
-        "{} to {}."
-    ).format(*ends[0], *ends[1], *ends[3])
+    alt = "With a larger ε more groups are released, and lost groups add less to the error."
     max_error = max(float((error_kept + error_lost).max()) for *_, error_kept, error_lost in curves.values())
     group_limits = (0.0, float(solution.num_groups))
     group_axis = linear_axis("groups released on average", group_limits, number_format=",.3~g")
     unit = _name_error_unit(solution.parameters)
     error_axis = linear_axis("part of the error", (0.0, max_error), unit, number_format=",.3~g")
-    x = _build_axis("privacy budget ε in all, bounds as they are", "", columns["epsilon"])
+    x = _build_axis("privacy budget ε, same bounds", "", columns["epsilon"])
 
     def plot(key: str, title: str, y: Axis, items: list[Item]) -> Plot:
         return Plot(f"per-group-{key}-over-epsilon", title, alt, x, y, items, provenance, columns, height=340)

@@ -20,28 +20,26 @@ from dpcore.per_group.answer import error_map
 from dpcore.per_group.answer.error_map import LARGE, ErrorMap, Pair
 from dpcore.per_group.means import best_mean_pair, compute_mean_squares, find_useful_size, mean_error
 from dpcore.per_group.moments import ErrorParts, compute_moments, error_parts, pair_error
-from dpcore.per_group.pair_of_bounds import PairChoice, best_pair
-from dpcore.per_group.pair_search import space_evenly
+from dpcore.per_group.pair_of_bounds import PairChoice, best_pair, space_evenly
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import errors_by_groups, parts_by_groups
+from dpcore.per_group.passes import SortedPairs, errors_by_groups, parts_by_groups
 from dpcore.per_group.private_pair import MAX_PAIRS, pick_as_tuner
 from dpcore.per_group.selection import SelectedVector, Selection, best_selected_pair, best_selected_vector
-from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.summary import SummaryProblem, best_summary_pair
 
 MAP_SIZE, SELECTED_MAP_SIZE, MEAN_MAP_SIZE, SUMMARY_MAP_SIZE = (48, 20), (12, 8), (9, 9), (30, 16)
-"""Points of the map along groups and amounts; each amount costs one pass over the pairs."""
+"""Points of the map along groups and amounts."""
 MAX_VISITED_PAIRS = 60_000_000
-"""Pairs that the search with private groups visits in total, about a minute; at least 60 passes over all pairs."""
+"""Pairs that a search with private groups visits, about a minute."""
 CURVE_POINTS = 36
-"""Norms of the curves; each costs a pass over all pairs without sorting."""
+"""Norms of the curves."""
 NEAR_OPTIMAL = 1.05
-"""Largest error of a near-optimal bound, relative to the best."""
+"""Of the best error."""
 MIN_SAVING = 0.01
-"""Smallest share of the error saved by scaling that the answer mentions."""
+"""Share of the error that scaling must save."""
 USEFUL_ERROR = 0.1
-"""Relative error below which a group's number is called useful."""
+"""Relative error of a useful number."""
 DIGITS = 3
 
 
@@ -266,9 +264,9 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
     For privately selected groups the page has its own curves over epsilon, which include the cost of selection.
     """
     if dataset.pairs is None:
-        return "This needs a group in each row, and these data have none."
+        return "These data have no groups."
     if parameters.selection.is_private:
-        return "Where groups are selected privately, the tab on that selection has the curves over ε."
+        return "*Which groups survive* has the curves over ε."
     pairs = build_pairs(dataset, parameters)
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -279,7 +277,7 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
 
     return BoundComparison(
         "Groups per user of the best pair",
-        "Error of the best pair, by what is minimised",
+        "Error of the best pair",
         best,
         is_slow=True,
     )
@@ -313,7 +311,7 @@ def solve(
         InvalidInput: The data do not fit the question.
     """
     if dataset.pairs is None:
-        raise refuse("this needs a group in each row, and these data have none")
+        raise refuse("these data have no groups")
     problem = PerGroupProblem(build_pairs(dataset, parameters), parameters)
     num_pairs, statistic = problem.pairs.num_pairs, parameters.statistic
     is_mean = statistic is Statistic.MEAN

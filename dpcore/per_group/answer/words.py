@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import astuple
 
 import numpy as np
@@ -13,8 +12,7 @@ from dpcore.answer import standard
 from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, Proof, build_error_parts
 from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import noise_error, wording
-from dpcore.common.privacy import Neighbours
-from dpcore.dataset import Contribution, Dataset
+from dpcore.dataset import Dataset
 from dpcore.per_group.answer.error_map import SelectionSolution, split_error
 from dpcore.per_group.answer.solution import (
     MIN_SAVING,
@@ -27,7 +25,7 @@ from dpcore.per_group.means import APPROXIMATE as APPROXIMATE_MEANS
 from dpcore.per_group.parameters import Objective, PerGroupParameters, Statistic
 from dpcore.per_group.selection import SelectedVector
 from dpcore.per_group.summary import APPROXIMATE
-from dpcore.per_group.whole_vector import VectorRule, private_margin
+from dpcore.per_group.whole_vector import VectorRule
 
 AnySolution = PerGroupSolution | DistributionSolution
 OBJECTIVES = {
@@ -65,42 +63,27 @@ def format_error(parameters: PerGroupParameters, error: float) -> str:
 def list_assumptions(solution: AnySolution) -> tuple[str, ...]:
     """Return the assumptions of the answer, sentences without their full stop."""
     parameters = solution.parameters
-    groups = (
-        "The list of groups is public and does not depend on the data; groups without rows are released, too"
-    )
+    groups = "The list of groups is public; groups without rows are released, too"
     budget = "The budget is for all groups together; every further release needs its own"
-    bounds = [
-        "Each user keeps no more groups than the first bound says, drawn at random, and no more in each than the second"
-    ]
-    errors = (
-        "The errors are those on these very data, averaged over the noise and the random choice of groups"
-    )
+    bounds = "Users keep groups up to the first bound, drawn at random, and amounts up to the second in each"
+    errors = "The errors are averaged over the noise and the random choice of groups"
     if parameters.selection.is_private:
-        groups = (
-            "Groups are selected by how many users keep them in their sample; a group that is not released counts as "
-            "0, so that its error is its size"
-        )
-        budget = (
-            "Selection and noise have shares of ε and δ, which add up; the budget is for all groups together"
-        )
-        bounds[0] += (
-            ", the same for selection and sum; where users are scaled, only the selection has a sample"
-        )
+        groups = "Groups are selected by the users who keep them; groups that are not released count as 0"
+        budget += ". Selection and noise share it"
+        bounds += "; with scaling only the selection has a sample"
     if parameters.statistic is Statistic.MEAN:
-        bounds = [
-            "Each user keeps no more groups than the first bound says, and no more rows in each than the second, all "
-            "drawn at random",
-            "For every group the rows' distances from both ends of the range are added up, and released as one vector "
-            "with the whole of ε and δ; from both follows the mean, clamped to the range",
-        ]
+        bounds += (
+            ". A mean comes from two sums per group, of the rows' distances from both ends of the range, and is "
+            "clamped to it"
+        )
         errors = f"In the errors {APPROXIMATE_MEANS}"
     sentences = [
-        f"Neighbouring data sets differ thus: {parameters.neighbours.value}",
+        f"Neighbouring data sets: {parameters.neighbours.value}",
         groups,
         budget,
-        *bounds,
+        bounds,
         errors,
-        "The bounds are taken as public. If they were computed from private data, ε does not cover that",
+        "The bounds are public. If they were computed from private data, ε does not cover that",
     ]
     if isinstance(solution, DistributionSolution):
         sentences.append("Every group holds the same mixture of pairs")
@@ -124,24 +107,20 @@ def write_headline(solution: AnySolution) -> str:
         about = ", or about as many" if isinstance(solution, DistributionSolution) else ""
         return f"{instruct_to_bound(solution)}{about}."
     if isinstance(solution, PerGroupSolution) and solution.saved_share >= MIN_SAVING:
-        saved = wording.percent(solution.saved_share)
-        return f"Keep every row, and scale the user: {saved} less error than publishing nothing."
-    epsilon, parameters = wording.entered(solution.parameters.epsilon), solution.parameters
-    result = "the middle of the range" if parameters.statistic is Statistic.MEAN else "0"
-    alternative = (
-        "publishing no group" if parameters.selection.is_private else f"publishing {result} in every group"
-    )
+        return f"Keep every row, and scale the user: {wording.percent(solution.saved_share)} less error than nothing."
+    epsilon = wording.entered(solution.parameters.epsilon)
     if not solution.choice.is_settled:
-        return f"No pair was found at ε = {epsilon} that errs less than {alternative}; there may be one."
-    candidates = "pair of bounds" if solution.choice.certificate is not None else "pair that was looked at"
-    return f"Release nothing at ε = {epsilon}: no {candidates} errs less than {alternative}."
+        return f"No useful pair was found at ε = {epsilon}; there may be one."
+    tried = "" if solution.choice.certificate is not None else " of those tried"
+    return f"Release nothing at ε = {epsilon}: no pair of bounds{tried} has a smaller error."
 
 
 def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
     """Return the numbers: the pair and its error, the released private groups, and the bound on whole vectors."""
     parameters, pair, choice = solution.parameters, solution.pair, solution.choice
     objective_help = f"The {OBJECTIVES[parameters.objective]}."
-    error_text = format_error(parameters, solution.pair_error)
+    error = solution.pair_error
+    error_text = format_error(parameters, error)
     pair_label, pair_text, copied = "Best pair", "none" if choice.is_settled else "none found", ""
     error_label, comparison = "Error of publishing nothing", ""
     if pair is not None:
@@ -156,29 +135,22 @@ def list_numbers(solution: AnySolution) -> tuple[Number, ...]:
             Number("Best pair found", pair_text, clipboard_text=copied),
             Number("Error, about", error_text, "", objective_help),
         )
-    error = solution.pair_error
     entries = [
         Number(pair_label, pair_text, clipboard_text=copied),
         Number(error_label, error_text, comparison, objective_help, error, clipboard_text=error_text),
     ]
     if solution.selected is not None and pair is not None:
         num_released = wording.number(solution.selected.groups["pair"].expected_groups)
-        note = f"of {solution.num_groups:,}, on average with the pair"
-        entries.append(Number("Groups released", num_released, note))
+        entries.append(Number("Groups released", num_released, f"of {solution.num_groups:,}, on average"))
     if (scaled := solution.scaled) is not None:
         name = "Bound of one level" if scaled.rule is VectorRule.CAP else "Bound of the scaling"
         note = f"{wording.change(scaled.error, error)} than the pair"
+        norm_help = "The largest L1 (Laplace) or L2 norm (Gaussian) of what a user adds to all groups."
         entries += [
-            Number(name, wording.number(round_up(scaled.max_norm)), "norm of a user's vector", _NORM_HELP),
+            Number(name, wording.number(round_up(scaled.max_norm)), "norm of a user's vector", norm_help),
             Number("Error of scaling", format_error(parameters, scaled.error), note, objective_help),
         ]
     return tuple(entries)
-
-
-_NORM_HELP = (
-    "The largest L1 norm (Laplace) or L2 norm (Gaussian) of what a user adds to all groups. All of them are cut at one "
-    "level, or scaled alike, whichever errs less here."
-)
 
 
 def list_error_parts(solution: PerGroupSolution) -> tuple[ErrorPart, ...]:
@@ -194,19 +166,25 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
     """Build the sentences that qualify the headline."""
     sentences = []
     if isinstance(solution, DistributionSolution):
-        sentences.append("**Only how pairs are distributed is known**, not which lie in which group.")
+        sentences.append("**Which pairs lie in which group is not known.**")
         if solution.pair is not None and solution.limits is not None:
             low, high = (format_error(solution.parameters, x) for x in solution.limits)
-            sentences.append(f"Whatever lies where, the error is between {low} and {high}.")
+            sentences.append(f"The error is between {low} and {high}.")
     else:
-        outside = _values_outside(solution, dataset)
+        outside = _count_outside(solution, dataset)
         if outside is not None and outside.exceeds_warning:
             sentences.append(
-                f"**{outside.percent} of the values are clamped**, and no number here counts that error: "
-                f"set L and U {RANGE_SOURCE}"
+                f"**{outside.percent} of the values are clamped**, and no error here counts that: set L and U "
+                f"{RANGE_SOURCE}"
             )
-        if solution.saved_share >= MIN_SAVING:
-            sentences.append(_describe_scaling(solution))
+        if (scaled := solution.scaled) is not None and solution.saved_share >= MIN_SAVING:
+            groups = ""
+            if isinstance(scaled, SelectedVector):
+                groups = f", of at most {wording.counted(scaled.max_groups, 'group')}"
+            action = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
+            saved = wording.percent(solution.saved_share)
+            error_text = format_error(solution.parameters, scaled.error)
+            sentences.append(f"{action} instead{groups}: {error_text}, {saved} less.")
         if solution.is_mean and solution.pair is not None:
             of_little_use = "" if solution.useful_mean_size else "**Of little use:** "
             sentences.append(f"{of_little_use}{_compare_means(solution)}")
@@ -216,11 +194,11 @@ def write_detail(solution: AnySolution, dataset: Dataset) -> str:
 
 
 def _compare_means(solution: PerGroupSolution) -> str:
-    """Say from which size on a group's own mean errs less than one mean for all groups."""
+    """Say from which size on a group's own mean has a smaller error than one mean for all groups."""
     if solution.useful_mean_size is None:
-        return "One mean for all groups errs less than their own means."
+        return "One mean for all groups has a smaller error than their own means."
     size_text = wording.counted(solution.useful_mean_size, "row")
-    return f"Over the groups of at least {size_text} their own means err less than one mean for all."
+    return f"One mean for all has a larger error over the groups of at least {size_text}."
 
 
 def _warn_of_leak(parameters: PerGroupParameters) -> str:
@@ -228,31 +206,19 @@ def _warn_of_leak(parameters: PerGroupParameters) -> str:
     if parameters.num_groups is None and not is_selected:
         return standard.warn_of_leak(
             "the groups and the pair were",
-            remedy="The set of groups can tell who is in the data: enter how many are on a public list, or select "
-            "groups privately (*More settings*).",
+            remedy="Enter how many groups are on a public list, or select groups privately (*More settings*).",
         )
     if parameters.statistic.is_non_negative and not is_selected:
         return standard.warn_of_leak("this pair was")
     return standard.warn_of_leak("this pair was", remedy="Choose it without these data.")
 
 
-def _values_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCounts | None:
+def _count_outside(solution: PerGroupSolution, dataset: Dataset) -> OutsideCounts | None:
     """Count the values that a mean clamps, or return None if the data have no values."""
     if not solution.is_mean or dataset.values is None:
         return None
     values, (lower, upper) = dataset.values.values, solution.parameters.mean_range
     return OutsideCounts(int(np.sum(values < lower)), int(np.sum(values > upper)), values.size)
-
-
-def _describe_scaling(solution: PerGroupSolution) -> str:
-    """Describe the smaller error of bounding whole vectors."""
-    scaled, groups = solution.scaled, ""
-    assert scaled is not None
-    if isinstance(scaled, SelectedVector):
-        groups = f", of at most {wording.counted(scaled.max_groups, 'group')}"
-    action = "Cutting users at one level" if scaled.rule is VectorRule.CAP else "Scaling users"
-    error_text = format_error(solution.parameters, scaled.error)
-    return f"{action} instead{groups}: {error_text}, {wording.percent(solution.saved_share)} less."
 
 
 def describe_near_optimal(solution: PerGroupSolution) -> str:
@@ -271,54 +237,53 @@ def list_facts(solution: AnySolution, dataset: Dataset) -> dict[str, str]:
         search_text = solution.choice.stop_reason.partition(". ")[0]
         return {"What is approximate": APPROXIMATE, "How it was found": f"{search_text}."}
     parameters, pair, selected = solution.parameters, solution.pair, solution.selected
-    pair_error = solution.pair_error
     facts = {} if selected is None else _list_selection_facts(solution, selected)
     if (split := solution.error_parts) is not None:
-        facts["What the error consists of"] = _list_shares(
-            ("amounts above their bound", "groups beyond theirs", "the random choice of groups", "noise"),
-            astuple(split),
-        )
+        shares = (wording.percent(part / split.total) for part in astuple(split))
+        names = "amounts above their bound", "groups beyond theirs", "random choice of groups", "noise"
+        shares_by_name = zip(names, shares, strict=True)
+        facts["Error components"] = f"{', '.join(f'{name} {share}' for name, share in shares_by_name)}."
     if pair is not None:
-        pairs = solution.problem.pairs
-        is_above_groups = pairs.groups_per_user > pair.max_groups
+        is_above_groups = solution.problem.pairs.groups_per_user > pair.max_groups
         is_above_amount = np.abs(solution.problem.amounts) > pair.max_amount
         facts["Who is affected"] = (
             f"above the bound on groups: {_count_share(is_above_groups, 'user')}; above the bound in each: "
             f"{_count_share(is_above_amount, 'pair')} of user and group."
         )
     if solution.cap is not None and solution.radial is not None:
-        level, scaling, best = (
-            format_error(parameters, x) for x in (solution.cap.error, solution.radial.error, pair_error)
+        level, scaling = (
+            format_error(parameters, choice.error) for choice in (solution.cap, solution.radial)
         )
-        facts["Without sampling"] = (
-            f"one level errs by {level}, scaling by {scaling}, the best pair by {best}. For every pair there is a "
-            "level that errs no more in any group, so the best level is no worse over all; in a single group it may be."
+        facts["Without sampling"] = f"error {level} with one level, {scaling} with scaling."
+    if (outside := _count_outside(solution, dataset)) is not None:
+        facts["Values outside the range"] = outside.write_sentence(
+            "the range from L to U",
+            " and is clamped, which no error counts",
+            " and are clamped, which no error counts",
         )
-    elif not solution.is_mean and selected is None:
-        facts["Without sampling"] = "with sums of any sign a pair of bounds can be better than every level."
-    if (outside := _values_outside(solution, dataset)) is not None:
-        sentence = outside.write_sentence("the range from L to U", " and is clamped", " and are clamped")
-        clamped = " The error is that about the means of the clamped values." if outside.num_outside else ""
-        facts["Values outside the range"] = sentence + clamped
-    facts[noise_error.NAME] = _describe_users(solution)
+    if solution.is_mean:
+        facts[noise_error.NAME] = _describe_users(solution)
     for name, compared_pair in (("PipelineDP's rule", solution.tuner), ("Your own pair", solution.own_pair)):
         if compared_pair is not None:
             groups, amount = map(wording.number, (compared_pair.max_groups, compared_pair.max_amount))
-            error_text = format_error(parameters, compared_pair.error)
-            change = wording.change(compared_pair.error, pair_error)
-            facts[f"{name}, {groups} × {amount}"] = f"error {error_text}, {change} compared with the best."
-    return facts | {"Choose privately offers": _describe_private_choice(solution, dataset)}
+            facts[f"{name}, {groups} × {amount}"] = standard.compare_own_bound(
+                "error",
+                compared_pair.error,
+                solution.pair_error,
+                lambda error: format_error(parameters, error),
+                "the pair",
+            )
+    offer = "no pair: only for amounts of at least 0, on a public list of groups."
+    if parameters.statistic.is_non_negative and selected is None:
+        offer = (
+            "the pair with the least sum of mean absolute errors; its root mean square can be up to "
+            f"50{wording.PERCENT} higher."
+        )
+    return facts | {"Choose privately offers": offer}
 
 
 def _count_share(is_above: npt.NDArray[np.bool_], noun: str) -> str:
     return f"{wording.counted(int(is_above.sum()), noun)} ({wording.percent(float(is_above.mean()))})"
-
-
-def _list_shares(names: Sequence[str], error_parts: Sequence[float]) -> str:
-    shares = [part / sum(error_parts) for part in error_parts]
-    return (
-        ", ".join(f"{name} {wording.percent(share)}" for name, share in zip(names, shares, strict=True)) + "."
-    )
 
 
 def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolution) -> dict[str, str]:
@@ -330,46 +295,21 @@ def _list_selection_facts(solution: PerGroupSolution, selected: SelectionSolutio
         noise += f" and δ = {wording.entered(parameters.delta)}"
     facts = {
         "Budget": f"ε = {wording.entered(parameters.selection_epsilon)} and "
-        f"δ = {wording.entered(parameters.selection_delta)} select groups ({parameters.selection.value}), {noise} "
-        f"{'are' if parameters.delta else 'is'} for the noise."
+        f"δ = {wording.entered(parameters.selection_delta)} to select groups ({parameters.selection.value}), {noise} "
+        "for the noise."
     }
     if groups := selected.groups.get("pair"):
-        facts["What the error consists of"] = _list_shares(
-            ("released groups", "groups that are not released"), split_error(solution.problem, groups)
-        )
+        error_parts = split_error(solution.problem, groups)
+        released, lost = (wording.percent(part / sum(error_parts)) for part in error_parts)
+        facts["Error components"] = f"released groups {released}, groups that are not released {lost}."
     if (vector := selected.vector) is not None:
-        rule = "one level for each user's vector" if vector.rule is VectorRule.CAP else "scaling"
+        rule = "one level" if vector.rule is VectorRule.CAP else "scaling"
         facts["Without sampling amounts"] = (
-            f"{rule} errs by {format_error(parameters, vector.error)}. Only the selection keeps "
+            f"error {format_error(parameters, vector.error)} with {rule}; only the selection keeps "
             f"{wording.counted(vector.max_groups, 'group')} of each user. Best of {wording.number(vector.evaluations)} "
-            "settings; nothing proves that there is no better one."
+            "settings, without a proof."
         )
     return facts | {"Programs": "are written for public lists of groups only."}
-
-
-def _describe_private_choice(solution: PerGroupSolution, dataset: Dataset) -> str:
-    """Describe which bounds *Choose privately* offers for these parameters."""
-    parameters = solution.parameters
-    if not parameters.statistic.is_non_negative or parameters.selection.is_private:
-        return "no pair: it draws one for counts and for sums of amounts of at least 0, on a public list of groups."
-    text = (
-        "the pair, with one ε for both numbers, for the least sum of all groups' mean absolute errors. The root mean "
-        "square may be up to half as large again, most where one group holds nearly everything."
-    )
-    contributions = {Statistic.ROWS: Contribution.ROWS, Statistic.USERS: Contribution.DISTINCT_TASKS}
-    is_known = parameters.num_groups is not None or dataset.is_private
-    num_groups = parameters.num_groups if is_known else solution.num_groups
-    margin = private_margin(parameters, num_groups or 1)
-    if margin is None or contributions.get(parameters.statistic) is not dataset.contribution:
-        return text
-    users = wording.counted(margin, "user")
-    if num_groups is None:
-        times = "" if parameters.neighbours is Neighbours.ADD_OR_REMOVE_USER else "2 × "
-        users = f"({times}number of groups − 1) / {wording.entered(parameters.epsilon)} users"
-    return (
-        f"{text} For a *Count of rows* with a margin of {users} it draws the bound on a user's whole vector, which "
-        "errs less still if your library takes one."
-    )
 
 
 def list_proofs(solution: PerGroupSolution) -> tuple[Proof, ...]:
@@ -406,17 +346,18 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
         if (groups := selected.groups.get(key)) is None:
             continue
         likely = selected.users[groups.keep_probability >= 0.5]
-        size_text = "none is released more often than not"
+        size_text = "none is likely"
         if likely.size:
-            users = wording.counted(int(likely.min()), "user")
-            size_text = f"the smallest that is released more often than not has {users}"
+            size_text = f"the smallest likely one has {wording.counted(int(likely.min()), 'user')}"
         sentences.append(
             f"**{name}:** {wording.number(groups.expected_groups)} of "
             f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
         )
     if not sentences:
-        no_better = "No bounds that were looked at err less than releasing no group."
-        sentences.append("Releasing no group errs least." if solution.choice.is_settled else no_better)
+        found = (
+            "Releasing no group is best." if solution.choice.is_settled else "No useful bounds were found."
+        )
+        sentences.append(found)
     return sentences
 
 
@@ -424,39 +365,33 @@ def describe_groups(solution: PerGroupSolution) -> list[str]:
     """Describe which groups have useful numbers."""
     if solution.is_mean:
         return [_compare_means(solution)]
-    sentences = []
-    if solution.selected is not None:
-        sentences.append("A group that is not released counts as 0: it errs by its whole size.")
-    ten = wording.percent(USEFUL_ERROR)
+    sentences, ten = [], wording.percent(USEFUL_ERROR)
     for name, errors in (
         ("With the best pair" if solution.pair is not None else "Publishing 0", solution.errors),
-        ("With every row kept and users scaled", solution.errors_scaled),
+        ("With users scaled", solution.errors_scaled),
     ):
         if errors is None:
             continue
         useless, size = solution.count_useless(errors), solution.find_useful_size(errors)
         useful = f"the largest group's error is above {ten}"
         if size is not None:
-            useful = f"from a size of {wording.number(size)} on, every group's error is below {ten}"
+            useful = f"every error is below {ten} from a size of {wording.number(size)} on"
         sentences.append(
-            f"**{name}:** {useful}; {wording.number(useless)} of {wording.counted(solution.num_groups, 'group')} "
-            f"{wording.agreeing(useless, 'errs', 'err')} by their whole size or more."
+            f"**{name}:** {useful}; publishing 0 is as good for {wording.number(useless)} of "
+            f"{wording.counted(solution.num_groups, 'group')}."
         )
     return sentences
 
 
 def _describe_users(solution: PerGroupSolution) -> str:
-    """Describe the assumptions about users, and for means the larger error as an estimate for a population."""
-    sentence = "nothing is assumed of them: the errors are those on these very data."
-    if not solution.is_mean:
-        return sentence
+    """Compare the standard error of means, as estimates for a population, with that of independent rows."""
     problem, rows = solution.problem, solution.problem.pairs.rows.astype(np.float64)
     group_rows, squares = problem.per_group(rows), problem.per_group(rows**2)
     is_occupied = group_rows > 0.0
     ratios = np.sqrt(1.0 + noise_error.ASSUMED_SHARE * (squares[is_occupied] / group_rows[is_occupied] - 1.0))
     return (
-        f"{sentence} For people like these the error is larger, as rows of one user are alike: with a share "
-        f"ρ = {noise_error.ASSUMED_SHARE} of the variance between users, a group's standard error before noise is "
-        f"{wording.number(float(np.median(ratios)))} times that of independent rows in the middle group, and "
-        f"{wording.number(float(ratios.max()))} times in the worst."
+        "for the population, the standard error before noise is "
+        f"{wording.number(float(np.median(ratios)))} times that of independent rows in the median group and "
+        f"{wording.number(float(ratios.max()))} times in the worst, at an intra-class correlation of "
+        f"{noise_error.ASSUMED_SHARE}."
     )

@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
 from dpcore.answer.answer import Answer, add_choice
-from dpcore.answer.plot import (
-    Axis,
-    Bars,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Style,
-    names_axis,
-    share_axis,
-)
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording
@@ -42,7 +30,7 @@ if TYPE_CHECKING:
 
 
 LINE_STYLES = (Style.CAP, Style.SMOOTH, Style.SAMPLING, Style.PRIVACY, Style.CUSTOMARY)
-"""Of the lines with the largest shares; all lines stand in the figure's file."""
+"""Of the lines with the largest shares."""
 EPSILONS = (0.02, 50.0)
 """The least that the axis of epsilon covers."""
 
@@ -98,8 +86,7 @@ def plot_errors(solution: PlanSolution, dataset: Dataset) -> Plot:
     return Plot(
         "plan-errors",
         "Error of each number over ε",
-        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} are as exact as wanted. Every "
-        "error falls as ε grows and shares are kept.",
+        f"At ε = {wording.number(plan_epsilon)}, {solution.num_reached} of {len(lines)} are as exact as wanted.",
         Axis("ε of the whole plan", "", limits),
         Axis("error", "wanted error = 1", (low_ratio, high_ratio), number_format=".3~g"),
         items,

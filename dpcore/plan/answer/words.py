@@ -14,14 +14,13 @@ from dpcore.common.privacy import format_rounded_up
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import TotalCurve
 from dpcore.plan.parameters import LineStatistic, Objective
-from dpcore.plan.solution import AllocatedLine, PlanSolution, compute_exact_epsilon
+from dpcore.plan.solution import AllocatedLine, PlanSolution
 from dpcore.plan.table import NEIGHBOURS, PlannedLine
 
 LEAKS = standard.warn_of_leak(
     "shares, bounds and relative errors were", remedy="Plan on public or older data, or on a private copy."
 )
 MAX_LINES_IN_TEXT = 3
-"""More lines stand only in the table."""
 TINY_SHARE = 1e-4
 
 
@@ -79,7 +78,6 @@ def build_numbers(solution: PlanSolution) -> tuple[Number, ...]:
         Number(
             "ε for all wanted errors",
             format_rounded_up(sufficient_epsilon, 4) if is_reachable else "none is enough",
-            help="The least ε of the whole plan.",
             value=sufficient_epsilon if is_reachable else None,
             unit="ε",
             key="enough",
@@ -155,9 +153,7 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
     }
 
 
-TABLE_NOTE = (
-    "Errors are root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
-)
+TABLE_NOTE = "Root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
 
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
@@ -171,7 +167,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         extra_error = max(solution.equal_split_factor - 1.0, 0.0)
         num_reached = sum(line.is_reached for line in solution.equal_split)
         sentences["Equal split"] = (
-            f"its errors are {wording.percent(extra_error)} larger (root of the sum of squares over wanted errors); "
+            f"its errors are {wording.percent(extra_error)} larger (root mean square over wanted errors); "
             f"{num_reached} of {len(solution.lines)} are as wanted."
         )
     for line in solution.planned:
@@ -183,10 +179,14 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
     sentences["Noise"] = f"as {solution.parameters.program.value} draws it."
     if solution.budget.mechanism is NoiseKind.GAUSSIAN:
         sentences["What adds up"] = "ρ = (sensitivity / σ)² / 2 of the lines; their ε does not."
-        if (exact_epsilon := compute_exact_epsilon(solution)) is not None:
+        # Of the exponential mechanism beside Gaussian noise no exact account is known.
+        if all(line.statistic is not LineStatistic.QUANTILE for line in solution.lines):
+            exact_text, program_text = (
+                wording.number(epsilon, 4)
+                for epsilon in (solution.budget.exact_epsilon, solution.budget.epsilon)
+            )
             sentences["ε really spent"] = (
-                f"{wording.number(exact_epsilon, 4)} by an exact account, {wording.number(solution.budget.epsilon, 4)} "
-                "by the program's."
+                f"{exact_text} by an exact account, {program_text} by the program's."
             )
     return sentences
 
@@ -218,7 +218,7 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     sentences = [
         f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
         "Every further release needs a budget of its own",
-        "The plan is best among these bounds and independent noise; one mechanism for several numbers can be better",
+        "The plan is best for independent noise; one mechanism for several numbers can be better",
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
     for line in solution.planned:

@@ -30,39 +30,38 @@ from dpcore.answer.section import (
 )
 from dpcore.code.choice import Quantity
 from dpcore.common import wording
+from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
 from dpcore.common.strict_json import finite_or_none
+from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
-from dpcore.quantile import optimal_bound, several
+from dpcore.quantile import optimal_bound
 from dpcore.quantile.answer import plots, words
 from dpcore.quantile.answer import solution as core
-from dpcore.quantile.answer.solution import SEARCH_POINTS, Choices, Poorer, QuantileSolution
+from dpcore.quantile.answer.solution import SEARCH_POINTS, BaseChange, Choices, QuantileSolution
 from dpcore.quantile.mechanism import QuantileProblem, assumptions
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.quantile.rows import WeightKind
+from dpcore.report.content import write_columns
 
 # A first answer is computed while the person waits: on two cores 3 million rows times bounds take about 0.1 s.
 FIRST_CELLS, FIRST_ROWS = 3_000_000, 200_000
 FIRST_SUBSAMPLES, FIRST_CAPS = 8, 6
 AT_ONCE_SECONDS, FIRST_VISIT_SECONDS = 0.03, 0.4
-"""Seconds that a page waits for the exact answer before it shows a first one: after a slider has moved, and where
-nothing is shown yet."""
+"""Seconds before a page shows a first answer: after a slider has moved, and on the first visit."""
 AT_ONCE_ROWS = 500
-"""Rows up to which a search ends that soon: it takes 6 ms of processor time for 30 rows, 17 for 300, 160 for the shop
-purchases. With more rows a first answer is shown without a wait, if there can be one."""
+"""Rows up to which a search ends that soon: 6 ms for 30 rows, 17 for 300, 160 for the shop purchases."""
 MAX_KEPT_ANSWERS, MAX_KEPT_ROWS = 8, 20_000
-"""Number of answers that are kept, and the most rows of a kept one; each row takes 80 bytes."""
+"""Number of kept answers, and the most rows of one, of 80 bytes each."""
 KEPT_CHOICES = 64
-"""Number of searches whose best bounds are kept; each holds a few hundred numbers."""
+"""Number of searches whose best bounds are kept."""
 DOING_AT = {
-    Stage.FIRST: "A first answer, from fewer bounds and subsamples. The exact one follows",
-    Stage.EARLIER: "The answer for the settings before. The new one follows",
+    Stage.FIRST: "A first answer, from fewer bounds and subsamples",
+    Stage.EARLIER: "The answer for the settings before",
 }
 """Texts beside an answer that stands in for the exact one."""
-
-
 NOT_SEARCHED = ("weighting", "bound_from", "own_bound", "alpha", "beta", "gamma", "population")
-"""Fields that the search for the best bounds does not depend on."""
+"""Fields on which the search does not depend."""
 
 
 def sort_rows(
@@ -152,27 +151,24 @@ def _show_density(solution: QuantileSolution, dataset: Dataset) -> Parts:
     outside = 1.0 - min(float(output.cdf(limits[1]) - output.cdf(limits[0])) for output in solution.outputs)
     if outside > 0.05:
         share = wording.percent(outside)
-        yield Note(f"{share} of the answers fall outside the values shown: widen them under *Values shown*.")
+        yield Note(f"{share} of the answers fall outside: widen *Values shown*.")
 
 
 def _choose_values(solution: QuantileSolution, tab: str, draw: Callable[[Limits], Plot]) -> Window:
     """Return a plot over the values that a person chooses to see."""
-    initial, widest = core.window(solution)
+    initial, widest = core.find_shown_range(solution)
     key = f"quantile_values_{tab}_{solution.parameters.quantiles}"
-    return Window(draw, initial, widest, key, "Values shown", "From and to, unit of the values")
+    return Window(draw, initial, widest, key, "Values shown", "From and to")
 
 
 def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     """Show how a poor base distribution hurts."""
     solution, parameters = answer.solution, answer.parameters
-    yield (
-        "**The more of ν lies far from the quantile, the more budget it takes**; where ν has no mass near the "
-        "quantile, no budget helps (assumption 1 of the paper)."
-    )
+    yield "**The less mass ν has near the quantile, the more budget it takes** (assumption 1 of the paper)."
     yield words.describe_base(solution)
-    change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in Poorer})
+    change = yield Choice("poorer", "Make ν poorer", {change: change.value for change in BaseChange})
     yield words.describe_poorer_bases(solution, change)
-    steps, bases = core.poorer_bases(parameters, change)
+    steps, bases = core.build_poorer_bases(parameters, change)
     weighting, bound = solution.weight_kind, solution.bound
     errors = yield Search(
         "poorer_job",
@@ -187,18 +183,17 @@ def show_poorer_bases(answer: Answer, dataset: Dataset) -> Parts:
     if errors is None:
         return
     if np.isnan(errors).any():
-        yield Note("Stopped early. The figure shows what had been computed.")
+        yield Note("Stopped early.")
     yield plots.plot_poorer(solution, change, steps, errors, dataset)
     yield Label()
 
 
 def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
     """Show the paper's bound, from counts alone."""
-    counts = "private, as a user is protected" if answer.parameters.protects_users else "public here"
+    counts = "private" if answer.parameters.protects_users else "public"
     yield (
-        "With probability 1 − 2γ the weighted rank of the answer lies within this bound of q. It uses the rows per "
-        f"user ({counts}), and that ν gives mass β to the values within α of the quantile. Its best bound reveals "
-        "**nothing about the values**."
+        "With probability 1 − 2γ the weighted rank of the answer is within this bound of q. It uses the rows per user "
+        f"({counts} here) and β, and reveals **nothing about the values**."
     )
     yield Fields(("alpha", "beta", "gamma", "population"), shares=(2, 2, 2, 4))
     yield words.describe_paper_bound(answer.solution)
@@ -208,7 +203,7 @@ def show_paper_bound(answer: Answer, dataset: Dataset) -> Parts:
 
 def show_samples(answer: Answer, dataset: Dataset) -> Parts:
     """Show simulated answers beside the exact distribution."""
-    yield f"Points should lie on the exact probabilities. **{standard.SIMULATION}**"
+    yield f"**{standard.SIMULATION}**"
     note = f"From 10 to {MAX_DRAWS:,}."
     draws = yield Integer("draws", "Answers to draw", (10, MAX_DRAWS), DEFAULT_DRAWS, 100, note)
     if draws is None:
@@ -220,12 +215,11 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
         lambda progress, should_stop: (
             exact,
             draws,
-            several.sample_answers(exact.outputs, draws, progress=progress, should_stop=should_stop),
+            core.simulate_answers(exact.outputs, draws, progress=progress, should_stop=should_stop),
         ),
         "Drawing answers",
         "Draw answers",
         "casino",
-        idle="It has not run yet.",
         shows_outdated=True,
     )
     if simulation is None:
@@ -240,7 +234,6 @@ def show_samples(answer: Answer, dataset: Dataset) -> Parts:
         exact, "samples", lambda limits: plots.plot_samples(solution, answers, limits, dataset)
     )
     yield Label()
-    yield "\n".join(f"- {line}" for line in words.describe_samples(solution, answers))
 
 
 SECTIONS: Sections = {
@@ -291,7 +284,6 @@ def build_answer(
         solution = core.solve(dataset, parameters, progress, should_stop)
     low, high = parameters.answer_range or (None, None)
     smooth, cap = solution.choices.smooth, solution.choices.cap
-    trade_off_form = "Exact, for the trade-off form of the paper's bound."
     answer = Answer(
         headline=words.write_headline(solution),
         detail=words.write_detail(solution, dataset),
@@ -302,7 +294,7 @@ def build_answer(
         proofs=(
             ("Smooth weights", smooth.certificate, smooth.stop_reason),
             ("Bounded rows", cap.certificate, cap.stop_reason),
-            ("From counts", solution.counts_certificate, trade_off_form),
+            ("From counts", solution.counts_certificate, "Exact, for the paper's trade-off form."),
         ),
         code=words.write_forms(solution, dataset),
         near_optimal=words.describe_near_optimal(solution),
@@ -316,7 +308,7 @@ def build_answer(
         },
         make_methods=lambda: words.write_methods(solution, dataset),
         files={
-            "quantile_weights.csv": lambda: several.weights_csv(
+            "quantile_weights.csv": lambda: weights_csv(
                 solution.problem.histogram, solution.weight_kind, solution.bound, dataset.provenance
             )
         },
@@ -342,6 +334,35 @@ def build_answer(
             "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, appendix B",
         },
     )
+
+
+def weights_csv(
+    histogram: ContributionHistogram, weighting: WeightKind, bound: float, disclosure: Provenance
+) -> str:
+    """Return the weights per distinct size for a quantile.
+
+    Columns: ``size`` (rows per user), ``users``, ``rows_kept`` (of each such user, at random),
+    ``row_weight`` (of a kept row), ``label``. Over the file, the sum of users * rows_kept * row_weight is 1.
+
+    Args:
+        histogram: Rows per user.
+        weighting: Smooth weights or a cap.
+        bound: h in rows per user.
+        disclosure: Whether the data are public, private or a release; the file names it.
+
+    Source: Epasto et al. 2020, section 4 (the weights) and appendix B.
+    """
+    sizes = histogram.sizes
+    capped = weighting is WeightKind.CAP
+    kept_rows = np.minimum(sizes, int(bound)) if capped else sizes
+    weight = np.ones(sizes.shape) if capped else np.minimum(bound, sizes.astype(np.float64)) / sizes
+    columns = {
+        "size": sizes,
+        "users": histogram.users,
+        "rows_kept": kept_rows,
+        "row_weight": weight / float(histogram.kept_rows(bound)),
+    }
+    return write_columns(columns, disclosure)
 
 
 def _list_details(solution: QuantileSolution, label: str) -> dict[str, object]:

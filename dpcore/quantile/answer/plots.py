@@ -15,7 +15,7 @@ from dpcore.common import wording
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import WeightKind
-from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error, window
+from dpcore.quantile.answer.solution import BaseChange, QuantileSolution, find_shown_range, mean_error
 from dpcore.quantile.answer.words import describe_answers, name_quantile
 from dpcore.quantile.parameters import Weighting
 
@@ -29,8 +29,7 @@ STYLES = (
     (Style.TOTAL, "dot"),
     (Style.SMOOTH, "longdash"),
 )
-WIDTH = 2.5
-"""In pixels, of a quantile's line."""
+WIDTH = 2.5  # In pixels, of a quantile's line.
 KINDS = (
     (WeightKind.SMOOTH, "Smooth weights", Style.SMOOTH, "circle"),
     (WeightKind.CAP, "Bounded rows", Style.CAP, "diamond"),
@@ -61,16 +60,13 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     if own_bound is not None:
         items.append(Mark("Your own bound", own_bound, mean_error(solution.own_outputs), Style.ENTERED, "x"))
     smooth, cap = solution.choices.smooth, solution.choices.cap
-    average = f" on average over {wording.counted(cap.subsamples, 'subsample')}" if cap.subsamples > 1 else ""
     marked = [item.y for item in items if isinstance(item, Mark)]
     limits = fit_limits(np.array([*columns["expected_rank_error"], *marked, solution.unbounded_error]))
     return Plot(
         "quantile-error",
         "Rank error against the bound",
-        f"The expected rank error is least at {wording.counted(smooth.bound, 'row')} with smooth weights, "
-        f"{wording.percent(smooth.rank_error)}, and at {wording.counted(cap.bound, 'row')} with bounded rows, "
-        f"{wording.percent(cap.rank_error)}{average}; without a bound it is "
-        f"{wording.percent(solution.unbounded_error)}.",
+        f"Least at {wording.counted(smooth.bound, 'row')} with smooth weights, {wording.percent(smooth.rank_error)}, "
+        f"and at {wording.counted(cap.bound, 'row')} with bounded rows, {wording.percent(cap.rank_error)}.",
         build_bound_axis(solution.problem.histogram),
         Axis("rank error", SHARE, limits, title=f"Expected rank error ({SHARE})", number_format=".3~%"),
         items,
@@ -92,7 +88,7 @@ def plot_density(
         dataset: What it is about.
         limits: From which value to which; by default those near the quantiles.
     """
-    low, high = window(solution)[0] if limits is None else limits
+    low, high = find_shown_range(solution)[0] if limits is None else limits
     edges = np.linspace(low, high, BINS + 1)
     centers = (edges[:-1] + edges[1:]) / 2.0
     curves, means, quantiles = list[Curve](), list[Level](), list[Level]()
@@ -163,13 +159,12 @@ def plot_rank_distance(solution: QuantileSolution, dataset: Dataset) -> Plot:
         options: dict[str, Any] = {"color_style": style, "legend": legend}
         curves.append(Curve(name, distances, near, style, dash=dash, width=WIDTH))
         unbounded_curves.append(Curve(f"{name}, without a bound", distances, far, Style.ENTERED, **options))
-    close = [float(output.probability_within(0.01)) for output in solution.outputs]
     return Plot(
         "quantile-near",
         "How near it falls",
-        f"Within 1 % of rank with probability {' and '.join(wording.percent(p) for p in close)}.",
+        "Probability over the distance in rank.",
         Axis("distance t in rank", SHARE, (1e-4, 0.5), number_format=".3~g"),
-        share_axis("probability that |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%"),
+        share_axis("probability of |F(answer) − q| ≤ t", (0.0, 1.02), number_format=".2~%"),
         (*curves, *([] if solution.parameters.weighting is Weighting.NONE else unbounded_curves)),
         dataset.provenance,
         columns,
@@ -190,31 +185,29 @@ def plot_paper_bound(solution: QuantileSolution, dataset: Dataset) -> Plot:
     return Plot(
         "quantile-paper",
         "The paper's bound",
-        f"The paper's bound is least near {wording.counted(solution.counts_bound, 'row')}.",
+        f"Least near {wording.counted(solution.counts_bound, 'row')}.",
         build_bound_axis(histogram),
         Axis("bound on the rank error", SHARE, (1e-3, 1e2), number_format=".3~g"),
-        (*items, Level("Says nothing above 1", 1.0, dash="longdash")),
+        (*items, Level("Vacuous above 1", 1.0, dash="longdash")),
         dataset.provenance,
         height=400,
     )
 
 
 def plot_poorer(
-    solution: QuantileSolution, how: Poorer, steps: FloatArray, errors: FloatArray, dataset: Dataset
+    solution: QuantileSolution, change: BaseChange, steps: FloatArray, errors: FloatArray, dataset: Dataset
 ) -> Plot:
     """Plot the expected rank error as the base distribution gets poorer; ``steps`` and ``errors`` of shape (k,)."""
     unit, column = "its widths; 0 = as entered", "moved_by_widths"
     axis = linear_axis("ν moved by", (-1.05, 1.05), unit, title=f"ν moved by ({unit})", number_format=".2f")
-    if how is Poorer.WIDER:
+    if change is BaseChange.WIDER:
         axis = Axis("width of ν", "1 = as entered", (1.0, 1e4), number_format=",.3~g")
         column = "times_as_wide"
-    worst = wording.percent(float(np.nanmax(errors, initial=0.0)))
     y = Column("expected_rank_error", errors)
     return Plot(
         "quantile-poorer",
         "Poorer bases",
-        f"The largest error of these bases is {worst}; for the base as entered it is "
-        f"{wording.percent(solution.rank_error)}.",
+        f"For the base as entered the error is {wording.percent(solution.rank_error)}.",
         axis,
         Axis("expected rank error", SHARE, (1e-4, 1.0), number_format=".3~%"),
         (Curve("Expected rank error", Column(column, steps), y, Style.TOTAL, symbol="circle"),),
@@ -239,7 +232,7 @@ def plot_samples(
     return Plot(
         "quantile-samples",
         "Sampled answers",
-        "Simulated answers beside their exact probabilities.",
+        "Simulated beside exact probabilities.",
         _build_value_axis(limits),
         share_axis("share of the answers in a bin", _fit_from_zero(items), number_format=".2~%"),
         items,

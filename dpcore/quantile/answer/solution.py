@@ -10,25 +10,27 @@ import numpy as np
 
 from dpcore.answer.against import BoundComparison
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import refuse
+from dpcore.common.checks import refuse, require
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import QuantileOutput, QuantileProblem, WeightKind, optimal_bound, standard_error
 from dpcore.quantile.base_distribution import Base
+from dpcore.quantile.mechanism import compute_outputs
 from dpcore.quantile.optimal_bound import QuantileChoice
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters, Weighting
-from dpcore.quantile.several import compute_outputs
 
 SEARCH_POINTS = 32
+MAX_DRAWS = 1_000_000
+_BLOCK_CELLS = 4_000_000
 GOOD_ENOUGH = 1.05
-"""Near-optimal bounds have at most this many times the least error."""
+"""Of the least error."""
 STRETCHES = tuple(float(x) for x in np.geomspace(1.0, 1e4, 13))
 SHIFTS = tuple(float(x) for x in np.linspace(-1.0, 1.0, 21))
 WINDOW = 0.15
-"""Distance in rank around the quantiles within which the density is shown at first."""
+"""Distance in rank that the density shows at first."""
 FARTHEST = 1e15
-"""Largest magnitude of a shown value: a browser's slider holds whole numbers exactly up to 2^53."""
+"""Largest value shown: sliders are exact up to 2^53."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,13 @@ def search(
 ) -> Choices:
     """Return the best bound of both kinds."""
 
-    def find(weighting: WeightKind, begin: float) -> QuantileChoice:
-        return optimal_bound.best_bound(
-            problem,
-            weighting,
-            SEARCH_POINTS,
-            lambda share: progress(begin + share / 2.0),
-            should_stop,
-            quantiles,
-        )
+    def search_kind(weighting: WeightKind, begin: float) -> QuantileChoice:
+        def report(share: float) -> None:
+            progress(begin + share / 2.0)
 
-    return Choices(find(WeightKind.SMOOTH, 0.0), find(WeightKind.CAP, 0.5))
+        return optimal_bound.best_bound(problem, weighting, SEARCH_POINTS, report, should_stop, quantiles)
+
+    return Choices(search_kind(WeightKind.SMOOTH, 0.0), search_kind(WeightKind.CAP, 0.5))
 
 
 NOT_COMPARED = ("own_bound",)
@@ -75,15 +73,14 @@ NOT_COMPARED = ("own_bound",)
 def against_epsilon(dataset: Dataset, parameters: QuantileParameters) -> BoundComparison | str:
     """Compare the bound of the answer and its rank error over epsilon; from counts if the answer takes that."""
     if dataset.values is None:
-        return "A quantile needs values, and these data have none."
+        return "These data have no values."
     if parameters.weighting is Weighting.NONE:
-        return "Without weights there is no bound to compare over ε."
+        return "There is no bound to compare over ε."
     # It sorts its rows once, when the first bound is tried; millions of rows take a while.
     problem = QuantileProblem(
         dataset.values, 0.5, 1.0, parameters.base_distribution(), neighbours=parameters.neighbours
     )
     weighting = parameters.weight_kind
-
     is_from_counts = parameters.bound_from is BoundFrom.COUNTS
 
     def best(epsilon: float) -> tuple[float, float]:
@@ -236,7 +233,7 @@ def solve(
         InvalidInput: The data have no values.
     """
     if dataset.values is None:
-        raise refuse("this needs values, one per row, and these data have none")
+        raise refuse("these data have no values, one per row")
     problem = QuantileProblem(
         dataset.values,
         0.5,
@@ -247,7 +244,7 @@ def solve(
     return compute(parameters, problem, search(problem, parameters.levels, progress, should_stop))
 
 
-def window(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
+def find_shown_range(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return two ranges of values: the one to show first, and the widest.
 
     Both depend on values, quantiles and base only, so that they do not move with epsilon or the bound.
@@ -264,15 +261,55 @@ def window(solution: QuantileSolution) -> tuple[tuple[float, float], tuple[float
     return (low, high), (min(first, low), max(last_value, high))
 
 
-class Poorer(enum.Enum):
+class BaseChange(enum.Enum):
     """The way in which the base distribution is made poorer."""
 
     MOVED = "Moved"
     WIDER = "Wider"
 
 
-def poorer_bases(parameters: QuantileParameters, how: Poorer) -> tuple[FloatArray, list[Base]]:
+def build_poorer_bases(parameters: QuantileParameters, change: BaseChange) -> tuple[FloatArray, list[Base]]:
     """Return the shifts or stretches of the base, and the bases."""
-    if how is Poorer.WIDER:
+    if change is BaseChange.WIDER:
         return np.array(STRETCHES), [parameters.base_distribution(stretch=x) for x in STRETCHES]
     return np.array(SHIFTS), [parameters.base_distribution(shift=x) for x in SHIFTS]
+
+
+def simulate_answers(
+    distributions: Sequence[QuantileOutput],
+    size: int,
+    seed: int = 0,
+    progress: Progress = silent,
+    should_stop: ShouldStop = never,
+) -> FloatArray:
+    """Draw joint answers block by block, with NumPy noise: a simulation, not a release.
+
+    Under a cap each quantile's answer has a subsample of its own. The independent answers are sorted, which costs
+    no privacy, so that a larger quantile never gets a smaller answer.
+
+    Args:
+        distributions: From `compute_outputs`.
+        size: Joint answers to draw, 1 to `MAX_DRAWS`.
+        seed: Seed of NumPy's generator.
+        progress: Called with the share done, from 0 to 1.
+        should_stop: Called before each block; True ends with what there is.
+
+    Returns:
+        Answers in the values' unit, shape (draws, number of quantiles); fewer than ``size`` draws if stopped.
+
+    Raises:
+        InvalidInput: ``size`` out of its range.
+    """
+    require.whole(1, MAX_DRAWS, size=size)
+    generator = np.random.default_rng(seed)
+    block = max(1, _BLOCK_CELLS // distributions[0].probability.size)
+    ranks = np.argsort(np.argsort([output.quantile for output in distributions]))
+    samples = [np.empty((0, len(distributions)))]
+    for start in range(0, size, block):
+        if should_stop():
+            break
+        count = min(block, size - start)
+        answers = [output.sample(count, generator) for output in distributions]
+        samples.append(np.sort(answers, axis=0)[ranks].T)
+        progress((start + count) / size)
+    return np.concatenate(samples)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from dpcore.answer import standard
 from dpcore.answer.answer import Number
 from dpcore.answer.axes import ROWS_UNIT, OutsideCounts
@@ -14,13 +12,12 @@ from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import noise_error, wording
 from dpcore.common.privacy import Disclosure, format_rounded_up
-from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.quantile import optimal_bound
-from dpcore.quantile.answer.solution import Poorer, QuantileSolution, mean_error
+from dpcore.quantile.answer.solution import BaseChange, QuantileSolution, mean_error
+from dpcore.quantile.mechanism import split_epsilon
 from dpcore.quantile.parameters import BaseKind, BoundFrom, QuantileParameters, Weighting
 from dpcore.quantile.rows import WeightKind
-from dpcore.quantile.several import split
 
 KIND_NAMES = {WeightKind.SMOOTH: "smooth weights", WeightKind.CAP: "bounded rows"}
 
@@ -41,20 +38,18 @@ def write_headline(solution: QuantileSolution) -> str:
     if solution.parameters.weighting is Weighting.NONE:
         rows = wording.counted(solution.choices.smooth.bound, "row")
         return f"Set a bound: cap each user's total weight at {rows}."
-    instruct = (
-        standard.instruct_to_cap if solution.weight_kind is WeightKind.CAP else standard.instruct_to_weight
-    )
+    is_cap = solution.weight_kind is WeightKind.CAP
+    instruct = standard.instruct_to_cap if is_cap else standard.instruct_to_weight
     return instruct(wording.counted(solution.bound, "row"))
 
 
 def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     """Build the bound, its rank error, and the rank error without a bound."""
-    p = solution.parameters
-    note = expected = "of rows, expected"
+    p, expected = solution.parameters, "of rows, expected"
+    name, bound, error, note = "Best bound", solution.bound, solution.rank_error, expected
     if solution.standard_error > 0.0:
         count = wording.counted(solution.subsample_errors.size, "subsample")
         note = f"± {wording.percent(solution.standard_error)} ({count})"
-    name, bound, error = "Best bound", solution.bound, solution.rank_error
     if p.weighting is Weighting.NONE:
         bound, error, note = solution.choices.smooth.bound, solution.choices.smooth.rank_error, expected
     elif p.bound_from is BoundFrom.COUNTS:
@@ -63,10 +58,12 @@ def build_numbers(solution: QuantileSolution) -> tuple[Number, ...]:
     def build_error(label: str, value: float, note: str, key: str) -> Number:
         return Number(label, wording.percent(value), note, _RANK_ERROR, value, "share of rows", key)
 
+    # A user who is added needs some bound all the same.
+    unbounded_name = "With all rows kept" if p.protects_users else "Without a bound"
     return (
         Number(name, wording.counted(bound, "row"), "", _BOUND, bound, ROWS_UNIT, "bound"),
         build_error("Rank error", error, note, "rank_error"),
-        build_error(_name_unbounded(p), solution.unbounded_error, expected, "rank_error_without_a_bound"),
+        build_error(unbounded_name, solution.unbounded_error, expected, "rank_error_without_a_bound"),
     )
 
 
@@ -79,21 +76,15 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
     return standard.write_range(low, high, "row", others="the next bounds tried")
 
 
-_BOUND = (
-    "Smooth weights: the rows of a heavier user together weigh as much as this many rows. "
-    "Bounded rows: at most this many rows of each user are kept, at random."
-)
-_RANK_ERROR = (
-    "The expected share of all rows between the answer and the quantile, E|F(answer) − q|, exactly. "
-    "For bounded rows a mean over random subsamples, for several quantiles the mean of their errors."
-)
+_BOUND = "The most that one user's rows weigh together, in rows."
+_RANK_ERROR = "The expected share of all rows between the answer and the quantile."
 LEAKS_VALUES = standard.warn_of_leak(
     "this bound was",
     "the values",
-    "*From counts* uses only the rows per user, which are public in this setting.",
+    "*From counts* uses only the rows per user.",
 )
 LEAKS_COUNTS = standard.warn_of_leak("this bound was")
-LEAKS = "Your data are private: the figures here are computed from the values. Do not publish them."
+LEAKS = "Your data are private. Do not publish the figures: they are computed from the values."
 
 
 def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
@@ -103,58 +94,47 @@ def write_detail(solution: QuantileSolution, dataset: Dataset) -> str:
     if dataset.is_private:
         sentences.append(LEAKS_COUNTS if p.protects_users else LEAKS_VALUES if from_values else LEAKS)
     if solution.choices.is_cancelled:
-        sentences.append("**The search was stopped early**: this is the best of the bounds tried.")
-    sentences.append(f"{_name_unbounded(p)} the rank error is {wording.percent(solution.unbounded_error)}.")
-    if solution.has_ties and solution.least_error > 0.2 * solution.rank_error:
-        sentences.append(
-            "Much of this error is not noise: with these ties and this base no answer comes closer than "
-            f"{wording.percent(solution.least_error)}."
-        )
+        sentences.append("**Stopped early**: this is the best of the bounds tried.")
     return " ".join(sentences)
 
 
 def build_facts(solution: QuantileSolution) -> dict[str, str]:
     """Build the facts behind the choice, sentences by name."""
     parameters, histogram = solution.parameters, solution.problem.histogram
-    sentences = describe_answers(solution)
-    sentences["Best for the values"] = _compare_weights(solution)
-    if parameters.own_bound is not None:
-        name = f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"
-        error = mean_error(solution.own_outputs)
-        sentences[name] = standard.compare_own_bound(
-            "rank error", error, solution.rank_error, wording.percent
-        )
-    sentences |= _describe_subsamples(solution)
-    counts_error = format_error(solution.counts_error, solution.counts_standard_error)
-    except_counts = ", only the counts, which are private" if parameters.protects_users else ""
-    sentences["From counts alone"] = (
-        f"a bound of {wording.number(solution.counts_bound)}, with an error of {counts_error} here. It reveals nothing "
-        f"about the values{except_counts}."
+    facts, cap = describe_answers(solution), solution.choices.cap
+    facts["Best for the values"] = "; ".join(
+        f"{KIND_NAMES[choice.weight_kind]} with a bound of {wording.number(choice.bound)}, error "
+        f"{format_error(choice.rank_error, choice.standard_error)}"
+        for choice in (solution.choices.smooth, cap)
     )
-    other_epsilon = f"the same release is {format_rounded_up(parameters.epsilon_of_other)}-DP if"
+    if parameters.own_bound is not None:
+        facts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = standard.compare_own_bound(
+            "rank error", mean_error(solution.own_outputs), solution.rank_error, wording.percent
+        )
+    if max(cap.standard_error, solution.standard_error) > 0.0:
+        count = wording.number(max(cap.subsamples, solution.subsample_errors.size))
+        facts["Bounded rows"] = f"errors are averages over {count} random subsamples, ± their standard error."
+    counts_error = format_error(solution.counts_error, solution.counts_standard_error)
+    facts["From counts alone"] = (
+        f"a bound of {wording.number(solution.counts_bound)}, error {counts_error}. It reveals only rows per user."
+    )
+    other_epsilon = f"the same release is {format_rounded_up(parameters.epsilon_of_other)}-DP"
     if parameters.protects_users:
-        sentences["If only values change"] = (
-            f"{other_epsilon} counts are public and one user's values change."
-        )
+        facts["If only values change"] = f"{other_epsilon} if rows per user are public."
     elif parameters.weighting is not Weighting.NONE:
-        sentences["If a user comes or goes"] = (
-            f"{other_epsilon} one user is added or removed, for a bound of {wording.counted(solution.bound, 'row')} "
-            "that was not computed from these data: the score moves by at most max(q, 1 − q) times the bound."
-        )
+        facts["If a user comes or goes"] = f"{other_epsilon} if the bound was not computed from these data."
     factor = wording.number(math.sqrt(noise_error.design_effect(histogram.sizes, histogram.users)))
-    sentences[noise_error.NAME] = (
-        "nothing is assumed about users for these rows. For the population, the standard error is "
-        f"{factor} times that of independent rows if the intra-class correlation ρ is {noise_error.ASSUMED_SHARE}."
+    facts[noise_error.NAME] = (
+        f"for the population, the standard error is {factor} times that of independent rows at an intra-class "
+        f"correlation of {noise_error.ASSUMED_SHARE}."
     )
     if solution.has_ties:
-        sentences["Least possible"] = (
-            f"{wording.percent(solution.least_error)} under this base: values tie, or the base has no mass there."
-        )
+        facts["Least possible"] = f"{wording.percent(solution.least_error)} with these ties and this base."
     if parameters.weighting is Weighting.CAP:
         lost_share = 1.0 - float(histogram.kept_rows(solution.bound)) / histogram.num_rows
         affected = histogram.users_above(int(solution.bound))
-        sentences["Who is affected"] = standard.describe_affected(affected, histogram.num_users, lost_share)
-    return sentences
+        facts["Who is affected"] = standard.describe_affected(affected, histogram.num_users, lost_share)
+    return facts
 
 
 def describe_answers(solution: QuantileSolution) -> dict[str, str]:
@@ -170,98 +150,42 @@ def describe_answers(solution: QuantileSolution) -> dict[str, str]:
     return sentences
 
 
-def _name_unbounded(parameters: QuantileParameters) -> str:
-    """Name the error where all rows weigh the same; a user who is added needs some bound all the same."""
-    return "With all rows kept" if parameters.protects_users else "Without a bound"
-
-
-def _compare_weights(solution: QuantileSolution) -> str:
-    """Compare the best bounds of both kinds, first the kind in use."""
-    smooth, cap = solution.choices.smooth, solution.choices.cap
-    texts = [
-        f"{KIND_NAMES[choice.weight_kind]} with a bound of {wording.number(choice.bound)}: "
-        f"{format_error(choice.rank_error, choice.standard_error)}"
-        for choice in sorted((smooth, cap), key=lambda choice: choice.weight_kind is not solution.weight_kind)
-    ]
-    is_close = abs(smooth.rank_error - cap.rank_error) <= 2.0 * cap.standard_error > 0.0
-    doubt = " The two are too close to tell apart over these subsamples." if is_close else ""
-    return f"{'; '.join(texts)}.{doubt}"
-
-
-def _describe_subsamples(solution: QuantileSolution) -> dict[str, str]:
-    """Describe the averages over subsamples of a cap, and how far single subsamples differ."""
-    cap, errors = solution.choices.cap, solution.subsample_errors
-    if not max(cap.standard_error, solution.standard_error) > 0.0:
-        return {}
-    count = wording.number(max(cap.subsamples, errors.size))
-    text = f"errors are averages over {count} subsamples ± their standard error."
-    if errors.size > 1:
-        low, high = wording.percent(float(errors.min())), wording.percent(float(errors.max()))
-        return {"Random subsamples": f"{text} At the bound in use single subsamples go from {low} to {high}."}
-    deviation = wording.percent(cap.standard_error * math.sqrt(cap.subsamples))
-    return {"Random subsamples": f"{text} At the best bound their standard deviation is {deviation}."}
-
-
 def describe_base(solution: QuantileSolution) -> str:
     """Describe what assumption 1 of the paper amounts to on these values."""
     alpha, items = solution.parameters.alpha, []
-    near = f"to the values within α = {wording.entered(alpha)} in rank"
-    for problem in split(solution.problem, solution.parameters.levels):
-        beta = optimal_bound.base_mass(problem, alpha)
-        text = f"**no mass** {near}"
+    for problem in split_epsilon(solution.problem, solution.parameters.levels):
+        beta, text = optimal_bound.base_mass(problem, alpha), "**no mass**"
         if beta > 0.0:
             epsilon = solution.parameters.drawn_epsilon(problem.quantile)
             cost = wording.percent(-2.0 * solution.outputs[0].largest_user_weight / epsilon * math.log(beta))
-            text = f"β = {wording.percent(beta)} {near}, which costs up to (2W/ε) ln(1/β) = {cost} of rank"
-        items.append(f"- {name_quantile(problem.quantile)}: ν gives {text}.")
+            text = f"β = {wording.percent(beta)}, which costs up to (2W/ε) ln(1/β) = {cost} of rank"
+        items.append(f"- {name_quantile(problem.quantile)}, within α = {wording.entered(alpha)}: {text}.")
     return "\n".join(items)
 
 
 def describe_paper_bound(solution: QuantileSolution) -> str:
     """Describe the paper's bound, and the error of its best bound on these values."""
     bound = solution.parameters.rank_bound(solution.problem.histogram)
-    value = float(bound.value(solution.weight_kind, solution.counts_bound))
-    vacuous = " (above 1 it is vacuous, but its minimiser can still be used)" if value > 1.0 else ""
+    value = wording.number(float(bound.value(solution.weight_kind, solution.counts_bound)))
     return (
         f"**W² + A Σ c²** with A = {wording.number(bound.trade_off)} is least for {KIND_NAMES[solution.weight_kind]} "
-        f"at **{wording.counted(solution.counts_bound, 'row')}**: paper's bound {wording.number(value)}{vacuous}, "
-        f"expected error {format_error(solution.counts_error, solution.counts_standard_error)}."
+        f"at **{wording.counted(solution.counts_bound, 'row')}**: paper's bound {value} (vacuous above 1), expected "
+        f"error {format_error(solution.counts_error, solution.counts_standard_error)}."
     )
 
 
-def describe_poorer_bases(solution: QuantileSolution, how: Poorer) -> str:
+def describe_poorer_bases(solution: QuantileSolution, change: BaseChange) -> str:
     """Describe the figure of poorer bases, and where the error becomes large."""
-    if how is Poorer.MOVED:
-        return (
-            "Once the quantile lies outside ν, or far in its tail, no answer comes near it, **whatever ε**."
-        )
+    if change is BaseChange.MOVED:
+        return "Once the quantile lies outside ν or far in its tail, no answer comes near it, **whatever ε**."
     w, quantiles = solution.outputs[0].largest_user_weight, solution.parameters.levels
     margin = min(min(q, 1.0 - q) * solution.parameters.drawn_epsilon(q) for q in quantiles) / (2.0 * w)
     factor = wording.number(math.exp(margin), 2) if margin < 600.0 else "more than 1e260"
-    return (
-        "An answer at distance $d$ in rank is $e^{\\varepsilon d/(2W)}$ times less likely, so extra width costs only "
-        f"its logarithm until ν is about **{factor}** times as wide. Beyond that, most answers lie far from the "
-        "quantile."
-    )
-
-
-def describe_samples(solution: QuantileSolution, answers: FloatArray) -> tuple[str, ...]:
-    """Compare the mean of the simulated answers with the exact mean, per quantile."""
-    order = " The answers are sorted, which the exact mean ignores." if len(solution.outputs) > 1 else ""
-    count, sentences = answers.shape[0], []
-    deviations = np.std(answers, axis=0, ddof=1) if count > 1 else np.full(len(solution.outputs), math.nan)
-    standard_errors = deviations / math.sqrt(count)
-    for output, mean, error in zip(solution.outputs, answers.mean(axis=0), standard_errors, strict=True):
-        sentences.append(
-            f"{name_quantile(output.quantile)}: mean of {wording.counted(count, 'simulated answer')} "
-            f"{wording.number(float(mean), 4)} (standard error {wording.number(float(error), 2)}), exact mean "
-            f"{wording.number(output.mean, 4)}.{order}"
-        )
-    return tuple(sentences)
+    return f"Extra width costs only its logarithm until ν is about **{factor}** times as wide."
 
 
 RANGE_NAMES = {BaseKind.UNIFORM: "[L, U]", BaseKind.HISTOGRAM: "the bins of ν"}
-"""Names of the range of answers, for the bases that have one."""
+"""Names of the range of answers."""
 
 
 def describe_inputs(dataset: Dataset, parameters: QuantileParameters) -> str:
@@ -290,18 +214,16 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     )
     if p.protects_users:
         text += (
-            " The score is not divided by the number of rows; max(q, 1 − q) times a user's weight, the most by which "
-            "a user who is added or removed moves it, replaces W."
+            " The score is not divided by the number of rows; max(q, 1 − q) times a user's weight replaces W."
         )
     if len(p.levels) > 1:
-        text += f" Each of the {len(p.levels)} quantiles took an even part of ε."
+        text += f" The {len(p.levels)} quantiles shared ε evenly."
     is_bounded = p.weighting is not Weighting.NONE
+    template = "Rows were weighted such that no user weighs more than {}."
     if not is_bounded:
-        template = "All rows had the same weight, and rows per user were not bounded."
+        template = "All rows had the same weight."
     elif p.weighting is Weighting.CAP:
         template = "At most {} of each user, drawn at random, were kept."
-    else:
-        template = "Rows were weighted such that no user weighs more than {}."
     rows = f"{wording.number(solution.bound, 6)} {wording.agreeing(solution.bound, 'row', 'rows')}"
     error = (
         "The expected rank error, |F(answer) − q| with F the empirical distribution of the rows, is "
@@ -311,10 +233,7 @@ def write_methods(solution: QuantileSolution, dataset: Dataset) -> Methods:
     if not is_bounded:
         rule = ""
     elif p.bound_from is BoundFrom.COUNTS:
-        rule = (
-            "The bound minimises the upper bound of theorem 9 of the same work on that error, which depends on how "
-            "many rows each user has and not on their values."
-        )
+        rule = "The bound minimises theorem 9 of the same work, an upper bound that depends on rows per user alone."
     return Methods(
         guarantee=write_guarantee(_describe_release(p), p.epsilon, p.neighbours),
         sentences=f"{template.format(rows)} {text} {error}",

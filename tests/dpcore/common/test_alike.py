@@ -70,7 +70,6 @@ def test_nothing_is_assumed_of_users_per_group_but_for_what_a_mean_estimates():
     histogram = ContributionHistogram.from_counts(np.unique(codes, return_counts=True)[1])
     made = Dataset("made", "a generator", Disclosure.PUBLIC, histogram, pairs=pairs_facet)
     mean = of_groups(made, PerGroupParameters(1.0, statistic=Statistic.MEAN, lower=0.0, upper=1.0))
-    assert mean.facts[noise_error.NAME].startswith("nothing is assumed")
     middle, worst = numbers_of(mean)
     pairs = mean.solution.problem.pairs
     each = []

@@ -23,9 +23,10 @@ from dpcore.per_group.means import (
     compute_mean_squares,
     error_of_one_mean,
     find_useful_size,
+    laplace_squares,
     mean_error,
+    normal_squares,
 )
-from dpcore.per_group.noisy_ratio import laplace_squares, normal_squares
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
@@ -227,7 +228,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     )
     found = best_mean_pair(wide)
     assert found.certificate is None
-    assert "nothing proves" in found.stop_reason
+    assert "without a proof" in found.stop_reason
     grid = [
         mean_error(wide, g, r)
         for g in range(1, int(wide.pairs.groups_per_user.max()) + 1)
@@ -283,7 +284,7 @@ def test_values_outside_the_range_are_clamped_row_by_row(tmp_path, small_bytes) 
     outside = sum(not lower <= value <= upper for value in named)
     said = found["raw"].facts["Values outside the range"]
     assert said.startswith(f"{outside} values of {len(named)} (")
-    assert "means of the clamped values" in said
+    assert "clamped, which no error counts" in said
     assert "of the values are clamped**" in found["raw"].detail
     assert (
         found["clipped"].facts["Values outside the range"] == "All values lie inside the range from L to U."

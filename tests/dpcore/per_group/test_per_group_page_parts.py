@@ -14,9 +14,8 @@ from dpcore.per_group.answer import words
 from dpcore.per_group.moments import compute_moments, error_parts, pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import errors_by_groups, parts_by_groups
+from dpcore.per_group.passes import SortedPairs, errors_by_groups, parts_by_groups
 from dpcore.per_group.private_pair import CANDIDATES, list_tuner_candidates, pick_as_tuner, spread_numbers
-from dpcore.per_group.sorted_pairs import SortedPairs
 from dpcore.per_group.whole_vector import best_cap
 from tests.dpcore.per_group.conftest import random_pairs
 
@@ -86,7 +85,7 @@ def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
         }
         assert errors[pick_as_tuner(problem)] == min(errors.values())
     signed = PerGroupProblem(random_pairs(3, shift=2.0), asked(statistic=Statistic.SIGNED_SUM))
-    with pytest.raises(InvalidInput, match="at least 0 alone"):
+    with pytest.raises(InvalidInput, match="amounts of at least 0"):
         pick_as_tuner(signed)
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
         best_cap(signed)

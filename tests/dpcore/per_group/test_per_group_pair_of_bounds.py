@@ -15,8 +15,7 @@ from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
-from dpcore.per_group.passes import Passes, errors_by_groups
-from dpcore.per_group.sorted_pairs import SortedPairs
+from dpcore.per_group.passes import Passes, SortedPairs, errors_by_groups
 from tests.dpcore.per_group.conftest import random_pairs
 
 

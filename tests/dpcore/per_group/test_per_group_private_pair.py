@@ -358,7 +358,7 @@ def test_what_cannot_be_is_refused_with_all_reasons() -> None:
         PrivatePairProblem(asked, 0.0, 0, -1.0)
     assert len(refused.value.problems) == 5
     for other, reason in (
-        (dataclasses.replace(asked, statistic=Statistic.SIGNED_SUM, num_groups=3), "any sign"),
+        (dataclasses.replace(asked, statistic=Statistic.SIGNED_SUM, num_groups=3), "signed sum"),
         (
             dataclasses.replace(
                 asked,

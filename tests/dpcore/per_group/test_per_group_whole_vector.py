@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Neighbours
-from dpcore.contributions import ContributionHistogram
 from dpcore.per_group.moments import compute_moments, pair_error
 from dpcore.per_group.pair_of_bounds import best_pair
 from dpcore.per_group.pairs import UserGroupPairs
@@ -23,10 +22,8 @@ from dpcore.per_group.whole_vector import (
     best_cap,
     best_radial,
     keep_amounts,
-    private_margin,
     vector_error,
 )
-from dpcore.private_choice.scores import RankedSum
 from tests.dpcore.per_group.conftest import random_pairs
 
 RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
@@ -156,22 +153,3 @@ def test_one_value_of_the_error_by_hand() -> None:
         math.sqrt((2.25 + 0.25) / 2 + 8), rel=1e-14
     )
     assert pair_error(problem, 1, 2) == pytest.approx(math.sqrt((4 + 1 + 0.25 + 0.25) / 2 + 8), rel=1e-14)
-
-
-def test_a_private_count_with_the_margin_aims_at_the_best_bound_of_all_groups() -> None:
-    rng = np.random.default_rng(0)
-    counts = rng.zipf(1.5, 3_000).clip(max=500)
-    histogram = ContributionHistogram.from_counts(counts)
-    for neighbours, factor in ((Neighbours.ADD_OR_REMOVE_USER, 1.0), (Neighbours.REPLACE_USER, 2.0)):
-        for groups, epsilon in ((1, 0.5), (12, 0.3), (40, 2.0)):
-            asked = PerGroupParameters(epsilon, neighbours=neighbours)
-            margin = private_margin(asked, groups)
-            assert margin is not None
-            aim = RankedSum(1.0 / epsilon, margin)
-            # Bias of all groups together and mean noise in each, by brute force over whole T.
-            every = np.arange(1.0, 501.0)
-            errors = [np.maximum(counts - t, 0.0).sum() + groups * factor * t / epsilon for t in every]
-            best = every[np.argmin(errors)]
-            assert aim.distances(histogram, np.array([best]))[0, 0] == 0
-    assert private_margin(PerGroupParameters(1.0, Statistic.SUM), 5) is None
-    assert private_margin(PerGroupParameters(1.0, mechanism=NoiseKind.GAUSSIAN, delta=1e-6), 5) is None

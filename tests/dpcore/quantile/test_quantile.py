@@ -14,7 +14,8 @@ from dpcore import quantile
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Neighbours
 from dpcore.dataset import Values
-from dpcore.quantile import QuantileProblem, WeightKind, several
+from dpcore.quantile import QuantileProblem, WeightKind, mechanism
+from dpcore.quantile.answer.solution import simulate_answers
 from dpcore.quantile.base_distribution import HistogramBase, NormalBase, uniform_base
 
 BASES = {
@@ -383,10 +384,10 @@ def test_nothing_underflows_at_epsilon_1000_with_a_million_values():
 
 def test_several_quantiles_are_monotone_and_share_epsilon():
     problem = problem_of(epsilon=6.0)
-    joint = several.compute_outputs(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
+    joint = mechanism.compute_outputs(problem, [0.9, 0.1, 0.5], WeightKind.SMOOTH, 2.0)
     alone = quantile.output(problem_of(q=0.1, epsilon=2.0), WeightKind.SMOOTH, 2.0)
     assert joint[1].log_probability == pytest.approx(alone.log_probability)
-    drawn = several.sample_answers(joint, 5000)
+    drawn = simulate_answers(joint, 5000)
     assert np.all(drawn[:, 1] <= drawn[:, 2])
     assert np.all(drawn[:, 2] <= drawn[:, 0])
     # The smallest of three independent answers: 1 - (1 - F1)(1 - F2)(1 - F3), at the 1e-5 level.
@@ -419,26 +420,26 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="above 0"):
         quantile.output(problem_of(), WeightKind.SMOOTH, 0.0)
     with pytest.raises(InvalidInput, match="strictly between"):
-        several.compute_outputs(problem_of(), [0.5, 1.2], WeightKind.SMOOTH, 1.0)
+        mechanism.compute_outputs(problem_of(), [0.5, 1.2], WeightKind.SMOOTH, 1.0)
 
 
 def test_sampled_answers_follow_the_exact_distribution_and_can_be_stopped():
     generator = np.random.default_rng(2)
     values = Values(np.repeat(np.arange(40), 3), generator.normal(size=120))
     problem = QuantileProblem(values, 0.5, 2.0, NormalBase(0.0, 2.0))
-    together = several.compute_outputs(problem, [0.4], WeightKind.SMOOTH, 2.0)
-    found = several.sample_answers(together, 20_000, seed=5)
+    together = mechanism.compute_outputs(problem, [0.4], WeightKind.SMOOTH, 2.0)
+    found = simulate_answers(together, 20_000, seed=5)
     assert found.shape == (20_000, 1)
     # Kolmogorov-Smirnov against the exact distribution function, at a level of 1e-4.
     assert stats.kstest(found[:, 0], together[0].cdf).pvalue > 1e-4
     progress_shares = []
-    several.sample_answers(together, 50_000, progress=progress_shares.append)
+    simulate_answers(together, 50_000, progress=progress_shares.append)
     assert progress_shares == sorted(progress_shares)
     assert progress_shares[-1] == 1.0
     answers = iter([False, True])
-    partial_sample = several.sample_answers(together, 100_000, should_stop=lambda: next(answers))
+    partial_sample = simulate_answers(together, 100_000, should_stop=lambda: next(answers))
     assert 0 < partial_sample.shape[0] < 100_000
-    empty = several.sample_answers(together, 10, should_stop=lambda: True)
+    empty = simulate_answers(together, 10, should_stop=lambda: True)
     assert empty.shape == (0, 1)
     with pytest.raises(InvalidInput, match="Size"):
-        several.sample_answers(together, 0)
+        simulate_answers(together, 0)

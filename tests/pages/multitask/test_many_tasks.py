@@ -16,9 +16,9 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.data import samples
-from dpcore.multitask import exact, files
+from dpcore.multitask import exact
 from dpcore.multitask import weights as multitask_weights
-from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, solve, words
+from dpcore.multitask.answer import MultitaskSolution, build_answer, plots, sections, solve, words
 from dpcore.multitask.answer import solution as core
 from dpcore.multitask.answer.words import format_change
 from dpcore.multitask.experiment import Algorithm, Experiment, SkewedTasks, run_experiment
@@ -108,7 +108,7 @@ def tab(at: AppTest, name: str) -> AppTest:
 def problem_of(generator: SkewedTasks, kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
     pairs = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
     graph = TaskGraph.from_pairs(pairs, generator.num_users)
-    return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind)
+    return TaskProblem(graph, compute_exact_budget(TARGET), kind)
 
 
 def small_problem(kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
@@ -141,7 +141,7 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
     drawn = answer.plots["many-tasks-buckets"]()
     name = f"μ = {rule.exponent:g}"
     buckets = multitask_weights.slice_by_size(chosen, uniform)
-    bars = f"{name} (whiskers: from its best task to its worst)"
+    bars = f"{name} (whiskers: best to worst task)"
     assert traced(drawn, bars)[1] == pytest.approx([b.bound / b.reference_bound for b in buckets])
     sampled = find_best_uniform_sampling(problem)
     k = round(problem.budget / sampled.task_weights[0] ** 2)
@@ -154,7 +154,7 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
         assert weights[float(size)] == pytest.approx(mean)
     texts = {one.label: one.text for one in answer.numbers}
     assert texts["User budget β"] == wording.number(problem.budget)
-    used = chosen.budget_use[problem.require_graph().tasks_per_user > 0].mean() / problem.budget
+    used = chosen.budget_use[problem.graph.tasks_per_user > 0].mean() / problem.budget
     assert texts["Budget used"] == wording.percent(float(used))
 
 
@@ -274,7 +274,7 @@ def test_every_tab_is_drawn_for_every_source(at):
 
 def test_users_budget_use():
     weighed, problem = solve_for().comparison, small_problem()
-    graph = problem.require_graph()
+    graph = problem.graph
     use, users = plots.plot_use(weighed), plots.plot_users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
         used = WeightRule(mu).allocate(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
@@ -312,7 +312,7 @@ def test_a_long_table_keeps_both_ends():
 
 def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypatch):
     tab(at, "Exact optimum")
-    assert "not been computed" in shown_texts(at)
+    assert "Not computed yet" in shown_texts(at)
     finished(fine(at.button(key="multitask_optimum_job_start").click().run()), "multitask.optimum_job")
     problem = small_problem()
     same, anything = (
@@ -336,12 +336,10 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
         100.0 * (unclipped.total_bound / same.total_bound - 1.0), abs=0.05
     )
     assert frame.loc["μ = 0.5, clipped, c = 1", "Largest weight skew"] == pytest.approx(
-        100.0 * compute_skew(clipped).largest_variation
+        100.0 * compute_skew(clipped).max()
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
-    assert shown_texts(at).count(proved) == 2
-
     finished(fine(at.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
     both = at.dataframe[-1].value.set_index("Solver")
     assert both["Total bound for β = 1"].to_numpy() == pytest.approx(
@@ -352,7 +350,7 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr(exact, "MAX_PAIRS", 10)
         fine(at.run())
-        assert "offered up to 10" in shown_texts(at)
+        assert "Offered up to 10" in shown_texts(at)
         assert "multitask_cvxpy_job_start" not in [button.key for button in at.button]
     tab(at, layout.BEHIND)
     assert shown_texts(at).count(proved) == 2
@@ -371,8 +369,8 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
 def test_private_counts_cost_what_dpcore_says(at):
     enter(tab(at, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7)
     problem = small_problem()
-    counts = release_counts(problem.require_graph(), 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
-    rest = TaskProblem.from_graph(problem.require_graph(), 0.7 * problem.budget)
+    counts = release_counts(problem.graph, 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
+    rest = TaskProblem(problem.graph, 0.7 * problem.budget)
     with_slack = WeightRule(0.5).allocate(rest, counts.usable_counts).total_bound
     plain = WeightRule(0.5).allocate(problem).total_bound
     metrics = {m.label: m.value for m in metrics_of(at)}
@@ -399,7 +397,7 @@ def test_both_budgets_are_shown(at):
     shown = shown_texts(at)
     assert wording.number(both.exact_budget, 4) in shown
     assert wording.number(both.sufficient_budget, 4) in shown
-    assert f"{both.weight_gain:.3f} times as large" in shown
+    assert f"{1.0 / both.weight_gain:.3f}" in shown
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(20.0).run())  # above log(1 / delta)
     assert "does not apply" in shown_texts(at)
 
@@ -422,7 +420,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert at.dataframe[0].value.set_index("Task")["Name"][3] == "Chair"
     assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
-    of_data = TaskProblem.from_graph(graph, compute_exact_budget(TARGET))
+    of_data = TaskProblem(graph, compute_exact_budget(TARGET))
     solution = solve_for(private, source=TaskSource.DATA)
     assert_answer(answer_of(solution, private), of_data, WeightRule(0.5))
     with pytest.raises(InvalidInput, match="these data have none"):
@@ -446,7 +444,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
 
 def test_data_without_tasks_are_said_and_lead_to_your_data(at):
     enter(at, source=TaskSource.DATA)
-    assert "do not say who contributes to which task" in shown_texts(at)
+    assert "have no tasks" in shown_texts(at)
     for name in ("Budget", "Experiment", layout.COMPUTED):
         tab(at, name)
     fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
@@ -458,13 +456,13 @@ def test_downloads_hold_the_shown_weights(at):
     chosen = WeightRule(0.5).allocate(problem)
     scaled = solve_for().comparison.allocation.with_budget(problem.budget)
     assert scaled.task_weights == pytest.approx(chosen.task_weights)
-    lines = files.write_task_weights(scaled, Disclosure.PRIVATE.label).splitlines()
+    lines = sections.write_task_weights(scaled, Disclosure.PRIVATE.label).splitlines()
     assert "do not publish" in lines[0]
     rows = list(csv.DictReader(lines[1:]))
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
     tab(at, layout.DOWNLOADS)
     assert len(at.segmented_control(key="multitask.download").options) == 2
-    assert f"{problem.require_graph().num_pairs:,} lines" in shown_texts(at)
+    assert f"{problem.graph.num_pairs:,} lines" in shown_texts(at)
     assert f"BUDGET = {problem.budget!r}" in shown_texts(at)
 
 

@@ -568,10 +568,10 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     release_copy(at)
     go(at, "Sum and count")
     texts = shown_texts(at)
-    assert "error on the original data is unknown" in texts
-    assert "The bound was chosen on a DP release, whose ε covers it" in texts
+    assert "error on the original data" in texts
+    assert "own ε covers the bound" in texts
     assert "Read off private data it is not" not in texts
     go(at, "Mean")
     for name, end in (("lower", 0.0), ("upper", 1.0)):
         fine(at.number_input(key=f"mean.{name}").set_value(end).run())
-    assert "computed as if the DP release were the data" in shown_texts(at)
+    assert "The DP release is taken for the data" in shown_texts(at)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from dpcore.common.privacy import Disclosure
-from dpcore.multitask.answer import words
-from dpcore.multitask.weights import Bucket
 from dpcore.regression.answer import RegressionSolution
 from dpcore.total.parameters import Summed
 from tests.pages.driving import fine, finished, go, look_at, open_app, shown_texts, upload, use
@@ -104,9 +101,3 @@ def test_who_has_the_largest_weight_in_a_regression(at_limit, sentence, monkeypa
     texts = shown_texts(at)
     assert not wrong(texts)
     assert sentence in texts
-
-
-def test_tasks_of_one_user():
-    one = Bucket(1, 1, 1, 1.0, 1.0, 0.1, 1.0, 1.0)
-    assert words._describe_bucket(one) == "1 task of 1 user"
-    assert words._describe_bucket(replace(one, num_tasks=3, largest_size=7)) == "3 tasks of 1 to 7 users"
