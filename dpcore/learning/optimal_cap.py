@@ -253,7 +253,7 @@ class BiasProblem(BoundSettings):
         problems.of_kind(ContributionHistogram, histogram=self.histogram)
 
 
-def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
+def _convert_to_caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
     """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
     caps = tau_0 * histogram.num_rows
@@ -264,7 +264,7 @@ def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatAr
     return caps
 
 
-def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
+def _compute_statistics_of_caps(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
     """Return the statistics of caps in rows, at least 1, any shape."""
     return compute_cap_statistics(
         histogram.pieces,
@@ -290,7 +290,7 @@ def compute_statistics(histogram: ContributionHistogram, fractions: npt.ArrayLik
 
     Source: Amin et al. 2019, section 5.
     """
-    return _statistics(histogram, _caps(histogram, fractions))
+    return _compute_statistics_of_caps(histogram, _convert_to_caps(histogram, fractions))
 
 
 def compute_bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
@@ -335,15 +335,15 @@ def find_best_cap(
     """
     histogram, n = problem.histogram, float(problem.histogram.num_rows)
     minimum = minimise(
-        lambda caps: problem.split(_statistics(histogram, caps), n),
+        lambda caps: problem.split(_compute_statistics_of_caps(histogram, caps), n),
         1.0,
-        largest_cap(problem),
+        find_largest_cap(problem),
         is_integer=is_integer,
         tolerance=TOLERANCE,
         progress=progress,
         should_stop=should_stop,
     )
-    best_statistics = _statistics(histogram, np.asarray(minimum.argument))
+    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(minimum.argument))
     stop_reason = describe_search(minimum)
     if best_statistics.users_capped == 0.0:
         stop_reason = f"Nobody loses rows. {stop_reason}"
@@ -366,17 +366,17 @@ def find_caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 
     """
     n = float(problem.histogram.num_rows)
     low, high = find_interval_within(
-        lambda caps: problem.split(_statistics(problem.histogram, caps), n),
+        lambda caps: problem.split(_compute_statistics_of_caps(problem.histogram, caps), n),
         choice.cap,
         1.0,
-        largest_cap(problem),
+        find_largest_cap(problem),
         # A rounding more, so that the best cap itself is never beyond it.
         choice.total * (1.0 + excess) * (1.0 + 1e-12),
     )
     return int(low), int(high)
 
 
-def largest_cap(problem: BiasProblem) -> float:
+def find_largest_cap(problem: BiasProblem) -> float:
     """Return the cap in rows beyond which no larger one changes anything."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
@@ -400,7 +400,7 @@ def list_capped_users(
     Raises:
         InvalidInput: ``fraction`` outside [1 / n, 1].
     """
-    cap = float(_caps(histogram, fraction))
+    cap = float(_convert_to_caps(histogram, fraction))
     num_sizes = histogram.sizes.size - int(np.searchsorted(histogram.sizes, cap, side="right"))
     num_listed = min(num_sizes, limit)
     sizes, users = (column[::-1][:num_listed] for column in (histogram.sizes, histogram.users))
