@@ -297,7 +297,7 @@ def test_every_other_question_answers():
     made = TRAINING.generator.generate()
     trained = ss.training_bound(made, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
-    table, _ = RegressionGenerator(60, 1, 0).dataset()
+    table, _ = RegressionGenerator(60, 1, 0).build_dataset()
     weighted = ss.regression_weights(table, epsilon=1, lower=-300, upper=300)
     assert weighted.parameters.source is RegressionSource.UPLOAD
     assert weighted.forms
