@@ -260,18 +260,6 @@ def test_other_data_have_a_ledger_of_their_own() -> None:
     assert "ε = 1 in 1 release" in spent(at)
 
 
-def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
-    at = on_file(b"size,users\n1,2\n", "Your data")
-    for _ in range(20):
-        at = release(at, PrivateCopyParameters(0.001))
-        if at.session_state[EMPTY]:
-            break
-    assert at.session_state[EMPTY] == data(at).histogram.digest
-    assert data(at).is_private
-    assert "Spent on these data" in spent(at)
-    assert "No users are left" in errors(go(at, "Choose privately"))
-
-
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:
     at = secret()
     ours, regression = jobs.Job("of the private data"), jobs.Job("of other data")
