@@ -175,7 +175,7 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     [
         ("Quantile", "This page needs values, one per row. A DP release holds only"),
         ("Many tasks", "A DP release has no tasks, so these are generated"),
-        ("Mean", "A DP release has no values"),
+        ("Mean", "There are no values to read"),
         ("Regression", "Regression has data of its own"),
     ],
 )
