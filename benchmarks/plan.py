@@ -44,18 +44,10 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.counting.count import to_dataset
 from dpcore.dataset import Dataset
-from dpcore.plan import (
-    AllocatedLine,
-    LineStatistic,
-    PlanParameters,
-    Program,
-    allocate_lines,
-    choose_defaults,
-    find_least_sum,
-    find_needed_budgets,
-    table,
-)
-from dpcore.plan.solution import make_program
+from dpcore.plan import table
+from dpcore.plan.least_sum import find_least_sum, find_needed_budgets
+from dpcore.plan.parameters import LineStatistic, PlanParameters, Program, choose_defaults
+from dpcore.plan.solution import AllocatedLine, allocate_lines, make_program
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDE = 2.576

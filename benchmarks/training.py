@@ -34,9 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._peers import peer
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import never
-from dpcore.training import account, adaptive_bound, bassily, decision, descent, experiment, optimum
+from dpcore.training import account, bassily, decision, descent, experiment, optimum
 from dpcore.training.account import Cell, Method
-from dpcore.training.adaptive_bound import UserSums
 from dpcore.training.bassily import StepSize
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.parameters import TrainingParameters
@@ -425,7 +424,7 @@ class Cuts:
         columns, d, follows = trained.shape[1], self.rows.num_features, cell.method is Method.FOLLOWED
         plan = account.plan_rule_noise(mechanism, follows)
         rng = np.random.default_rng([batch, 22])
-        noise = adaptive_bound.RuleNoise(
+        noise = descent.RuleNoise(
             *(
                 np.concatenate((one, -one), axis=-1)
                 for one in (
@@ -435,12 +434,8 @@ class Cuts:
                 )
             )
         )
-        clipped_sums = adaptive_bound.make_clipped_sums(
-            UserSums(self.rows, columns),
-            self.rows.signed,
-            lambda margins, part: descent.clip_slopes(self.rows, mechanism, margins, part),
-        )
-        found = adaptive_bound.simulate(
+        clipped_sums = descent.make_clipped_sums(self.rows, mechanism, columns)
+        found = descent.simulate(
             lambda theta, bounds, _: clipped_sums(theta, bounds, trained),
             mechanism,
             int(trained[:, 0].sum()),

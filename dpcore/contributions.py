@@ -67,8 +67,11 @@ class Summary:
     gini: float
 
 
-def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> IntArray | None:
-    """Check a one-dimensional array of whole numbers in [1, high]; name the first offender of each kind."""
+NO_INTEGERS: IntArray = np.zeros(0, dtype=np.int64)
+
+
+def _read_integers(values: object, name: str, high: int, problems: Problems) -> IntArray:
+    """Read a one-dimensional array of integers in [1, high]; if it is none, add problems and return no entries."""
     try:
         array = np.asarray(values)
         if array.dtype.kind not in "iufO":  # Dates, truth values, text and complex numbers would convert.
@@ -77,37 +80,34 @@ def _whole_numbers(values: object, name: str, high: int, problems: Problems) -> 
             array = array.astype(np.float64)
     except OverflowError:
         problems.add(f"{name} must be at most {high:,}; one is beyond float64")
-        return None
+        return NO_INTEGERS
     except (TypeError, ValueError):
         problems.add(f"{name} must be numbers")
-        return None
-    if array.ndim != 1:
-        problems.add(f"{name} must be one-dimensional; got {array.ndim} dimensions")
-        return None
-    if array.size == 0:
-        problems.add(f"{name} is empty; at least one entry is needed")
-        return None
-    num_before = len(problems.entries)
+        return NO_INTEGERS
+    if array.ndim != 1 or array.size == 0:
+        problems.add(f"{name} must be one-dimensional and not empty; got shape {array.shape}")
+        return NO_INTEGERS
     with np.errstate(invalid="ignore"):
-        bad_kinds = (
-            (
-                ~np.isfinite(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool),
-                "a finite number",
-            ),
-            (array < 1, "at least 1 (leave out users who contribute nothing)"),
-            (array > high, f"at most {high:,}"),
-            (array != np.floor(array) if array.dtype.kind == "f" else np.zeros(array.shape, bool), "whole"),
-        )
-    is_reported = np.zeros(array.shape, bool)
-    for bad, must in bad_kinds:
-        fresh = bad & ~is_reported
-        is_reported |= bad
+        faults = {
+            "a finite number": ~np.isfinite(array),
+            "at least 1 (leave out users who contribute nothing)": array < 1,
+            f"at most {high:,}": array > high,
+            "whole": array != np.floor(array),
+        }
+    is_valid = np.ones(array.shape, bool)
+    for requirement, fault in faults.items():
+        fresh = fault & is_valid
+        is_valid &= ~fault
         if fresh.any():
-            first = int(np.argmax(fresh))
-            num_further = int(fresh.sum()) - 1
-            further_note = f" (and {num_further:,} more)" if num_further else ""
-            problems.add(f"{name} must be {must}; entry {first + 1} is {array[first]!s}{further_note}")
-    return array.astype(np.int64) if len(problems.entries) == num_before else None
+            first, num_further = int(np.argmax(fresh)), int(fresh.sum()) - 1
+            further = f" (and {num_further:,} more)" if num_further else ""
+            problems.add(f"{name} must be {requirement}; entry {first + 1} is {array[first]!s}{further}")
+    return array.astype(np.int64) if is_valid.all() else NO_INTEGERS
+
+
+def _check_lengths(sizes: IntArray, users: IntArray, problems: Problems) -> None:
+    if sizes.size and users.size and sizes.shape != users.shape:
+        problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
 
 
 def read_only(array: npt.NDArray[Entry]) -> npt.NDArray[Entry]:
@@ -177,17 +177,12 @@ class ContributionHistogram(ByDigest):
 
     def __post_init__(self) -> None:
         with Problems() as problems:
-            sizes = _whole_numbers(self.sizes, "sizes", MAX_SIZE, problems)
-            users = _whole_numbers(self.users, "users", MAX_USERS, problems)
-            if sizes is not None and np.any(np.diff(sizes) <= 0):
-                position = int(np.argmax(np.diff(sizes) <= 0)) + 2
-                problems.add(
-                    f"sizes must be distinct and ascending; entry {position} is not above the one before"
-                )
-            if sizes is not None and users is not None and sizes.shape != users.shape:
-                problems.add(f"sizes and users must have the same length; got {sizes.size} and {users.size}")
-        assert sizes is not None
-        assert users is not None
+            sizes = _read_integers(self.sizes, "sizes", MAX_SIZE, problems)
+            users = _read_integers(self.users, "users", MAX_USERS, problems)
+            if (falls := np.diff(sizes) <= 0).any():
+                position = int(np.argmax(falls)) + 2
+                problems.add(f"sizes must be distinct and ascending; entry {position} is not above the last")
+            _check_lengths(sizes, users, problems)
         object.__setattr__(self, "sizes", read_only(sizes))
         object.__setattr__(self, "users", read_only(users))
 
@@ -196,7 +191,7 @@ class ContributionHistogram(ByDigest):
         """Return the histogram of data that name no user, which only a private selection takes."""
         histogram = object.__new__(cls)
         for name in ("sizes", "users"):
-            object.__setattr__(histogram, name, read_only(np.zeros(0, dtype=np.int64)))
+            object.__setattr__(histogram, name, read_only(NO_INTEGERS))
         return histogram
 
     @classmethod
@@ -210,8 +205,7 @@ class ContributionHistogram(ByDigest):
             InvalidInput: Empty, not whole, below 1 or above 1e12.
         """
         with Problems() as problems:
-            checked = _whole_numbers(counts, "counts", MAX_SIZE, problems)
-        assert checked is not None
+            checked = _read_integers(counts, "counts", MAX_SIZE, problems)
         sizes, users = np.unique(checked, return_counts=True)
         return cls(sizes=sizes, users=users)
 
@@ -223,24 +217,17 @@ class ContributionHistogram(ByDigest):
             InvalidInput: As the class; also where the users of one size add up to more than 1e12.
         """
         with Problems() as problems:
-            size_column = _whole_numbers(sizes, "sizes", MAX_SIZE, problems)
-            user_column = _whole_numbers(users, "users", MAX_USERS, problems)
-            if size_column is not None and user_column is not None and size_column.shape != user_column.shape:
-                problems.add(
-                    f"sizes and users must have the same length; got {size_column.size} and {user_column.size}"
-                )
-        assert size_column is not None
-        assert user_column is not None
+            size_column = _read_integers(sizes, "sizes", MAX_SIZE, problems)
+            user_column = _read_integers(users, "users", MAX_USERS, problems)
+            _check_lengths(size_column, user_column, problems)
         distinct, indices = np.unique(size_column, return_inverse=True)
         # float64 first: int64 could wrap around before the class's own limit is checked.
         totals = np.bincount(indices, weights=user_column.astype(np.float64))
         return cls(sizes=distinct, users=totals)
 
     def __repr__(self) -> str:
-        return (
-            f"ContributionHistogram({self.num_users:,} users, {self.num_rows:,} rows, "
-            f"{self.sizes.size:,} distinct sizes)"
-        )
+        sizes = f"{self.sizes.size:,} distinct sizes"
+        return f"ContributionHistogram({self.num_users:,} users, {self.num_rows:,} rows, {sizes})"
 
     @cached_property
     def digest(self) -> str:
@@ -296,9 +283,8 @@ class ContributionHistogram(ByDigest):
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """Return slices that cut all sizes into blocks of at most `BLOCK`."""
-        return tuple(
-            slice(start, min(start + BLOCK, self.sizes.size)) for start in range(0, self.sizes.size, BLOCK)
-        )
+        size = self.sizes.size
+        return tuple(slice(start, min(start + BLOCK, size)) for start in range(0, size, BLOCK))
 
     def rows_above(self, h: npt.ArrayLike) -> FloatArray:
         """Return the sum of s_l over users with s_l > h, of the shape of ``h``; exact to rounding."""
@@ -323,8 +309,7 @@ class ContributionHistogram(ByDigest):
         Returns:
             `Pieces`, each field of the shape of ``h``; O(log k) per bound.
         """
-        k = np.searchsorted(self.sizes, np.asarray(h, dtype=np.float64), side="right")
-        return Pieces(self._rows_before[k], self._users_from[k], self._inverse_from[k])
+        return self.pieces_after(self.count_sizes_up_to(h))
 
     def count_sizes_up_to(self, h: npt.ArrayLike) -> IntArray:
         """Count the distinct sizes at or below each bound; of the shape of ``h``."""
@@ -332,13 +317,12 @@ class ContributionHistogram(ByDigest):
 
     def pieces_after(self, size_index: SizeIndex) -> Pieces:
         """Return `pieces` from the number of sizes at or below each bound, without a search."""
-        return Pieces(
-            self._rows_before[size_index], self._users_from[size_index], self._inverse_from[size_index]
-        )
+        sums = self._rows_before, self._users_from, self._inverse_from
+        return Pieces(*(per_size[size_index] for per_size in sums))
 
     def pieces_at_sizes(self) -> Pieces:
         """Return `pieces` at every distinct size, each field of shape (k,), without a search."""
-        return Pieces(self._rows_before[1:], self._users_from[1:], self._inverse_from[1:])
+        return self.pieces_after(slice(1, None))
 
     def kept_rows(self, h: npt.ArrayLike) -> FloatArray:
         """Return n_h, the sum over users of min(h, s_l).
@@ -364,9 +348,8 @@ class ContributionHistogram(ByDigest):
     def quantile(self, share: float) -> int:
         """Return the smallest size s such that at least ``share`` of the users have at most s rows."""
         at_most = self.num_users - self._users_from[1:]
-        return int(
-            self.sizes[min(int(np.searchsorted(at_most, share * self.num_users)), self.sizes.size - 1)]
-        )
+        index = int(np.searchsorted(at_most, share * self.num_users))
+        return int(self.sizes[min(index, self.sizes.size - 1)])
 
     def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:
         """Return the share of all rows held by the heaviest users.
@@ -396,14 +379,9 @@ class ContributionHistogram(ByDigest):
         lighter = np.concatenate(([0.0], at_most[:-1]))
         gini = float(np.sum(sizes * users * (2.0 * lighter + users - m)) / (m * n))
         return Summary(
-            num_users=self.num_users,
-            num_rows=self.num_rows,
-            median=median,
-            mean=n / m,
-            max=self.max_size,
-            top_percent_share=float(self.share_held_by_heaviest(0.01)),
-            gini=max(gini, 0.0),
-        )
+            self.num_users, self.num_rows, median, n / m, self.max_size, float(self.share_held_by_heaviest(0.01)),
+            max(gini, 0.0),
+        )  # fmt: skip
 
 
 def log_spaced(low: float, high: float, points: int, extra: Sequence[float] = ()) -> FloatArray:

@@ -45,9 +45,8 @@ class _Facet(ByDigest):
             is_shareable = (
                 isinstance(values, np.ndarray) and values.base is None and not values.flags.writeable
             )
-            object.__setattr__(
-                self, f.name, np.array(values, dtype, order="C", copy=None if is_shareable else True)
-            )
+            array = np.array(values, dtype, order="C", copy=None if is_shareable else True)
+            object.__setattr__(self, f.name, array)
         problems = Problems()
         self._check(problems)
         problems.raise_if_any()
@@ -202,11 +201,8 @@ class Pairs(_OfTasks):
         if self.rows is not None and self.rows.size and self.rows.min() < 1:
             problems.add("a pair must have at least one row")
         squares, ends = self.sums_of_squares is not None, self.value_range is not None
-        if (
-            squares != ends
-            or (squares and self.sums is None)
-            or (self.sums is not None and self.rows is None)
-        ):
+        sums_lack_rows = self.sums is not None and self.rows is None
+        if squares != ends or (squares and self.sums is None) or sums_lack_rows:
             problems.add("sums go with rows, and squares and the values' range with sums and each other")
         elif not all(np.all(np.isfinite(x)) for x in (self.sums, self.sums_of_squares) if x is not None):
             problems.add("sums and sums of squares must be finite numbers")
@@ -268,10 +264,11 @@ class PairSizes(_OfTasks):
                 problems.add(f"{', '.join(names)} must have the same length, at least 1")
             elif min(int(array.min()) for array in arrays) < 1:
                 problems.add(f"{', '.join(names)} must be at least 1")
-        if not problems.entries and (
-            int(self.pairs.sum()) != int(self.task_users.sum())
-            or float(self.rows.astype(np.float64) @ self.pairs) != float(self.task_rows.sum(dtype=np.float64))
-        ):
+        if problems.entries:
+            return
+        has_equal_pairs = int(self.pairs.sum()) == int(self.task_users.sum())
+        num_rows = float(self.rows.astype(np.float64) @ self.pairs)
+        if not has_equal_pairs or num_rows != float(self.task_rows.sum(dtype=np.float64)):
             problems.add("pairs and tasks must add up to the same rows and pairs")
 
 

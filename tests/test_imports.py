@@ -212,7 +212,7 @@ def test_the_core_needs_no_library_but_those_of_its_list() -> None:
 
 def test_the_mathematics_does_not_know_the_answers_made_of_it() -> None:
     wings = {path.parent for path in (ROOT / "dpcore").glob("*/answer/__init__.py")}
-    assert {ROOT / f"dpcore/{name}/answer" for name in ("mean", "start", "total")} <= wings
+    assert {ROOT / f"dpcore/{name}/answer" for name in ("mean", "total")} <= wings
     for wing in wings:
         inside = module_name(wing / "__init__.py")
         for path in set(wing.parent.rglob("*.py")) - set(wing.rglob("*.py")):

@@ -21,8 +21,7 @@ from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, convert_system_errors, refuse
 from dpcore.common.privacy import LABEL_COLUMN, Disclosure
 from dpcore.counting import MEMORY_LIMIT, connect, count, count_table, open_files, open_table
-from dpcore.counting.count import CountResult
-from dpcore.counting.engine_pairs import take_pairs
+from dpcore.counting.count import CountResult, take_pairs
 from dpcore.counting.engines import COUNT_OPTIONS, is_address
 from dpcore.counting.files import expand_patterns, find_distributions
 from dpcore.data import group_pairs
@@ -47,30 +46,18 @@ def _parser(program: str = "python -m dpcore.counting") -> argparse.ArgumentPars
     add("--table", help="table in the engine (schema.table), or files that it reads itself")
     add("--user", action="append", required=True, help="column that says who; again for several")
     add("--task", action="append", default=[], help="column of tasks or groups; again for several")
-    add(
-        "--pairs-to",
-        type=Path,
-        help="file for an engine's pairs of user and task, as codes: for bounds per group",
-    )
+    add("--pairs-to", type=Path, help="file for an engine's pairs of user and task, as codes")
     add(
         "--max-pairs", type=int, help="how many pairs may come back; a run without it says how many there are"
     )
-    add(
-        "--distribution-to",
-        type=Path,
-        help="file for the distribution of pairs: for about the best bounds per group",
-    )
+    add("--distribution-to", type=Path, help="file for the distribution of pairs, for bounds per group")
     add("--value", help="column of values")
     add("--names", help="names of the columns, with commas between, where the files hold none")
     contribution = "what a contribution is: a row, a distinct task of a user, or the total of the value"
     add("--count", choices=list(COUNT_OPTIONS.values()), default="rows", help=contribution)
     missing_users = "rows that name no user: leave them out, or count them as one user"
     add("--missing-users", choices=["leave-out", "one"], default="leave-out", help=missing_users)
-    add(
-        "--copies",
-        action="store_true",
-        help="also look for exact copies of rows in large files: one more pass",
-    )
+    add("--copies", action="store_true", help="also look for exact copies of rows: one more pass")
     add("--public", action="store_true", help="the data are public; else they are taken as private")
     add("--to", type=Path, help="file for the histogram; standard output by default")
     memory = f"{MEMORY_LIMIT // 10**6}MB"
@@ -153,9 +140,7 @@ def refuse_to_overwrite(sources: list[str], flag: str, target: Path | None) -> N
     """Raise InvalidInput if the target is one of the files to read."""
     for source in filter(os.path.exists, sources):
         if target is not None and os.path.exists(target) and target.samefile(source):
-            raise refuse(
-                f"{flag} names {shorten(str(target))}, which is to be read", remedy="Name another file"
-            )
+            raise refuse(f"{flag} names {shorten(str(target))}, which is to be read", remedy="Name another")
 
 
 def _bytes(text: str) -> int:

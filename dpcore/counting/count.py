@@ -1,57 +1,140 @@
 """Counting: whatever a person has in hand becomes a dataset.
 
-A table in memory, a file, counts, or a histogram (`to_dataset`); files whose columns have roles (`count`).
+A table in memory, a file, counts, or a histogram (`to_dataset`); files whose columns have roles (`count`); a table of
+pairs of user and group that an engine counted (`count_pairs`).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, describe_error, refuse
 from dpcore.common.privacy import Disclosure, Provenance, ReleaseFacts, check_provenance, classify
 from dpcore.common.progress import Progress, ShouldStop
+from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
-from dpcore.counting.duck import MEMORY_LIMIT, Steps, StoppedError
-from dpcore.counting.engine_pairs import count_pairs, take_pairs
-from dpcore.counting.files import (
-    Source,
-    find_distributions,
-    is_table,
-    list_paths,
-    open_files,
-    read_distribution,
-)
+from dpcore.counting import files
+from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, StoppedError
 from dpcore.counting.formats import MemoryFile
 from dpcore.counting.frames import FRAME, as_parquet
 from dpcore.counting.reduce import Facets
 from dpcore.counting.reduce_files import FileReduction
-from dpcore.counting.relation import refuse_changed, refuse_times
-from dpcore.data.column_names import (
-    Columns,
-    add_lacking,
-    list_columns,
-    list_names,
-    refuse_missing,
-    refuse_no_names,
-    shorten,
-)
+from dpcore.counting.relation import refuse_changed, refuse_times, safe_path, scan
+from dpcore.data import column_names
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind, check_roles, explain_roles
-from dpcore.data.tables import Table, TableLayout
-from dpcore.dataset import Contribution, Dataset
+from dpcore.data.tables import Table, TableLayout, read_numbers
+from dpcore.dataset import MAX_PAIRS, Contribution, Dataset, Pairs, Totals
+
+MOST_ROWS = 2**53
+"""Largest number up to which all integers are exact in float64."""
+
+
+def take_pairs(guessed: Roles, roles: Roles) -> Roles:
+    """Return the roles of a table of pairs if the file is one, though the user named its columns as events."""
+    if guessed.kind is not TableKind.PAIRS or roles.contribution is not Contribution.ROWS:
+        return roles
+    is_pair_table = (roles.user, roles.further_user, roles.further_task) == (guessed.user, (), ())
+    if not is_pair_table or roles.task not in (None, guessed.task):
+        return roles
+    # A value column that is the rows of the pair is redundant, as these are counted anyway.
+    return replace(guessed, value=None if roles.value == guessed.count else roles.value)
+
+
+def count_pairs(
+    source: files.Source, roles: Roles, disclosure: Disclosure, memory_limit: int,
+    should_stop: ShouldStop | None = None,
+) -> Dataset:  # fmt: skip
+    """Build the dataset from a table of pairs that an engine counted.
+
+    Args:
+        source: One file; its users and groups are codes, and `count` of the roles is the rows of a pair.
+        roles: Roles of the kind `TableKind.PAIRS`.
+        disclosure: Public or private, as the user states.
+        memory_limit: Bytes that DuckDB may use.
+        should_stop: Called while a large file is read.
+
+    Raises:
+        InvalidInput: A cell is not a valid number, or there are several files; all problems at once.
+    """
+    if len(source.head.layouts) > 1:
+        raise refuse("codes in one file of pairs are not those of another", remedy="Choose one file")
+    names = [name for name in (roles.user, roles.task, roles.count, roles.value) if name is not None]
+    cells = _cells(source, names, memory_limit, should_stop)
+    with Problems() as problems:
+        for name in names:
+            is_valid, requirement = np.isfinite(cells[name]), "a finite number"
+            if name != roles.value:
+                minimum = 1 if name == roles.count else 0
+                requirement = f"a whole number of at least {minimum}"
+                is_valid &= (cells[name] >= minimum) & (cells[name] == np.rint(cells[name]))
+            if bad := int((~is_valid).sum()):
+                location = (
+                    f"column {column_names.shorten(name)}, first in row {int(np.argmin(is_valid)) + 1:,}"
+                )
+                remedy = "Count again with --pairs-to, or say that one row is one contribution"
+                problems.add(f"{bad:,} cells are not {requirement}", location, remedy)
+        if cells[names[0]].size > MAX_PAIRS:
+            problems.add(f"there are {cells[names[0]].size:,} pairs; at most {MAX_PAIRS:,} fit")
+    users, groups = (np.unique(cells[name], return_inverse=True)[1] for name in names[:2])
+    order = np.lexsort((groups, users))
+    users, groups = users[order], groups[order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(users) != 0) | (np.diff(groups) != 0)])
+    rows = np.add.reduceat(cells[names[2]][order], starts)
+    per_user = np.bincount(users[starts], rows)
+    if float(rows.sum()) > MOST_ROWS:
+        raise refuse("the pairs have too many rows", f"column {column_names.shorten(names[2])}")
+    histogram = ContributionHistogram.from_counts(per_user.astype(np.int64))
+    sums = totals = None
+    if roles.value is not None:
+        sums = np.add.reduceat(cells[roles.value][order], starts)
+        added = np.bincount(users[starts], sums)
+        totals = Totals(added, roles.value) if added.min() >= 0 else None
+    return Dataset(
+        source.name, f"File {source.name}. {explain_roles(roles)}", disclosure, histogram, roles.privacy_unit,
+        totals=totals or Totals.of_contributions(histogram),
+        pairs=Pairs(
+            users[starts], groups[starts], int(groups.max()) + 1, names[1], rows=rows.astype(np.int64),
+            sums=sums, value_column=roles.value or "",
+        ),
+        notes=(*source.head.notes, "Rows that name no group are in no pair, so the file does not hold them."),
+    )  # fmt: skip
+
+
+def _cells(
+    source: files.Source, names: list[str], memory_limit: int, should_stop: ShouldStop | None
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the columns as numbers; other cells become NaN."""
+    import duckdb
+
+    if source.complete:
+        return {name: read_numbers(source.head, name).values for name in names}
+    with closing(Workspace()) as workspace:
+        (relation,) = source.relations
+        relation = replace(relation, path=safe_path(relation.path, workspace))
+        as_text = "::VARCHAR" if relation.types else ""
+        with closing(Duck([relation.path], workspace.folder, memory_limit, should_stop)) as duck:
+            cells = [f"x{relation.columns.index(name)}{as_text}" for name in names]
+            numbers = [f"TRY_CAST({cell} AS DOUBLE) AS c{index}" for index, cell in enumerate(cells)]
+            try:
+                columns = duck.columns(f"SELECT {', '.join(numbers)} FROM {scan(relation)}")
+            except duckdb.Error:
+                raise refuse("the table of pairs cannot be read", remedy="Save it as CSV (UTF-8)") from None
+    return {name: np.asarray(columns[f"c{index}"], np.float64) for index, name in enumerate(names)}
 
 
 def to_dataset(
     data: Any,
-    user: Columns = None,
+    user: column_names.Columns = None,
     value: str | None = None,
-    group: Columns = None,
+    group: column_names.Columns = None,
     disclosure: str | Provenance = Disclosure.PRIVATE,
     contribution: Contribution = Contribution.ROWS,
     needs: Sequence[str] = (),
@@ -86,19 +169,19 @@ def to_dataset(
         with problems.collecting():
             provenance = check_provenance(disclosure)
         with problems.collecting():
-            refuse_no_names(user=user, value=value, group=group)
-            users, groups = list_columns(user), list_columns(group)
+            column_names.refuse_no_names(user=user, value=value, group=group)
+            users, groups = column_names.list_columns(user), column_names.list_columns(group)
             source = None
-            if is_table(data):
-                columns = [*users, *groups, *list_columns(value)]
+            if files.is_table(data):
+                columns = [*users, *groups, *column_names.list_columns(value)]
                 table = as_parquet(data, columns, lacking if users else ())
-                source = open_files([MemoryFile(table)], [FRAME])
-            elif (files := list_paths(data)) is None:
+                source = files.open_files([MemoryFile(table)], [FRAME])
+            elif (paths := files.list_paths(data)) is None:
                 dataset = _build_from_counts(data, provenance)
-            elif find_distributions(files):
-                dataset = read_distribution(files, provenance=provenance)
+            elif files.find_distributions(paths):
+                dataset = files.read_distribution(paths, provenance=provenance)
             else:
-                source = open_files(files)
+                source = files.open_files(paths)
             if source is not None:
                 roles = _choose_roles(source, users, value, groups, contribution, lacking, problems.entries)
                 dataset = count(source, roles, provenance).dataset
@@ -142,17 +225,20 @@ def _refuse_without(dataset: Dataset, needs: Sequence[str]) -> None:
 
 
 def _choose_roles(
-    source: Source, user: list[str], value: str | None, group: list[str], contribution: Contribution,
+    source: files.Source, user: list[str], value: str | None, group: list[str], contribution: Contribution,
     lacking: Sequence[str], earlier_problems: Sequence[InputProblem],
 ) -> Roles:  # fmt: skip
     """Return the roles of the named columns, or those that the file itself shows."""
     guessed = source.roles
     with Problems([*earlier_problems]) as problems:
-        refuse_missing(problems, source.columns, [*user, *group, *list_columns(value)])
+        named_columns = [*user, *group, *column_names.list_columns(value)]
+        column_names.refuse_missing(problems, source.columns, named_columns)
         if not user and guessed.kind is TableKind.EVENTS:
-            problems.add(f"say which column names the user: user=…, one of {list_names(source.columns)}")
+            problems.add(
+                f"say which column names the user: user=…, one of {column_names.list_names(source.columns)}"
+            )
         if guessed.kind is TableKind.EVENTS or (user and guessed.kind is not TableKind.PAIRS):
-            add_lacking(problems, lacking)
+            column_names.add_lacking(problems, lacking)
     roles = Roles.of_events(user, value, group, contribution) if user else guessed
     if guessed.kind is TableKind.PAIRS:
         return take_pairs(guessed, roles if user else replace(guessed, value=value))
@@ -186,7 +272,7 @@ class CountResult:
 
 
 def count(
-    source: Source,
+    source: files.Source,
     roles: Roles,
     provenance: Provenance,
     *,
@@ -243,10 +329,8 @@ def count(
     if problems:  # a new error, as the original is chained to DuckDB's, which quotes lines of the file
         raise InvalidInput(problems)
     if isinstance(provenance, ReleaseFacts) and reduction.sizes_repeat:
-        column, remedy = (
-            f"column {shorten(roles.size or '')}",
-            "Bring one release, or say that the data are private",
-        )
+        remedy = "Bring one release, or say that the data are private"
+        column = f"column {column_names.shorten(roles.size or '')}"
         raise refuse("a size stands twice, so this is not one DP release", column, remedy)
     layout = None
     if source.head.layouts:
@@ -278,17 +362,12 @@ def dataset_of(
     notes: Sequence[str], layout: TableLayout | None = None,
 ) -> Dataset:  # fmt: skip
     """Return the dataset of what was counted in a source."""
+    contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
+    release = provenance if isinstance(provenance, ReleaseFacts) else None
     return Dataset(
-        name=name,
-        source=f"{source_text} {explain_roles(roles)}",
-        disclosure=classify(provenance),
-        privacy_unit=roles.privacy_unit,
-        contribution=roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS,
-        notes=tuple(notes),
-        release=provenance if isinstance(provenance, ReleaseFacts) else None,
-        layout=layout,
-        **vars(facets),
-    )
+        name, f"{source_text} {explain_roles(roles)}", classify(provenance), privacy_unit=roles.privacy_unit,
+        contribution=contribution, notes=tuple(notes), release=release, layout=layout, **vars(facets),
+    )  # fmt: skip
 
 
 def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset:
@@ -302,6 +381,6 @@ def build_dataset(table: Table, roles: Roles, provenance: Provenance) -> Dataset
     Raises:
         InvalidInput: Columns are missing or have invalid cells; all problems at once, with their lines.
     """
-    dataset = count(Source.of_table(table), roles, provenance).dataset
+    dataset = count(files.Source.of_table(table), roles, provenance).dataset
     assert dataset is not None
     return dataset

@@ -17,16 +17,8 @@ from pathlib import Path
 
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.common.progress import ShouldStop
-from dpcore.counting import rejects
+from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck, Steps, check_stop, start_thread
-from dpcore.counting.formats import (
-    IF_WRONG,
-    MAX_LINE_BYTES,
-    SAVE_AS_UTF_8,
-    damaged_archive,
-    describe_file,
-    open_lines,
-)  # fmt: skip
 from dpcore.counting.rejects import LONG_LINE, QUOTES
 from dpcore.counting.relation import ROW, Relation, scan
 from dpcore.counting.text import SEPARATOR_NAMES, mark_fields
@@ -35,7 +27,7 @@ from dpcore.data.tables import FileKind
 
 _CHUNK = 8_000_000
 _SMALL_CHUNK = 1 << 20
-_END = MAX_LINE_BYTES + 3
+_END = formats.MAX_LINE_BYTES + 3
 """Bytes at the end of a file that contain the complete last line, or show that it is too long."""
 
 OpenDuck = Callable[[], AbstractContextManager[Duck]]
@@ -44,15 +36,15 @@ OpenDuck = Callable[[], AbstractContextManager[Duck]]
 def describe_damage(relation: Relation) -> InputProblem:
     """Describe a file that cannot be read to its end, as a problem."""
     if relation.packing:
-        return damaged_archive(relation.packing, relation.name)
+        return formats.damaged_archive(relation.packing, relation.name)
     message = {FileKind.TEXT: "it cannot be read to its end", FileKind.JSON: "some line is no JSON object"}
     damage = message.get(relation.kind, "the Parquet file is damaged or cut off")
-    return InputProblem(damage, describe_file(relation.name), "Export it again")
+    return InputProblem(damage, formats.describe_file(relation.name), "Export it again")
 
 
 def describe_windows_1252(relation: Relation) -> str:
     """Write the note on a file that is not UTF-8."""
-    return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{IF_WRONG}"
+    return f"{shorten(relation.name)} is not UTF-8, so it was read as Windows-1252{formats.IF_WRONG}"
 
 
 class TruncationCheck:
@@ -129,7 +121,7 @@ def _may_end_overlong(relation: Relation) -> bool:
 def _is_overlong(end: bytes) -> bool:
     """Return True if the last line is longer than a row may be, given the end of the file."""
     end = end.rstrip(b"\r\n")
-    return len(end) - max(end.rfind(b"\n"), end.rfind(b"\r")) - 1 > MAX_LINE_BYTES
+    return len(end) - max(end.rfind(b"\n"), end.rfind(b"\r")) - 1 > formats.MAX_LINE_BYTES
 
 
 def refuse_open_quotes(relations: Sequence[Relation], should_stop: ShouldStop | None) -> None:
@@ -166,7 +158,7 @@ def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
     """Return the first line of the record that does not end, or the last line if all records end."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
-        lines = open_lines(file)
+        lines = formats.open_lines(file)
         records = csv.reader(lines, delimiter=relation.separator, strict=True)
         try:
             for _ in records:
@@ -226,7 +218,7 @@ def _find_lines(relation: Relation, rows: Sequence[int], should_stop: ShouldStop
     """Return the first line of each row; both are counted from 1."""
     first_lines = dict[int, int]()
     with relation.open_bytes() as file:
-        row, lines = 0, open_lines(file, relation.skip, newline=None)
+        row, lines = 0, formats.open_lines(file, relation.skip, newline=None)
         for start, is_row in _records(relation, lines):
             row += is_row
             if is_row and row in rows:
@@ -350,7 +342,7 @@ def recode_file(
         InvalidInput: The bytes do not fit the encoding; or text with such a separator contains quotation marks.
     """
     steps.total += 1
-    size, location = max(relation.path.stat().st_size, 1), describe_file(relation.name)
+    size, location = max(relation.path.stat().st_size, 1), formats.describe_file(relation.name)
     separator = relation.marked_separator
     # The five undefined bytes are control characters in Latin-1, as in every browser.
     errors = "windows-1252-rest" if encoding == "cp1252" else "strict"
@@ -363,7 +355,7 @@ def recode_file(
                 text = decoder.decode(block, final=not block)
             except UnicodeError:
                 message = f"the file looks like {encoding.upper()}, but some bytes do not fit"
-                raise refuse(message, location, SAVE_AS_UTF_8) from None
+                raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
             if separator:
                 if '"' in text:
                     message = f"a quotation mark in a file with {SEPARATOR_NAMES[separator]} between fields"

@@ -35,9 +35,8 @@ Columns = Mapping[str, npt.NDArray[Any]]
 MEMORY_LIMIT = 1_000_000_000
 """Bytes that DuckDB may use by default; the rest goes to the temporary folder."""
 FLOATS = ("DOUBLE", "FLOAT")
-WHOLE_NUMBERS = tuple(
-    sign + size for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT") for sign in ("", "U")
-)
+_SIZES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+WHOLE_NUMBERS = (*_SIZES, *(f"U{size}" for size in _SIZES))
 """DuckDB's integer types; any two of them have a common type that represents both exactly."""
 _DECIMAL = re.compile(r"DECIMAL\([0-9]+,[0-9]+\)")
 _POLL = 0.05
@@ -186,13 +185,9 @@ class Duck:
     """
 
     def __init__(
-        self,
-        files: Sequence[File] = (),
-        folder: Path | None = None,
-        memory_limit: int = MEMORY_LIMIT,
-        should_stop: ShouldStop | None = None,
-        steps: Steps | None = None,
-    ) -> None:
+        self, files: Sequence[File] = (), folder: Path | None = None, memory_limit: int = MEMORY_LIMIT,
+        should_stop: ShouldStop | None = None, steps: Steps | None = None,
+    ) -> None:  # fmt: skip
         import duckdb
 
         self._should_stop, self._steps, self._memory_limit = should_stop, steps, memory_limit
@@ -202,14 +197,10 @@ class Duck:
             return
         self.connection.register_filesystem(file_system())
         allowed = ", ".join(literal(str(path)) for path in files)
-        for setting in (
-            f"memory_limit = '{memory_limit}B'",
-            f"temp_directory = {literal(str(folder))}",
-            "preserve_insertion_order = false",
-            f"allowed_paths = [{allowed}]",
-            "enable_external_access = false",
-        ):
-            self.connection.execute(f"SET {setting}")
+        execute = self.connection.execute
+        execute(f"SET memory_limit = '{memory_limit}B'; SET temp_directory = {literal(str(folder))}")
+        execute("SET preserve_insertion_order = false")
+        execute(f"SET allowed_paths = [{allowed}]; SET enable_external_access = false")
 
     def _begin(self, connection: duckdb.DuckDBPyConnection) -> None:
         _open[self] = threading.current_thread()

@@ -26,7 +26,7 @@ from dpcore.common.progress import Progress, ShouldStop
 from dpcore.counting import query
 from dpcore.counting.count import CountResult, as_events, count_queries, dataset_of
 from dpcore.counting.duck import PLACEHOLDERS, Columns, Steps, StoppedError, check_stop, note_placeholders
-from dpcore.counting.reduce import NO_COPIES, Reduction, note_copies
+from dpcore.counting.reduce import Reduction, note_copies
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, check_roles
 from dpcore.dataset import Contribution
@@ -262,10 +262,9 @@ def count_table(
         facets = Reduction(rows, roles, columns, run, None, notes=notes, max_pairs=max_pairs or 0).reduce()
         if query.who_columns(rows)[0] in query.text_columns(rows) and roles.contribution is Contribution.ROWS:
             note_placeholders(run_number(query.placeholders(rows, PLACEHOLDERS)), notes)
-        if copies and len(table.columns) > 2:
-            note_copies(run_number(query.copies(table, table.columns, roles, has_nan)), notes)
-        elif len(table.columns) > 2:
-            notes.append(NO_COPIES)
+        if len(table.columns) > 2:
+            number = run_number(query.copies(table, table.columns, roles, has_nan)) if copies else None
+            note_copies(number, notes)
     except StoppedError:
         return CountResult.since(start, None)
     except InvalidInput:
@@ -312,11 +311,7 @@ def recipe(engine: Engine, roles: Roles, table: str) -> Recipe:
     return Recipe(command, _write_python(engine, roles, table, unit), histogram_sql(engine, roles, table))
 
 
-COUNT_OPTIONS = {
-    Contribution.ROWS: "rows",
-    Contribution.DISTINCT_TASKS: "distinct-tasks",
-    Contribution.TOTAL: "total",
-}
+COUNT_OPTIONS = dict(zip(Contribution, ("rows", "distinct-tasks", "total"), strict=True))
 """The value of ``--count`` for each kind of contribution."""
 
 

@@ -16,7 +16,7 @@ from dpcore.common.progress import ShouldStop
 from dpcore.common.workspace import Workspace
 from dpcore.counting import formats, heads
 from dpcore.counting.formats import File, MemoryFile, describe_file
-from dpcore.counting.json_lines import read_json
+from dpcore.counting.heads import read_json
 from dpcore.counting.relation import Relation, stamp_of
 from dpcore.counting.text import TooManyCells, read_table
 from dpcore.counting.workbooks import read_workbook
@@ -108,11 +108,11 @@ class Source:
                 problems.add("every column needs a name of its own")
         layouts = tuple(replace(its, names=new_names) if its.names else its for its in self.head.layouts)
         head = replace(self.head, frame=self.head.frame.set_axis(new_names, axis=1), layouts=layouts)
-        relations = tuple(
-            replace(relation, columns=new_names, table=None if relation.table is None else head)
-            for relation in self.relations
-        )
-        return replace(self, head=head, relations=relations)
+        tables = [None if relation.table is None else head for relation in self.relations]
+        renamed = [
+            replace(r, columns=new_names, table=t) for r, t in zip(self.relations, tables, strict=True)
+        ]
+        return replace(self, head=head, relations=tuple(renamed))
 
     def close(self) -> None:
         """Remove the temporary folder of the source, if any; the user's own files stay."""
@@ -229,9 +229,8 @@ def open_files(
             try:
                 relation, table, num_bytes = _inspect(path, name, budget, should_stop)
             except InvalidInput as refused:
-                problems.extend(
-                    _add_file_name(refused.problems, name) if len(files) > 1 else refused.problems
-                )
+                is_alone = len(files) == 1
+                problems.extend(refused.problems if is_alone else _add_file_name(refused.problems, name))
             else:
                 relations.append(relation)
                 tables.append(table)
@@ -309,7 +308,6 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     file = describe_file(name)
-    return [
-        p if file in p.location else replace(p, location=f"{file}, {p.location}" if p.location else file)
-        for p in problems
-    ]
+    locations = [f"{file}, {p.location}" if p.location else file for p in problems]
+    located = zip(problems, locations, strict=True)
+    return [p if file in p.location else replace(p, location=location) for p, location in located]

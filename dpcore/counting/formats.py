@@ -135,9 +135,8 @@ def read_start(path: File, name: str) -> FileStart:
     with _refusing_unreadable(name):
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise refuse(
-                "a pipe or a device cannot be read twice", describe_file(name), "Write it into a file"
-            )
+            message = "a pipe or a device cannot be read twice"
+            raise refuse(message, describe_file(name), "Write it into a file")
         with path.open("rb") as file:
             magic = file.read(8)
     packing = "gzip" if magic.startswith(b"\x1f\x8b") else ""
@@ -276,9 +275,7 @@ def check_text(content: bytes) -> None:
         raise refuse(message, remedy="Choose a file with column names and rows")
     if len(content) > MAX_BYTES:
         message = f"the file has {len(content):,} bytes; at most {MAX_BYTES:,} are read into memory"
-        raise refuse(
-            message, remedy="Reduce it first to one row per user with their count, or to a histogram"
-        )
+        raise refuse(message, remedy="Reduce it to counts per user, or to a histogram")
     format_name = next((name for magic, name in _MAGIC.items() if content.startswith(magic)), "")
     if content.startswith(b"PK\x03\x04"):
         format_name = "an Excel workbook (XLSX)" if b"xl/" in content else "a ZIP archive"

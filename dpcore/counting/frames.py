@@ -99,9 +99,8 @@ def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
     try:
         return pa.table(table).select(names)
     except (TypeError, ValueError, AttributeError):
-        raise refuse(
-            f"a table of the type {type(table).__name__} cannot be read", remedy=INTO_PANDAS
-        ) from None
+        message = f"a table of the type {type(table).__name__} cannot be read"
+        raise refuse(message, remedy=INTO_PANDAS) from None
 
 
 def _refuse_remote(table: Any) -> None:
@@ -267,9 +266,8 @@ def _build_design(
         user = users[0] if users else None
         for role, column in (("user", user), ("label", label)):
             if column is None:
-                problems.add(
-                    f"say which column names the {role}: {role}=…, one of {list_names(table.columns)}"
-                )
+                names_text = list_names(table.columns)
+                problems.add(f"say which column names the {role}: {role}=…, one of {names_text}")
         refuse_missing(problems, table.columns, [*users[:1], *list_columns(label), *features])
         category_features = {}
         for column, names in levels.items():

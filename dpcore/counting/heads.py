@@ -1,33 +1,112 @@
-"""The first rows of files that are too large for a table in memory, and all rows of small Parquet files."""
+"""JSON in memory, the first rows of files that are too large for a table in memory, and small Parquet files."""
 
 from __future__ import annotations
 
 import codecs
+import json
 import re
 from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpcore.common.checks import InvalidInput, refuse
 from dpcore.common.workspace import Workspace
-from dpcore.counting.duck import Duck
-from dpcore.counting.formats import (
-    HEAD_BYTES,
-    MAX_LINE_BYTES,
-    NOT_ENCRYPTED,
-    File,
-    FileStart,
-    MemoryFile,
-    detect_encoding,
-    is_blank,
-)
-from dpcore.counting.json_lines import read_json
-from dpcore.counting.rejects import QUOTES
+from dpcore.counting import formats
+from dpcore.counting.duck import Duck, literal
+from dpcore.counting.formats import MemoryFile
+from dpcore.counting.rejects import NOT_JSON, QUOTES, refuse_bad_lines
 from dpcore.counting.relation import Relation, find_times, parquet_scan, read_cells, safe_path
 from dpcore.counting.text import TooManyCells, read_table, refuse_long_line
-from dpcore.data.column_names import and_more, refuse_many_columns, shorten
+from dpcore.data.column_names import MAX_COLUMNS, and_more, refuse_many_columns, shorten
 from dpcore.data.tables import SPACED, FileKind, FileLayout, Table, build_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[Table, tuple[str, ...]]:
+    """Read JSON Lines, or one array of objects, as a table: a column per key, nested values as JSON.
+
+    Args:
+        content: The file.
+        name: File name, for messages.
+        max_rows: Largest number of rows; None for all.
+
+    Returns:
+        The table, with cleaned column names, and the keys as they are written.
+
+    Raises:
+        TooManyCells: Its objects lack so many keys that the table would be too large for memory.
+        InvalidInput: Not UTF-8, not JSON, not objects ...; the first wrong lines are named.
+    """
+    import duckdb
+
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line_number = content.count(b"\n", 0, error.start) + 1
+        message = "the file is not UTF-8, which JSON must be"
+        raise refuse(message, f"line {line_number:,}", "Save it as UTF-8") from None
+    is_array = text.lstrip().startswith("[")
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if is_array:
+        text = _array_as_lines(text)
+    memory_file = MemoryFile(text.encode())
+    with closing(Duck()) as duck:
+        try:
+            keys = _list_keys(duck, memory_file)
+            if max_rows is None:
+                TooManyCells.refuse(text.count("\n") + 1, len(keys), len(memory_file.content))
+            relation = Relation(memory_file, name, FileKind.JSON, keys, keys=keys)
+            frame = read_cells(duck, relation, max_rows)
+        except duckdb.Error:
+            refuse_bad_lines(memory_file.open(), "")
+            raise refuse("this is not JSON", remedy=NOT_JSON) from None
+    numbers = range(2, len(frame) + 2) if is_array else lines[: len(frame)]
+    table = build_table(keys, frame, np.array([1, *numbers], np.int64), name)
+    notes = ["In an array of objects, line 2 stands for the first object."] if is_array else []
+    layouts = (FileLayout(name, FileKind.JSON),)
+    return replace(table, layouts=layouts, notes=(*notes, *table.notes)), keys
+
+
+def _array_as_lines(text: str) -> str:
+    """Return the objects of an array, one per line."""
+    import duckdb
+
+    try:
+        with closing(Duck()) as duck:
+            cast = "SELECT unnest(CAST(CAST($1 AS JSON) AS JSON[]))::VARCHAR"
+            cells = duck.connection.execute(cast, [text.strip()]).fetchall()
+    except duckdb.Error:
+        message = "this is not JSON"
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            raise refuse(message, f"line {error.lineno:,}", NOT_JSON) from None
+        except RecursionError:
+            message = "the JSON is nested too deeply"
+        raise refuse(message, remedy=NOT_JSON) from None
+    if any(row[0] is None or not row[0].startswith("{") for row in cells):
+        raise refuse("the JSON is not an array of objects", remedy=NOT_JSON)
+    return "".join(f"{row[0]}\n" for row in cells)
+
+
+def _list_keys(duck: Duck, memory_file: MemoryFile) -> tuple[str, ...]:
+    """Return the keys of all objects, in the order of their first occurrence."""
+    scan = f"read_json_objects({literal(str(memory_file))}, format = 'newline_delimited')"
+    all_keys = f"SELECT unnest(json_keys(json)) AS key FROM {scan}"
+    numbered = f"SELECT key, row_number() OVER () AS n FROM ({all_keys})"
+    keys = duck.connection.execute(f"SELECT key FROM ({numbered}) GROUP BY key ORDER BY min(n)").fetchall()
+    if len(keys) > MAX_COLUMNS:
+        message = f"the objects have more than {MAX_COLUMNS:,} different keys"
+        raise refuse(message, remedy="Keep the keys that say who, what and how much")
+    if not keys:
+        refuse_bad_lines(memory_file.open(), "")
+        raise refuse("no object has a key", remedy="Write one object per row, with a key for who")
+    return tuple(row[0] for row in keys)
+
 
 HEAD_ROWS = 1_000
 """Rows of a large file that are inspected before it is counted."""
@@ -36,11 +115,11 @@ _GROUP_BYTES = 1_000_000
 """Bytes that a row group of a Parquet file may have besides its rows: page headers and dictionaries."""
 
 
-def describe_json(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
+def describe_json(path: formats.File, name: str, start: formats.FileStart) -> tuple[Relation, Table]:
     """Return the relation of a large file of JSON Lines, and its first rows."""
     content = start.content if start.is_complete else start.content[: start.content.rfind(b"\n") + 1]
     if not content:
-        message = f"the line is longer than {HEAD_BYTES:,} bytes"
+        message = f"the line is longer than {formats.HEAD_BYTES:,} bytes"
         raise refuse(message, "line 1", "Write one JSON object per line, without long texts")
     table, keys = read_json(content, name, HEAD_ROWS)
     if not start.is_complete:
@@ -51,10 +130,12 @@ def describe_json(path: File, name: str, start: FileStart) -> tuple[Relation, Ta
     return Relation(path, name, FileKind.JSON, table.columns, start.packing, encoding, keys=keys), table
 
 
-def describe_text(path: File, name: str, start: FileStart) -> tuple[Relation, Table]:
+def describe_text(path: formats.File, name: str, start: formats.FileStart) -> tuple[Relation, Table]:
     """Return the relation of a large text table, and its first rows."""
     table = _read_first_rows(start, name)
-    encoding = detect_encoding(start.content) or table.encoding  # which recognises UTF-16 without a mark
+    encoding = (
+        formats.detect_encoding(start.content) or table.encoding
+    )  # which recognises UTF-16 without a mark
     (layout,) = table.layouts
     relation = Relation(
         path, name, FileKind.TEXT, table.columns, start.packing, encoding, table.delimiter, layout.skip,
@@ -64,13 +145,13 @@ def describe_text(path: File, name: str, start: FileStart) -> tuple[Relation, Ta
     return relation, table
 
 
-def _read_first_rows(start: FileStart, name: str) -> Table:
+def _read_first_rows(start: formats.FileStart, name: str) -> Table:
     """Read the rows in the first bytes; these may end inside a character, a line, or a quoted line break."""
     content = start.content
     if start.is_complete:
         with suppress(TooManyCells):
             return _cut_rows(read_table(content, name))
-    elif is_blank(content):
+    elif formats.is_blank(content):
         message = f"the first {len(content):,} bytes are blank"
         raise refuse(message, remedy="Remove the blank lines above the column names")
     # For most files the first rows are enough, which takes a third of the time.
@@ -80,7 +161,8 @@ def _read_first_rows(start: FileStart, name: str) -> Table:
     first: InvalidInput | None = None
     for _ in range(30):
         end = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
-        if (len(content) - end) // _measure_character(content) > MAX_LINE_BYTES:  # though it is cut off
+        length = (len(content) - end) // _measure_character(content)
+        if length > formats.MAX_LINE_BYTES:  # though it is cut off
             raise refuse_long_line((content.count(b"\n", 0, end) or content.count(b"\r", 0, end)) + 1)
         end = _find_line_end(content[: -_measure_character(content)])
         if not end:
@@ -91,7 +173,7 @@ def _read_first_rows(start: FileStart, name: str) -> Table:
         except InvalidInput as refused:
             first, text = first or refused, str(refused)
             if "a header and no rows" in text:  # under it stands a row that does not end in what was read
-                message = f"a quotation mark is opened and not closed within {HEAD_BYTES:,} bytes"
+                message = f"a quotation mark is opened and not closed within {formats.HEAD_BYTES:,} bytes"
                 line = content.count(b"\n") + 1
                 raise refuse(message, f"line {line:,}", QUOTES) from None
             if "quotation mark" not in text:
@@ -133,8 +215,13 @@ def _cut_rows(table: Table) -> Table:
     return replace(table, frame=table.frame.iloc[:HEAD_ROWS], lines=table.lines[:HEAD_ROWS], notes=notes)
 
 
-def describe_parquet(path: File, name: str, small_cells: int) -> tuple[Relation, Table]:
-    """Return the relation of a Parquet file with its first rows, or all rows if it has so few cells."""
+def describe_parquet(
+    path: formats.File, name: str, small_cells: int, header_only: bool = False
+) -> tuple[Relation, Table]:
+    """Return the relation of a Parquet file with its first rows, or all rows if it has so few cells.
+
+    With ``header_only``, one dummy row stands in place of all rows, and nothing depends on these.
+    """
     import duckdb
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -152,11 +239,13 @@ def describe_parquet(path: File, name: str, small_cells: int) -> tuple[Relation,
         raise refuse("the Parquet file has no columns", remedy="Choose another file")
     refuse_many_columns(len(columns))
     # A kilobyte can hold hundreds of megabytes of one cell; lines of text are held to the same size.
-    if any(group.total_byte_size > MAX_LINE_BYTES * group.num_rows + _GROUP_BYTES for group in groups):
-        message = f"rows of the Parquet file have more than {MAX_LINE_BYTES:,} bytes"
+    max_bytes = formats.MAX_LINE_BYTES
+    is_large = any(group.total_byte_size > max_bytes * group.num_rows + _GROUP_BYTES for group in groups)
+    if is_large and not header_only:
+        message = f"rows of the Parquet file have more than {formats.MAX_LINE_BYTES:,} bytes"
         raise refuse(message, remedy="Leave out columns of long texts or pictures")
-    is_small = num_rows * len(columns) <= small_cells
-    with nullcontext(None) if isinstance(path, MemoryFile) else closing(Workspace()) as workspace:
+    is_small = not header_only and num_rows * len(columns) <= small_cells
+    with nullcontext(None) if isinstance(path, formats.MemoryFile) else closing(Workspace()) as workspace:
         safe = path if workspace is None else safe_path(path, workspace)
         try:
             with closing(Duck([safe], None if workspace is None else workspace.folder)) as duck:
@@ -165,12 +254,14 @@ def describe_parquet(path: File, name: str, small_cells: int) -> tuple[Relation,
                 relation = Relation(safe, name, FileKind.PARQUET, columns, types=types)
                 # DuckDB writes the cells as text, so that they look as they will be counted.
                 as_texts = replace(relation, text_columns=frozenset(columns))
-                frame = read_cells(duck, as_texts, num_rows if is_small else HEAD_ROWS)
+                cells: pd.DataFrame | list[list[str]] = [["0"] * len(columns)]
+                if not header_only:
+                    cells = read_cells(duck, as_texts, num_rows if is_small else HEAD_ROWS)
         except duckdb.Error as error:
             if "encrypted" in str(error):  # its columns, under a footer that is not
-                raise refuse("the Parquet file is encrypted", remedy=NOT_ENCRYPTED) from None
+                raise refuse("the Parquet file is encrypted", remedy=formats.NOT_ENCRYPTED) from None
             raise damaged from None
-    table = build_table(columns, frame, np.arange(len(frame) + 1, dtype=np.int64), name, "row")
+    table = build_table(columns, cells, np.arange(len(cells) + 1, dtype=np.int64), name, "row")
     times = find_times(table.columns, schema.types) | find_times(table.columns, types)
     notes = table.notes
     # DuckDB reads these as floating-point numbers.

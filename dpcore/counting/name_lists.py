@@ -32,23 +32,18 @@ def read_names(content: bytes) -> dict[str, str]:
     text, _, _ = decode(content)
     lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
     if len(lines) > MAX_LINES:
-        raise refuse(
-            f"the list has more than {MAX_LINES:,} lines", remedy="Leave out items that nobody rated"
-        )
+        raise refuse(f"the list has more than {MAX_LINES:,} lines", remedy="Leave out items without ratings")
     best = Counter(_first_mark(line) for line in lines[:50]).most_common(1)[0][0] if lines else ","
     rows = [line.split(best) for line in lines]
     if len(best) == 1 and best != "|":
         rows = []
         with suppress(csv.Error):
             rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=best))
-    names = {
-        row[0].strip(): row[1].strip()[:LONGEST_TASK_NAME] for row in rows if len(row) > 1 and row[1].strip()
-    }
+    pairs = [(row[0].strip(), row[1].strip()[:LONGEST_TASK_NAME]) for row in rows if len(row) > 1]
+    names = {item: name for item, name in pairs if name}
     if len(names) < len(lines) / 2 or not names:
-        raise refuse(
-            "the list has no two columns",
-            remedy="Bring one item a line, its id first and then its name, with a comma, a tab or :: between them",
-        )
+        remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
+        raise refuse("the list has no two columns", remedy=remedy)
     return names
 
 
@@ -72,7 +67,5 @@ def choose_names(
         is_private: True if the rows are private.
         noun: Word before a number.
     """
-    known_names = names or {}
-    return tuple(
-        known_names.get(each, f"{noun} {index}" if is_private else each) for index, each in enumerate(ids)
-    )
+    default_names = [f"{noun} {index}" for index in range(len(ids))] if is_private else ids
+    return tuple((names or {}).get(key, default) for key, default in zip(ids, default_names, strict=True))

@@ -85,14 +85,9 @@ def strip_text(column: Value) -> Value:
 
 @_cached
 def events(
-    table: Table,
-    roles: Roles,
-    value: Value | None = None,
-    *,
-    has_nan: bool,
-    strip: Callable[[Value], Value] = strip_text,
-    further_columns: Sequence[str] = (),
-) -> Table:
+    table: Table, roles: Roles, value: Value | None = None, *, has_nan: bool,
+    strip: Callable[[Value], Value] = strip_text, further_columns: Sequence[str] = (),
+) -> Table:  # fmt: skip
     """Return the rows with the columns ``who_0`` ..., ``task`` (and ``task_1`` ... for several) and ``value``.
 
     All of ``who_0`` ... are null if the row names no user; all of ``task`` ... are null if it names no task. Without a
@@ -354,9 +349,8 @@ def _amounts_of_pairs(rows: Table) -> tuple[Table, list[str]]:
 def value_range(rows: Table) -> Table:
     """Return one row (``least``, ``largest``): the range of the values in rows that name a task."""
     named_rows = rows.filter(rows["task"].notnull())
-    return named_rows.aggregate(
-        least=named_rows["value"].min().cast("float64"), largest=named_rows["value"].max().cast("float64")
-    )
+    value = named_rows["value"]
+    return named_rows.aggregate(least=value.min().cast("float64"), largest=value.max().cast("float64"))
 
 
 @_cached
@@ -386,9 +380,8 @@ def pair_sizes(rows: Table) -> Table:
 def group_totals(rows: Table) -> Table:
     """Return rows (``rows``, ``users``, ``groups``): the number of groups by rows and users, without names."""
     pairs, _ = _amounts_of_pairs(rows)
-    totals = pairs.group_by(task_columns(rows)).aggregate(
-        rows=pairs["rows"].sum().cast("int64"), users=pairs.count().cast("int64")
-    )
+    aggregates = {"rows": pairs["rows"].sum().cast("int64"), "users": pairs.count().cast("int64")}
+    totals = pairs.group_by(task_columns(rows)).aggregate(**aggregates)
     return totals.group_by("rows", "users").aggregate(groups=totals.count().cast("int64"))
 
 

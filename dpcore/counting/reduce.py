@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcore import dataset
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, FloatArray, IntArray, read_only
@@ -27,19 +28,6 @@ from dpcore.counting.duck import (
 from dpcore.counting.rejects import MAX_PLACES
 from dpcore.data.column_names import shorten
 from dpcore.data.column_roles import MissingUsers, Roles, write_user_hint
-from dpcore.dataset import (
-    LONGEST_TASK_NAME,
-    MAX_PAIRS,
-    MAX_TASK_NAMES,
-    MAX_TOTALS,
-    MAX_VALUES,
-    Contribution,
-    Pairs,
-    PairSizes,
-    TaskSizes,
-    Totals,
-    Values,
-)
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -69,9 +57,11 @@ def describe_first(row_places: RowPlaces, count: int) -> str:
     return f" ({'first: ' if count > 1 else ''}{row_places[0][0]})" if row_places else ""
 
 
-def note_copies(number: int, notes: list[str], row_places: RowPlaces | None = None) -> None:
-    """Add a note on the number of copies and the location of the first one."""
-    if number:
+def note_copies(number: int | None, notes: list[str], row_places: RowPlaces | None = None) -> None:
+    """Add a note on the number of copies and the location of the first one; None if they were not looked for."""
+    if number is None:
+        notes.append(NO_COPIES)
+    elif number:
         rows = wording.counted(number, "row is an exact copy", "rows are exact copies")
         notes.append(f"{rows} of an earlier one{describe_first(row_places or [], 2)}.")
 
@@ -81,11 +71,11 @@ class Facets:
     """The histogram and further facets of a dataset, by the names that they have there."""
 
     histogram: ContributionHistogram
-    values: Values | None = None
-    totals: Totals | None = None
-    pairs: Pairs | None = None
-    tasks: TaskSizes | None = None
-    pair_sizes: PairSizes | None = None
+    values: dataset.Values | None = None
+    totals: dataset.Totals | None = None
+    pairs: dataset.Pairs | None = None
+    tasks: dataset.TaskSizes | None = None
+    pair_sizes: dataset.PairSizes | None = None
     task_names: tuple[str, ...] = ()
 
 
@@ -144,7 +134,8 @@ class Reduction:
         hint = write_user_hint(self.roles, self.columns, histogram.num_users, histogram.max_size)
         self.notes += [hint] if hint else []
         facets = Facets(histogram)
-        if self.roles.contribution is Contribution.ROWS and self.roles.value and self.duck is not None:
+        has_values = self.roles.contribution is dataset.Contribution.ROWS and self.roles.value
+        if has_values and self.duck is not None:
             facets.values = self._values(rows, histogram, self.duck)
         facets.totals = self._totals(rows, histogram, has_negative)
         if self.roles.task is not None:
@@ -186,7 +177,7 @@ class Reduction:
             cells = self.refuse_cells(problems)
             plural = "s" if len(self.roles.groups) > 1 else ""
             group_columns = f"column{plural} {' and '.join(map(shorten, self.roles.groups))}"
-            counts_tasks = self.roles.contribution is Contribution.DISTINCT_TASKS
+            counts_tasks = self.roles.contribution is dataset.Contribution.DISTINCT_TASKS
             if no_task := cells.get("no_task", 0):
                 rows = wording.counted(no_task, "row without a task was", "rows without a task were")
                 pairs = "" if counts_tasks else " of the pairs of user and task"
@@ -196,7 +187,7 @@ class Reduction:
             if not self._num_counted:
                 raise self._nobody_named()  # before problems of tasks or values
             self._num_unnamed, self._without_task = cells["nobody"], no_task
-            if self.roles.contribution is not Contribution.ROWS:
+            if self.roles.contribution is not dataset.Contribution.ROWS:
                 self._note_unnamed(cells["nobody"])
             if counts_tasks and no_task == self._num_counted:
                 problems.add("no row names a task", group_columns, "Choose another column, or count rows")
@@ -214,7 +205,7 @@ class Reduction:
         remedy = self.remedy if self.counts else "Correct these cells, or choose another value column or none"
         messages = {"blank": "the cell is blank", "not_finite": "not a finite number"}
         messages["text"] = "text where a number must stand"
-        if self.counts or self.roles.contribution is Contribution.TOTAL:
+        if self.counts or self.roles.contribution is dataset.Contribution.TOTAL:
             messages["negative"] = "a negative number"
         if self.counts:
             messages |= {"broken": "not a whole number", "large": f"more than {MAX_SIZE:,}"}
@@ -273,7 +264,7 @@ class Reduction:
             self._refuse_now("nul", message, count, "The file is damaged; export it again")
         self._note_spelling(histogram)
         sizes, users, nobody = histogram["size"], histogram["users"], histogram["nobody"].astype(bool)
-        if self.roles.contribution is Contribution.ROWS and nobody.any():
+        if self.roles.contribution is dataset.Contribution.ROWS and nobody.any():
             self._note_unnamed(int(sizes[nobody].sum()))
         is_one_user = self.roles.missing_users is MissingUsers.ONE_USER
         if not is_one_user:
@@ -290,7 +281,7 @@ class Reduction:
         if (distinct := np.unique(sizes).size) > MAX_SIZES:
             message = f"users have {distinct:,} distinct numbers of contributions; at most {MAX_SIZES:,} fit"
             raise refuse(message, remedy="Count rows, or write the column in a larger unit")
-        if self.roles.contribution is Contribution.TOTAL:
+        if self.roles.contribution is dataset.Contribution.TOTAL:
             self._check_totals(sizes, int(users[sizes == 0].sum()))
             if not self.counts and histogram["broken"][~nobody | is_one_user].any():
                 self.notes.append("Totals that are not whole count as the next whole number.")
@@ -333,10 +324,11 @@ class Reduction:
                 reason = "by an unusual space or by the Unicode form of a letter"
                 self.notes.append(f"{differ} from another one only {reason}: {_TWO_WAYS}")
 
-    def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> Values | None:
-        too_many = histogram.num_rows > MAX_VALUES
+    def _values(self, rows: Table, histogram: ContributionHistogram, duck: Duck) -> dataset.Values | None:
+        too_many = histogram.num_rows > dataset.MAX_VALUES
         if too_many or self.passes > 1:
-            self._note_dropped(f"The values of {histogram.num_rows:,} rows", MAX_VALUES if too_many else None)
+            limit = dataset.MAX_VALUES if too_many else None
+            self._note_dropped(f"The values of {histogram.num_rows:,} rows", limit)
             return None
         duck.reserve(_VALUE_BYTES * histogram.num_rows)
         tasks = self._keep_codes(duck, rows, "tasks") if self.roles.task is not None else None
@@ -350,7 +342,7 @@ class Reduction:
         users = _to_integers(users[order])
         del order
         users -= _lowest_code(self.roles)
-        return Values(read_only(users), values, self.roles.value or "")
+        return dataset.Values(read_only(users), values, self.roles.value or "")
 
     def _note_dropped(self, subject: str, limit: int | None = None) -> None:
         """Add a note that something was not kept, because of its limit or of the memory limit."""
@@ -364,25 +356,25 @@ class Reduction:
             self._codes[name] = duck.keep(name, query.numbered(rows, columns, self.order))
         return self._codes[name]
 
-    def _totals(self, rows: Table, histogram: ContributionHistogram, has_negative: bool) -> Totals:
+    def _totals(self, rows: Table, histogram: ContributionHistogram, has_negative: bool) -> dataset.Totals:
         column = self.roles.value
         if column is None or self.counts:
-            return Totals.of_contributions(histogram)
+            return dataset.Totals.of_contributions(histogram)
         if has_negative:
             self.notes.append(f"Column {shorten(column)} has negative values{COUNT_ROWS}")
-            return Totals.of_contributions(histogram)
+            return dataset.Totals.of_contributions(histogram)
         # Users with a total of 0 are not in the histogram, but they are few if it is large.
-        if self.duck is not None and histogram.num_users <= MAX_TOTALS:
+        if self.duck is not None and histogram.num_users <= dataset.MAX_TOTALS:
             totals = self._run_in_parts(lambda part: query.totals_per_user(part).select("total"), rows)
-            if totals["total"].size <= MAX_TOTALS and np.isfinite(totals["total"]).all():
-                return Totals(totals["total"], column)
+            if totals["total"].size <= dataset.MAX_TOTALS and np.isfinite(totals["total"]).all():
+                return dataset.Totals(totals["total"], column)
         binned = self._run_in_parts(query.binned_totals, rows)
         if not np.isfinite(binned["mean"]).all():
             self.notes.append(f"Column {shorten(column)} adds up to more than a number can hold{COUNT_ROWS}")
-            return Totals.of_contributions(histogram)
+            return dataset.Totals.of_contributions(histogram)
         width = wording.percent(10 ** (1 / query.BINS_PER_DECADE) - 1, 2)
         self.notes.append(f"Totals per user are kept in bins in which they differ by at most {width}.")
-        return Totals(binned["mean"], column, _to_integers(binned["users"]))
+        return dataset.Totals(binned["mean"], column, _to_integers(binned["users"]))
 
     def _tasks(self, rows: Table, facets: Facets) -> None:
         sizes = self._run_in_parts(query.task_sizes, rows, query.task_columns(rows))
@@ -391,7 +383,7 @@ class Reduction:
             return
         num_pairs, num_tasks = int((users * tasks).sum()), int(tasks.sum())
         num_repeats = self._num_counted - self._without_task - num_pairs
-        if self.roles.contribution is Contribution.DISTINCT_TASKS and num_repeats:
+        if self.roles.contribution is dataset.Contribution.DISTINCT_TASKS and num_repeats:
             repeat = wording.counted(num_repeats, "row repeats", "rows repeat")
             self.notes.append(f"{repeat} a user and task that stood before; each pair counts once.")
         if self.duck is None:
@@ -406,8 +398,8 @@ class Reduction:
                 note += f"; an engine returns at most {MAX_PAIRS_BACK:,}. --distribution-to writes their "
                 note += "distribution, for about right bounds per group; exact ones need a sample of users."
             self.notes.append(note)
-        elif self.passes > 1 or num_pairs > MAX_PAIRS:
-            limit = MAX_PAIRS if self.passes == 1 else None
+        elif self.passes > 1 or num_pairs > dataset.MAX_PAIRS:
+            limit = dataset.MAX_PAIRS if self.passes == 1 else None
             self._note_dropped(f"The {num_pairs:,} pairs of user and task", limit)
         else:
             num_values = 0 if facets.values is None else facets.values.values.size
@@ -415,16 +407,17 @@ class Reduction:
             codes = self._keep_codes(self.duck, rows, "tasks")
             pairs = query.coded_pairs(rows, self._keep_codes(self.duck, rows, "users"), codes)
             facets.pairs = self._pairs(rows, dict(self.run(pairs)), num_tasks)
-            if num_tasks <= MAX_TASK_NAMES:
+            if num_tasks <= dataset.MAX_TASK_NAMES:
                 facets.task_names = _list_task_names(self.duck, codes)
             return
         if num_tasks > MAX_TASKS:
             self._note_dropped(f"Users per task of {num_tasks:,} tasks", MAX_TASKS)
             return
         facets.pair_sizes = self._pair_sizes(rows)
-        facets.tasks = TaskSizes(np.repeat(users, tasks), self.roles.task or "", self.roles.further_task)
+        task, further = self.roles.task or "", self.roles.further_task
+        facets.tasks = dataset.TaskSizes(np.repeat(users, tasks), task, further)
 
-    def _pair_sizes(self, rows: Table) -> PairSizes | None:
+    def _pair_sizes(self, rows: Table) -> dataset.PairSizes | None:
         """Return the distribution of pairs and the totals per group."""
         sizes = self._run_in_parts(query.pair_sizes, rows)
         totals = self._run_in_parts(query.group_totals, rows, query.task_columns(rows))
@@ -432,13 +425,13 @@ class Reduction:
             self.notes.append(f"Sizes of pairs were not kept; at most {MAX_SIZES:,} distinct ones fit.")
             return None
         times = _to_integers(totals["groups"])
-        return PairSizes(
+        return dataset.PairSizes(
             sizes["groups"], sizes["rows"], sizes["pairs"],
             np.repeat(totals["rows"], times), np.repeat(totals["users"], times),
             self.roles.task or "", self.roles.further_task,
         )  # fmt: skip
 
-    def _pairs(self, rows: Table, coded: dict[str, npt.NDArray[Any]], num_tasks: int) -> Pairs:
+    def _pairs(self, rows: Table, coded: dict[str, npt.NDArray[Any]], num_tasks: int) -> dataset.Pairs:
         """Build the pairs; ``coded`` is emptied on the way, as its arrays are large."""
         order = np.lexsort((coded["task"], coded["user"]))
         for name in list(coded):
@@ -457,7 +450,7 @@ class Reduction:
                     "sums": coded["sums"], "sums_of_squares": coded["squares"],
                     "value_column": self.roles.value, "value_range": (ends["least"], ends["largest"]),
                 }  # fmt: skip
-        return Pairs(
+        return dataset.Pairs(
             read_only(users), read_only(tasks), num_tasks, self.roles.task or "", rows=coded["rows"],
             rows_without_group=self._without_task, further_columns=self.roles.further_task, **amounts,
         )  # fmt: skip
@@ -469,7 +462,8 @@ def _lowest_code(roles: Roles) -> int:
 
 def _list_task_names(duck: Duck, codes: Table) -> tuple[str, ...]:
     """Return the name of each task, in the order of codes."""
-    cells = [f"substr(CAST({name} AS VARCHAR), 1, {LONGEST_TASK_NAME})" for name in query.task_columns(codes)]
+    length, columns = dataset.LONGEST_TASK_NAME, query.task_columns(codes)
+    cells = [f"substr(CAST({name} AS VARCHAR), 1, {length})" for name in columns]
     names = duck.rows(f"SELECT {', '.join(cells)} FROM ({sql_of(codes)}) ORDER BY code")
     return tuple(" × ".join(str(cell) for cell in row) for row in names)
 

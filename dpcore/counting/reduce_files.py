@@ -16,15 +16,7 @@ from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import diagnose, query, relation
 from dpcore.counting.duck import Duck, Steps, StoppedError, in_part, literal, release_memory, sql_of
-from dpcore.counting.reduce import (
-    MAX_SIZES,
-    NO_COPIES,
-    Facets,
-    Reduction,
-    RowPlaces,
-    describe_first,
-    note_copies,
-)
+from dpcore.counting.reduce import MAX_SIZES, Facets, Reduction, RowPlaces, describe_first, note_copies
 from dpcore.counting.relation import ROW, Relation, clean_sql, comparable_sql, is_padded_sql, strip_padded
 from dpcore.data.column_names import HEADER_AGAIN, REMOVE_HEADER, and_more, shorten
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -148,9 +140,8 @@ class FileReduction:
                 del self.notes[num_notes:]
                 if self._is_disk_full(error):
                     raise InvalidInput([FULL_DISK]) from None
-                self._relations = diagnose.Diagnosis(
-                    self._relations, self._duck, self._recode, self.notes, self._stop
-                ).recover()
+                options = self._relations, self._duck, self._recode, self.notes, self._stop
+                self._relations = diagnose.Diagnosis(*options).recover()
                 attempts += 1
         raise InvalidInput([diagnose.describe_damage(self._relations[0])])
 
@@ -265,9 +256,11 @@ class FileReduction:
         delimiters = {each.delimiter for each in self._relations}
         delimiter = delimiters.pop() if len(delimiters) == 1 else ""
         cells = f"trim({column}, {literal(BLANKS)})"
-        return settle_marks(
-            cells, ask, lambda mask: self._find_marked(mask, 1)[0][0], name, delimiter, self._counts
-        )
+
+        def find_place(mask: str) -> str:
+            return self._find_marked(mask, 1)[0][0]
+
+        return settle_marks(cells, ask, find_place, name, delimiter, self._counts)
 
     def _find_rows(self, write_sql: Callable[[Duck], str], max_rows: int) -> RowPlaces:
         def view(each: Relation) -> str:
@@ -286,7 +279,7 @@ class FileReduction:
 
     def _note_copies(self, duck: Duck, roles: Roles) -> None:
         if not (self._in_memory or self._copies):
-            self.notes.append(NO_COPIES)
+            note_copies(None, self.notes)
             return
         columns = [f"c{index}" for index in range(len(self.columns))]
         cells = ", ".join(f"{comparable_sql(column, self._types[column])} AS {column}" for column in columns)
@@ -439,16 +432,14 @@ class FileReduction:
         sums = f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits}"
         columns = duck.columns(f"{sums} GROUP BY 1 ORDER BY 1 LIMIT {MAX_SIZES + 1}")
         if columns["size"].size > MAX_SIZES:
-            message, location = f"there are more than {MAX_SIZES:,} distinct sizes", f"column {size_name}"
-            raise refuse(message, location, f"{ANOTHER}, or a larger unit")
-        masks = {
-            f"{size} = 0": ("row of size 0 was", "rows of size 0 were"),
-            f"{size} > 0 AND {users} = 0": ("size that nobody has was", "sizes that nobody has were"),
-        }
-        for mask, words in masks.items():
+            message = f"there are more than {MAX_SIZES:,} distinct sizes"
+            raise refuse(message, f"column {size_name}", f"{ANOTHER}, or a larger unit")
+        masks = {f"{size} = 0": "of size 0", f"{size} > 0 AND {users} = 0": "whose size nobody has"}
+        for mask, reason in masks.items():
             if count := duck.rows(f"SELECT count(*) FROM sizes WHERE {mask}")[0][0]:
                 first = self._describe_first(mask, count)
-                self.notes.append(f"{wording.counted(count, *words)} left out{first}.")
+                rows = wording.counted(count, f"row {reason} was", f"rows {reason} were")
+                self.notes.append(f"{rows} left out{first}.")
         if not columns["size"].size:
             location = f"columns {size_name} and {users_name}"
             raise refuse("no row has a size above 0 that anybody has", location, ANOTHER)

@@ -86,10 +86,9 @@ def list_rejected(duck: Duck, relation: Relation, should_stop: ShouldStop | None
     if by_fields:  # with missing cells filled in, DuckDB rejects none of these lines
         relation = replace(relation, short_rows=True, is_single_threaded=True)
     duck.columns(f"SELECT count(COLUMNS(*)) FROM {scan(relation, rejects=True)}")
-    rejected = duck.connection.execute(
-        f"SELECT error_type::VARCHAR, count(DISTINCT line), list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], "
-        "arg_min(error_message, line) FROM reject_errors GROUP BY 1 ORDER BY 1"
-    ).fetchall()
+    lines_sql = f"list(DISTINCT line ORDER BY line)[:{MAX_PLACES}], arg_min(error_message, line)"
+    rejected_sql = f"SELECT error_type::VARCHAR, count(DISTINCT line), {lines_sql} FROM reject_errors"
+    rejected = duck.connection.execute(f"{rejected_sql} GROUP BY 1 ORDER BY 1").fetchall()
     for reason, count, lines, message in rejected:
         found_fields = re.search(r"Found: ([0-9]+)", message)
         by_fields.append(Rejected(reason, count, lines, int(found_fields[1]) if found_fields else 0))
@@ -134,10 +133,8 @@ def _lines_by_fields(relation: Relation, should_stop: ShouldStop | None) -> list
             if index % 10_000 == 0:
                 check_stop(should_stop)
             last_line = records.line_num
-    return [
-        Rejected(reason, counts[reason], [n for n, _ in its], its[0][1])
-        for reason, its in lines_by_reason.items()
-    ]
+    places = lines_by_reason.items()
+    return [Rejected(reason, counts[reason], [n for n, _ in its], its[0][1]) for reason, its in places]
 
 
 def report_rejected(

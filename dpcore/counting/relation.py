@@ -111,9 +111,8 @@ def refuse_changed(relations: Sequence[Relation], since: str) -> None:
                     remedy = "Choose it again once nothing writes to it, or count a copy"
                     problems.add(f"the file was written to {since}", location, remedy)
             except OSError:
-                problems.add(
-                    "the file is gone, or cannot be read", location, "Put it back, or choose it anew"
-                )
+                remedy = "Put it back, or choose it anew"
+                problems.add("the file is gone, or cannot be read", location, remedy)
 
 
 def safe_path(path: File, workspace: Workspace) -> File:
@@ -326,10 +325,9 @@ _TIMES = {
 """What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
 _TIME_UNITS = {
     "durations": "seconds: column.dt.total_seconds() in pandas and Polars, epoch(column) in DuckDB",
-    "dates": "days since a public date",
-    "times of day": "seconds since midnight",
+    "dates": "days since a public date", "times of day": "seconds since midnight",
     "points in time": "seconds since a public date",
-}
+}  # fmt: skip
 
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:

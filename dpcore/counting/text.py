@@ -19,26 +19,11 @@ import numpy as np
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, InvalidInput, Problems, refuse
 from dpcore.contributions import IntArray
-from dpcore.counting import rejects
+from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck
-from dpcore.counting.formats import (
-    CONTROL_DELIMITERS,
-    MAX_LINE_BYTES,
-    MemoryFile,
-    check_text,
-    decode,
-    detect_encoding,
-)
 from dpcore.counting.rejects import LONG_LINE, QUOTES
 from dpcore.counting.relation import ASCII_SEPARATORS, Relation, read_cells
-from dpcore.data.column_names import (
-    MOST_TITLES,
-    check_header_row,
-    check_names,
-    is_header_word,
-    looks_like_data,
-    refuse_title,
-)
+from dpcore.data import column_names
 from dpcore.data.tables import BLANKS, SPACED, FileKind, FileLayout, Table, drop_blank_rows
 
 if TYPE_CHECKING:
@@ -71,8 +56,8 @@ def read_table(content: bytes, name: str) -> Table:
         TooManyCells: Its lines lack so many fields that the table would be too large for memory.
         InvalidInput: Not a text table, no header, more fields than columns ...; all problems at once.
     """
-    check_text(content)
-    text, encoding, notes = decode(content)
+    formats.check_text(content)
+    text, encoding, notes = formats.decode(content)
     data, skipped, delimiter = _strip_preamble(text)
     _refuse_long_lines(data, skipped)
     sample = data[:_SNIFF_BYTES]
@@ -82,7 +67,7 @@ def read_table(content: bytes, name: str) -> Table:
     if delimiter is None:
         delimiter = _sniff_delimiter(first_lines)
         if title_lines := _find_names_below_title(first_lines):
-            raise refuse_title(skipped + title_lines, skipped + 1)
+            raise column_names.refuse_title(skipped + title_lines, skipped + 1)
     marked_separator, has_header = _find_marked_separator(first_lines, delimiter), True
     if marked_separator:
         data, has_header = _mark_lines(data, marked_separator, notes)
@@ -93,10 +78,10 @@ def read_table(content: bytes, name: str) -> Table:
     except csv.Error:
         raise refuse("a quotation mark is opened and never closed", "line 1", QUOTES) from None
     problems = Problems()
-    names = check_names(header, skipped + 1, problems, notes)
+    names = column_names.check_names(header, skipped + 1, problems, notes)
     TooManyCells.refuse(data.count(b"\n") - 1, len(names), len(data))
     _note_comments(text, skipped, header, notes)
-    relation = Relation(MemoryFile(data), name, FileKind.TEXT, tuple(names), delimiter=separator)
+    relation = Relation(formats.MemoryFile(data), name, FileKind.TEXT, tuple(names), delimiter=separator)
     if b'"' in data and (line := rejects.find_reopened_mark(relation)):
         problems.add(rejects.REOPENED, f"line {skipped + line:,}", QUOTES)
     frame = _read_rows(relation, skipped, problems, notes)
@@ -110,10 +95,10 @@ def read_table(content: bytes, name: str) -> Table:
     _note_long_records(starts, lengths, notes)
     frame, starts = drop_blank_rows(frame, starts, notes, (blank + skipped).tolist())
     if has_header:
-        check_header_row(names, frame, starts, skipped + 1, problems, notes)
+        column_names.check_header_row(names, frame, starts, skipped + 1, problems, notes)
     problems.raise_if_any()
     layout = FileLayout(
-        name, separator=marked_separator or separator, encoding=detect_encoding(content) or encoding,
+        name, separator=marked_separator or separator, encoding=formats.detect_encoding(content) or encoding,
         skip=skipped + (not has_header), names=() if has_header else tuple(names),
     )  # fmt: skip
     return Table(frame, name, encoding, delimiter, starts, tuple(notes), skipped + 1, layouts=(layout,))
@@ -177,7 +162,8 @@ def _measure_comments(text: str, start: int, delimiter: str | None) -> int:
     lines = comments.group().splitlines(keepends=True)
     last_comment = max(index for index, line in enumerate(lines) if line.startswith("#"))
     cells = [cell.strip(' "') for cell in header.split(marks[0])]
-    has_names = any(map(is_header_word, cells)) and not any(map(looks_like_data, cells))
+    is_data = any(map(column_names.looks_like_data, cells))
+    has_names = any(map(column_names.is_header_word, cells)) and not is_data
     if not has_names and any(lines[last_comment].count(mark) == header.count(mark) for mark in marks):
         return sum(map(len, lines[:last_comment]))
     return comments.end() - start
@@ -196,9 +182,9 @@ def _note_comments(text: str, skipped: int, header: list[str], notes: list[str])
 
 # --- the delimiter ------------------------------------------------------------------------------------------
 
-_SNIFF_BYTES = 2 * MAX_LINE_BYTES
+_SNIFF_BYTES = 2 * formats.MAX_LINE_BYTES
 _SNIFF_RECORDS = 50
-_OTHER_DELIMITERS = CONTROL_DELIMITERS + "^~#!:&%=*@$"
+_OTHER_DELIMITERS = formats.CONTROL_DELIMITERS + "^~#!:&%=*@$"
 """Tried if none of the usual ones fits. A blank is not included, as names may consist of several words."""
 FIELD_MARK = "\x1f"
 """Separator of rewritten lines (`mark_fields`); it occurs in no text."""
@@ -243,14 +229,14 @@ def _find_names_below_title(text: str) -> int:
         records = _list_first_records(text, delimiter, skips_blanks=True)
         title = len(records[0][1]) if records else 0
         num_titles = next((index for index, (_, cells) in enumerate(records) if len(cells) > title), 0)
-        if not 0 < num_titles < len(records) - 1 or num_titles > MOST_TITLES:
+        if not 0 < num_titles < len(records) - 1 or num_titles > column_names.MOST_TITLES:
             continue
         (line, cells), *further_records = records[num_titles:]
         names = [" ".join(cell.split()) for cell in cells]
         if (
             all(names)
-            and 2 * sum(map(is_header_word, names)) >= len(names)
-            and not any(map(looks_like_data, names))
+            and 2 * sum(map(column_names.is_header_word, names)) >= len(names)
+            and not any(map(column_names.looks_like_data, names))
             and {len(record) for _, record in further_records} == {len(names)}
         ):
             return line
@@ -296,7 +282,7 @@ def _lacks_names(rows: Sequence[Sequence[str]]) -> bool:
     in the first line. Names may be consecutive numbers, such as years; first cells of data are not.
     """
     first = rows[0]
-    if len(first) < 3 or len(set(map(len, rows))) > 1 or any(map(is_header_word, first)):
+    if len(first) < 3 or len(set(map(len, rows))) > 1 or any(map(column_names.is_header_word, first)):
         return False
     integers = [int(cell) for cell in first if re.fullmatch(r"[0-9]{1,18}", cell)]
     is_counting_up = len(integers) > 1 and set(np.diff(integers)) == {1}
@@ -323,9 +309,7 @@ def _mark_lines(data: bytes, separator: str, notes: list[str]) -> tuple[bytes, b
         notes.append(f"{sentence}.")
     else:
         names = [f"column {number}" for number in range(1, len(header) + 1)]
-        notes.append(
-            f'{sentence}. The first line holds no names, so columns are called "column 1" and so on.'
-        )
+        notes.append(f'{sentence}. It has no column names, so these are "column 1" and so on.')
         marked_lines.insert(0, FIELD_MARK.join(names))
     return "\n".join(marked_lines).encode(), has_header
 
@@ -363,7 +347,7 @@ def _measure_lines(data: bytes) -> IntArray:
 
 def _refuse_long_lines(data: bytes, skipped: int) -> None:
     """Raise InvalidInput if a line is longer than a row of a table may be."""
-    is_long = _measure_lines(data) - 1 > MAX_LINE_BYTES
+    is_long = _measure_lines(data) - 1 > formats.MAX_LINE_BYTES
     if is_long.any():
         raise refuse_long_line(skipped + int(np.argmax(is_long)) + 1)
 
@@ -408,6 +392,5 @@ def _note_long_records(starts: IntArray, lengths: IntArray, notes: list[str]) ->
         rows = wording.counted(num_long, "row takes", "rows take")
         longest = int(np.argmax(lengths))
         at_most = f"at most {lengths[longest]:,}, from line {starts[longest]:,}"
-        notes.append(
-            f"{rows} several lines ({at_most}). If that is wrong, double quotation marks inside fields."
-        )
+        remedy = "If that is wrong, double quotation marks inside fields."
+        notes.append(f"{rows} several lines ({at_most}). {remedy}")

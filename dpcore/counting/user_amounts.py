@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,20 +10,20 @@ import numpy as np
 
 from dpcore.common.checks import InvalidInput, Problems, refuse
 from dpcore.common.privacy import Disclosure
-from dpcore.common.workspace import Workspace
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting import formats, query
+from dpcore.counting.count import count_pairs, take_pairs
 from dpcore.counting.duck import MEMORY_LIMIT, Duck, Steps, literal, sql_of
-from dpcore.counting.engine_pairs import count_pairs, take_pairs
 from dpcore.counting.files import Source, open_files
 from dpcore.counting.formats import File, FileStart
+from dpcore.counting.heads import describe_parquet
 from dpcore.counting.reduce import Facets
 from dpcore.counting.reduce_files import ANOTHER, NO_NUMBERS, FileReduction
-from dpcore.counting.relation import Relation, find_times, parquet_scan, refuse_times, rename_roles, safe_path
+from dpcore.counting.relation import Relation, refuse_times, rename_roles
 from dpcore.counting.text import read_table
-from dpcore.data.column_names import refuse_many_columns, refuse_missing, shorten
+from dpcore.data.column_names import refuse_missing, shorten
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.data.tables import BLANKS, FileKind, FileLayout, Table, TableLayout, build_table, read_cell_sql
+from dpcore.data.tables import BLANKS, FileKind, Table, TableLayout, read_cell_sql
 from dpcore.data.totals_per_user import LARGEST_CELL, UserAmounts
 from dpcore.dataset import Dataset
 
@@ -85,13 +84,17 @@ def _unreadable() -> InvalidInput:
 
 def _open_by_header(paths: Sequence[File], names: Sequence[str] | None) -> Source:
     """Open files by their column names alone, independent of their rows."""
-    readers = {FileKind.TEXT: _read_text_header, FileKind.PARQUET: _read_parquet_header}
     relations, heads = [], []
     for path, name in zip(paths, names or [path.name for path in paths], strict=True):
         start = formats.read_start(path, name)
+        if start.kind not in (FileKind.TEXT, FileKind.PARQUET):
+            raise _unreadable()
         try:
-            relation, head = readers[start.kind](path, name, start)
-        except (InvalidInput, KeyError):
+            if start.kind is FileKind.TEXT:
+                relation, head = _read_text_header(path, name, start)
+            else:
+                relation, head = describe_parquet(path, name, 0, header_only=True)
+        except InvalidInput:
             raise _unreadable() from None
         relations.append(relation)
         heads.append(head)
@@ -111,29 +114,6 @@ def _read_text_header(path: File, name: str, start: FileStart) -> tuple[Relation
     head = replace(head, layouts=(replace(head.layouts[0], skip=skip, packing=start.packing),))
     text_options = start.packing, head.encoding, head.delimiter, skip
     return Relation(path, name, FileKind.TEXT, head.columns, *text_options), head
-
-
-def _read_parquet_header(path: File, name: str, _start: FileStart) -> tuple[Relation, Table]:
-    """Return a Parquet file and its columns, with one dummy row in place of all rows."""
-    import duckdb
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
-            schema = file.schema_arrow
-        refuse_many_columns(len(schema.names))
-        with closing(Workspace()) as workspace:
-            safe = safe_path(path, workspace)
-            with closing(Duck([safe], workspace.folder)) as duck:
-                described = duck.rows(f"DESCRIBE SELECT * FROM {parquet_scan(safe, len(schema.names))}")
-    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, duckdb.Error):
-        raise _unreadable() from None
-    head = build_table(schema.names, [["0"] * len(schema.names)], np.arange(2, dtype=np.int64), name, "row")
-    times = find_times(schema.names, schema.types)
-    head = replace(head, layouts=(FileLayout(name, FileKind.PARQUET),), times=times)
-    types = tuple(str(row[1]) for row in described)
-    return Relation(path, name, FileKind.PARQUET, head.columns, types=types), head
 
 
 class _AmountsReduction(FileReduction):
@@ -210,10 +190,10 @@ class _AmountsReduction(FileReduction):
         code = f"dense_rank() OVER (ORDER BY {who}) AS code"
         pairs = duck.columns(f"SELECT * EXCLUDE ({who}), {code} FROM ({pairs_sql})")
         order = np.argsort(pairs["code"], kind="stable")
+        num_groups = f"SELECT count(*) FROM (SELECT DISTINCT {groups} {named})"
         return replace(
-            amounts,
-            user_codes=np.asarray(pairs["code"], np.int64)[order],
+            amounts, user_codes=np.asarray(pairs["code"], np.int64)[order],
             rows=np.asarray(pairs["rows"], np.int64)[order],
             sums=np.asarray(pairs["sums"], np.float64)[order] if sums_sql else None,
-            num_groups=int(duck.rows(f"SELECT count(*) FROM (SELECT DISTINCT {groups} {named})")[0][0]),
-        )
+            num_groups=int(duck.rows(num_groups)[0][0]),
+        )  # fmt: skip

@@ -174,11 +174,9 @@ _DATA_LIKE = re.compile(
     re.IGNORECASE,
 )
 _HEADER_WORDS = word_set(
-    """
-    id uid user users customer customers client clients author authors account session member patient person
-    email count counts n rows size sizes contributions value values amount price rating score total task tasks
-    product item category group date time timestamp day month year name country index
-    """
+    "id uid user users customer customers client clients author authors account session member patient person email "
+    "count counts n rows size sizes contributions value values amount price rating score total task tasks product "
+    "item category group date time timestamp day month year name country index"
 )
 
 

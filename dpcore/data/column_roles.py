@@ -96,11 +96,9 @@ class Roles:
             counted = {Contribution.DISTINCT_TASKS: ("task",), Contribution.TOTAL: ("value",)}
             roles: tuple[str, ...] = ("user", *counted.get(self.contribution, ()))
         else:
-            roles = {
-                TableKind.COUNTS: ("count",),
-                TableKind.PAIRS: ("user", "task", "count"),
-                TableKind.HISTOGRAM: ("size", "users"),
-            }[self.kind]
+            pair_roles, size_roles = ("user", "task", "count"), ("size", "users")
+            further = {TableKind.PAIRS: pair_roles, TableKind.HISTOGRAM: size_roles}
+            roles = further.get(self.kind, ("count",))
         return {role: getattr(self, role) for role in roles}
 
     @property
@@ -118,24 +116,20 @@ class Roles:
 
 _USER_WORDS = (  # by decreasing certainty
     word_set(
-        """
-        user userid uid username customer customerid client clientid author account member patient visitor
-        subscriber person participant respondent worker contributor player student buyer reviewer rater voter
-        employee household committer owner kunde nutzer benutzer
-        """
+        "user userid uid username customer customerid client clientid author account member patient visitor subscriber "
+        "person participant respondent worker contributor player student buyer reviewer rater voter employee household "
+        "committer owner kunde nutzer benutzer"
     ),
     word_set("email mail session sessionid device deviceid cookie ip phone"),
     word_set("id name who"),
 )
 _PEOPLE = word_set(
-    """
-    users customers clients authors accounts members patients visitors subscribers people persons participants
-    respondents workers contributors players students buyers reviewers raters employees
-    """
+    "users customers clients authors accounts members patients visitors subscribers people persons participants "
+    "respondents workers contributors players students buyers reviewers raters employees"
 )
 _IDENTIFYING = word_set("id uid name key no nr number num code hash hashed pseudonym login of the e")
 _COUNT_WORDS = word_set(
-    "count counts cnt n rows contributions contribution num nb records events frequency freq anzahl"
+    "count counts cnt n rows contributions contribution num nb records events frequency anzahl freq"
 )
 _SIZE_WORDS = word_set("size sizes contributions contribution rows multiplicity")
 # In order of preference.
@@ -247,12 +241,11 @@ def _first_named(
     columns: list[str], words: tuple[str, ...], fits: Callable[[str], bool] = lambda column: True
 ) -> str | None:
     """Return the fitting column whose name has the earliest of ``words``, or None."""
-    matches = [
-        (words.index(word), index, column)
-        for index, column in enumerate(columns)
-        for word in (*name_words(column), "".join(name_words(column)))  # StockCode is also stockcode
-        if word in words
-    ]
+    matches: list[tuple[int, int, str]] = []
+    for index, column in enumerate(columns):
+        parts = name_words(column)
+        # StockCode is also stockcode.
+        matches += [(words.index(word), index, column) for word in (*parts, "".join(parts)) if word in words]
     return next((column for _, _, column in sorted(matches) if fits(column)), None)
 
 
@@ -359,9 +352,8 @@ def check_roles(columns: Sequence[str], roles: Roles, name: str) -> None:
             if column is None:
                 problems.add(f"no column is chosen for {role}", "", f"Choose one of the columns of {name}")
             elif column not in columns:
-                problems.add(
-                    f'there is no column "{shorten(column)}" in {name}', "", f"Choose another for {role}"
-                )
+                message = f'there is no column "{shorten(column)}" in {name}'
+                problems.add(message, "", f"Choose another for {role}")
             elif (earlier := role_of_column.setdefault(column, role)) != role:
                 message = f"column {shorten(column)} is chosen for {earlier} and for {role}"
                 problems.add(message, "", "Choose two columns")

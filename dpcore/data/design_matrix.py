@@ -238,12 +238,13 @@ def build_dataset(
     reading.problems.raise_if_any()
     rows = _complete_rows(reading)
     # Levels are those of the remaining rows: a level without rows would be a column of zeros.
-    blocks = [
-        (values[feature.column][rows, None], [feature.column])
-        if feature.encoding is FeatureKind.NUMERIC
-        else _one_hot(reading, feature, rows)
-        for feature in design.features
-    ]
+    blocks: list[tuple[FloatArray, list[str]]] = []
+    for feature in design.features:
+        column = feature.column
+        is_number = feature.encoding is FeatureKind.NUMERIC
+        blocks.append(
+            (values[column][rows, None], [column]) if is_number else _one_hot(reading, feature, rows)
+        )
     reading.problems.raise_if_any()
     if design.intercept:
         blocks.insert(0, (np.ones((rows.size, 1)), [_make_unique(INTERCEPT, table.columns)]))
@@ -282,9 +283,8 @@ def _check_roles(table: Table, design: Design) -> None:
     with Problems() as problems:
         for column, role in [*roles, *((feature.column, "a feature") for feature in design.features)]:
             if column not in table.columns:
-                problems.add(
-                    f'there is no column "{shorten(column)}" in {table.name}', "", f"Choose {role} again"
-                )
+                message = f'there is no column "{shorten(column)}" in {table.name}'
+                problems.add(message, "", f"Choose {role} again")
             elif column in role_of_column:
                 message = f"column {shorten(column)} is chosen as {role_of_column[column]} and as {role}"
                 problems.add(message, "", "Choose it once")
@@ -305,9 +305,8 @@ def _complete_rows(reading: _Reading) -> IntArray:
         reading.notes.append(f"{rows} left out ({lines_text}).")
     if not complete_rows.size:
         worst = max(gaps, key=lambda column: int(gaps[column].sum()), default="")
-        raise refuse(
-            "no row is complete", remedy=f"Leave out columns such as {shorten(worst)}" if worst else ""
-        )
+        remedy = f"Leave out columns such as {shorten(worst)}" if worst else ""
+        raise refuse("no row is complete", remedy=remedy)
     return complete_rows
 
 

@@ -87,9 +87,8 @@ class Generator(ABC):
                 if isinstance(declared.default, int):
                     is_valid = problems.whole(int(low), int(high), **value)
                 else:
-                    is_valid = (
-                        not declared.excludes_zero or problems.positive(**value)
-                    ) and problems.between(low, high, **value)
+                    is_valid = not declared.excludes_zero or problems.positive(**value)
+                    is_valid = is_valid and problems.between(low, high, **value)
                 wrong += [] if is_valid else [name]
             self._check_together(problems, wrong)
 
@@ -146,20 +145,18 @@ class ZipfSizes(Generator):
         # which stays accurate only while that is not a small difference of large numbers.
         sizes = np.arange(int(self.max_contributions), 0, -1)
         weights = sizes.astype(np.float64) ** -float(self.alpha)
-        users = np.random.default_rng(int(self.seed)).multinomial(
-            int(self.num_users), weights / weights.sum()
-        )
+        rng = np.random.default_rng(int(self.seed))
+        users = rng.multinomial(int(self.num_users), weights / weights.sum())
         has_users = users > 0
         return ContributionHistogram(sizes=sizes[has_users][::-1], users=users[has_users][::-1])
 
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
-        return (
-            f"Generated: {wording.counted(int(self.num_users), 'user')}, the number of users with i rows drawn in "
-            f"proportion to i to the power −{wording.entered(self.alpha)} for i up to "
-            f"{int(self.max_contributions):,} (Zipf law, seed {int(self.seed)})."
+        law = (
+            f"i rows in proportion to i^−{wording.entered(self.alpha)} up to {int(self.max_contributions):,}"
         )
+        return f"Generated: {_count_users(self.num_users)} with {law} (Zipf law, seed {int(self.seed)})."
 
 
 @dataclass(frozen=True)
@@ -198,11 +195,9 @@ class PowerLawParticipation(Generator):
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
-        return (
-            f"Generated: {wording.counted(int(self.num_rows), 'row')}, each drawn for user j with probability in "
-            f"proportion to j to the power −{wording.entered(1 + self.alpha)} (power-law participation, "
-            f"seed {int(self.seed)})."
-        )
+        rows = f"{wording.counted(int(self.num_rows), 'row')}, each of user j in proportion to j^−"
+        law = f"power-law participation, seed {int(self.seed)}"
+        return f"Generated: {rows}{wording.entered(1 + self.alpha)} ({law})."
 
 
 @dataclass(frozen=True)
@@ -235,13 +230,13 @@ class LogNormalSizes(Generator):
         if "log_mean" in wrong or "log_sigma" in wrong:
             return
         if (log_size := self.log_mean + 6 * self.log_sigma) > math.log(MAX_SIZE):
-            largest = f"at most {math.log(MAX_SIZE):.1f}, the logarithm of 1e12"
-            message = f"log_mean + 6 log_sigma must be {largest}; got {wording.entered(log_size)}"
-            problems.add(message, remedy="Lower one of the two")
+            message = (
+                f"log_mean + 6 log_sigma must be at most {math.log(MAX_SIZE):.1f}, the logarithm of 1e12"
+            )
+            problems.add(f"{message}; got {wording.entered(log_size)}", remedy="Lower one of the two")
         elif not wrong and (distinct := self._expected_distinct_sizes()) > MAX_DISTINCT_SIZES:
-            message = f"about {wording.number(distinct)} distinct numbers of rows per user would be drawn"
-            remedy = "Lower log_mean, log_sigma or num_users"
-            problems.add(f"{message}; at most {MAX_DISTINCT_SIZES:,} are", remedy=remedy)
+            message = f"about {wording.number(distinct)} distinct numbers of rows; at most {MAX_DISTINCT_SIZES:,} fit"
+            problems.add(message, remedy="Lower log_mean, log_sigma or num_users")
 
     def _expected_distinct_sizes(self) -> float:
         """Return the sum of 1 - exp(-n p(s)) over sizes s, as an integral over log s within 8 standard deviations."""
@@ -270,11 +265,11 @@ class LogNormalSizes(Generator):
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
-        return (
-            f"Generated: {wording.counted(int(self.num_users), 'user')}, the logarithm of their rows normal with mean "
-            f"{wording.entered(self.log_mean)} and standard deviation {wording.entered(self.log_sigma)}, rounded, at "
-            f"least 1 (log-normal, seed {int(self.seed)})."
+        law = (
+            f"mean {wording.entered(self.log_mean)} and standard deviation {wording.entered(self.log_sigma)}"
         )
+        users = f"{_count_users(self.num_users)}, log rows normal with {law}"
+        return f"Generated: {users} (log-normal, seed {int(self.seed)})."
 
 
 @dataclass(frozen=True)
@@ -312,19 +307,21 @@ class TwoGroups(Generator):
 
     def histogram(self) -> ContributionHistogram:
         """Return the two sizes and their users."""
-        return ContributionHistogram(
-            sizes=np.array([self.light_rows, self.heavy_rows]),
-            users=np.array([self.light_users, self.heavy_users]),
-        )
+        users = np.array([self.light_users, self.heavy_users])
+        return ContributionHistogram(np.array([self.light_rows, self.heavy_rows]), users)
 
     @property
     def sentence(self) -> str:
         """Return the distribution and its parameters in one sentence."""
         light, heavy = (
-            f"{wording.counted(int(users), 'user')} with {wording.counted(int(rows), 'row')} each"
+            f"{_count_users(users)} with {wording.counted(int(rows), 'row')} each"
             for users, rows in ((self.light_users, self.light_rows), (self.heavy_users, self.heavy_rows))
         )
         return f"Generated: {light} and {heavy}."
+
+
+def _count_users(num_users: int) -> str:
+    return wording.counted(int(num_users), "user")
 
 
 def _tally(numbers: IntArray) -> tuple[IntArray, IntArray]:

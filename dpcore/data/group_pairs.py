@@ -32,13 +32,9 @@ NO_GROUP = -1
 
 
 def build_pairs(
-    user_codes: npt.ArrayLike,
-    group_codes: npt.ArrayLike,
-    num_groups: int,
-    column: str,
-    values: FloatArray | None = None,
-    value_column: str = "",
-) -> Pairs | None:
+    user_codes: npt.ArrayLike, group_codes: npt.ArrayLike, num_groups: int, column: str,
+    values: FloatArray | None = None, value_column: str = "",
+) -> Pairs | None:  # fmt: skip
     """Build the facet from one entry per row; rows that name no group are left out and counted.
 
     Args:
@@ -112,9 +108,8 @@ def summarise_pairs(pairs: Pairs) -> PairSizes:
     rows = np.zeros(group_codes.size, dtype=np.int64)
     np.add.at(rows, group_index, pairs.rows)
     per_group = np.stack([rows, np.bincount(group_index)])[:, np.lexsort((np.bincount(group_index), rows))]
-    return PairSizes(
-        sizes[0], sizes[1], times, per_group[0], per_group[1], pairs.column, pairs.further_columns
-    )
+    names = pairs.column, pairs.further_columns
+    return PairSizes(sizes[0], sizes[1], times, per_group[0], per_group[1], *names)
 
 
 def fits_in_file(sizes: PairSizes) -> bool:
@@ -217,9 +212,8 @@ def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray]
         if not isinstance(values, list) or not 0 < len(values) <= MAX_ENTRIES:
             entry.must_be(f"a list of 1 to {MAX_ENTRIES:,} entries")
             continue
-        bad = next(
-            (index for index, x in enumerate(values) if type(x) is not int or not 1 <= x <= MAX_SIZE), None
-        )
+        fits = [type(x) is int and 1 <= x <= MAX_SIZE for x in values]
+        bad = None if all(fits) else fits.index(False)
         if bad is None:
             arrays[name] = np.array(values, dtype=np.int64)
         else:

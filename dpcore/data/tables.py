@@ -177,9 +177,8 @@ def build_table(
     with Problems() as problems:
         names = check_names(list(header), line, problems, notes)
         if not len(cells):
-            problems.add(
-                "there are no rows", f"line {line}" if line else "", "Add a row for each contribution"
-            )
+            location = f"line {line}" if line else ""
+            problems.add("there are no rows", location, "Add a row for each contribution")
     frame = pd.DataFrame(cells, dtype=str)
     frame.columns = pd.Index(names)
     frame, starts = drop_blank_rows(frame, lines[1:], notes)

@@ -30,35 +30,35 @@ from dpcore.data.tables import TableLayout
 from dpcore.dataset import Contribution, Dataset, Pairs, PairSizes, Totals, Values
 
 SIGNED_REMEDY = (
-    "With totals of both signs a bound is needed on either side: clip every total to [L, U]. With L = 0 a "
-    "negative total counts as 0; with L below 0 the noise must cover the larger of |L| and |U|"
+    "Clip every total to [L, U]: L = 0 counts a negative total as 0; with L < 0 the noise must cover the larger of "
+    "|L| and |U|"
 )
 
 
-def _numbers(values: object, name: str, problems: Problems) -> FloatArray | None:
+def _read_numbers(values: object, name: str, problems: Problems) -> FloatArray:
+    """Read a one-dimensional array of finite numbers; with a problem, return no entries."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         problems.add(f"{name} must be numbers")
-        return None
+        return np.zeros(0)
     if array.ndim != 1 or array.size == 0:
         problems.add(f"{name} must be one-dimensional and not empty; got shape {array.shape}")
-        return None
-    bad = ~np.isfinite(array)
-    if bad.any():
+        return np.zeros(0)
+    if (bad := ~np.isfinite(array)).any():
         index = int(np.argmax(bad))
         problems.add(f"{name} must be finite numbers; entry {index + 1} is {array[index]!s}")
-    return None if bad.any() else array
+        return np.zeros(0)
+    return array
 
 
-def _table(values: object, users: object, problems: Problems) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return totals and users as arrays of equal length, each None if it is invalid; add problems."""
-    value_array, user_counts = _numbers(values, "values", problems), _numbers(users, "users", problems)
-    if user_counts is not None and np.any(
-        (user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))
-    ):
+def _read_table(values: object, users: object, problems: Problems) -> tuple[FloatArray, FloatArray]:
+    """Read totals and users as arrays of equal length; add problems."""
+    value_array = _read_numbers(values, "values", problems)
+    user_counts = _read_numbers(users, "users", problems)
+    if np.any((user_counts < 1) | (user_counts > MAX_USERS) | (user_counts != np.floor(user_counts))):
         problems.add(f"users must be whole numbers from 1 to {MAX_USERS:,}")
-    if value_array is not None and user_counts is not None and value_array.shape != user_counts.shape:
+    if value_array.size and user_counts.size and value_array.shape != user_counts.shape:
         sizes = f"{value_array.size} and {user_counts.size}"
         problems.add(f"values and users must have the same length; got {sizes}")
     return value_array, user_counts
@@ -91,21 +91,16 @@ class Amounts(ByDigest):
 
     def __post_init__(self) -> None:
         problems = Problems()
-        values, users = _table(self.values, self.users, problems)
-        if values is not None:
-            if (values < 0.0).any():
-                index, num_more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
-                entry = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_more)}"
-                problems.add(f"a total must not be negative; {entry}", remedy=SIGNED_REMEDY)
-            if np.any(np.diff(values) <= 0):
-                problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
-            largest_sum = float(np.abs(values).max()) * (0.0 if users is None else float(users.sum()))
-            if not math.isfinite(largest_sum):
-                remedy = "Use a larger unit for them"
-                problems.add("the totals add up to more than float64 holds", remedy=remedy)
+        values, users = _read_table(self.values, self.users, problems)
+        if (values < 0.0).any():
+            index, num_more = int(np.argmax(values < 0.0)), int((values < 0.0).sum()) - 1
+            entry = f"entry {index + 1} is {wording.entered(values[index])}{and_more(num_more)}"
+            problems.add(f"a total must not be negative; {entry}", remedy=SIGNED_REMEDY)
+        if np.any(np.diff(values) <= 0):
+            problems.add("values must be distinct and ascending", remedy="Use Amounts.from_table")
+        if not math.isfinite(float(np.abs(values).max(initial=0.0)) * float(users.sum())):
+            problems.add("the totals add up to more than float64 holds", remedy="Use a larger unit")
         problems.raise_if_any()
-        assert values is not None
-        assert users is not None
         # + 0.0 turns -0.0 into 0.0, so that equal content has equal bytes.
         for name, array in (("values", values + 0.0), ("users", users.astype(np.int64))):
             object.__setattr__(self, name, read_only(array))
@@ -120,8 +115,7 @@ class Amounts(ByDigest):
         if isinstance(totals, Totals) and totals.users is not None:
             return cls.from_table(totals.totals, totals.users)
         with Problems() as problems:
-            array = _numbers(totals.totals if isinstance(totals, Totals) else totals, "totals", problems)
-        assert array is not None
+            array = _read_numbers(totals.totals if isinstance(totals, Totals) else totals, "totals", problems)
         values, users = np.unique(array, return_counts=True)
         return cls(values, users)
 
@@ -129,9 +123,7 @@ class Amounts(ByDigest):
     def from_table(cls, values: npt.ArrayLike, users: npt.ArrayLike) -> Amounts:
         """Build from (total, users) rows in any order; rows with equal totals are added up."""
         with Problems() as problems:
-            value_array, user_counts = _table(values, users, problems)
-        assert value_array is not None
-        assert user_counts is not None
+            value_array, user_counts = _read_table(values, users, problems)
         distinct, inverse = np.unique(value_array, return_inverse=True)
         return cls(distinct, np.bincount(inverse, weights=user_counts))
 
@@ -292,12 +284,9 @@ def _totals_of(dataset: Dataset) -> FloatArray | None:
 def amounts_of(dataset: Dataset) -> UserAmounts:
     """Return the amounts of a dataset, which was counted before."""
     amounts = UserAmounts(
-        dataset.histogram,
-        _totals_of(dataset),
-        pair_sizes=dataset.pair_sizes,
-        layout=dataset.layout,
+        dataset.histogram, _totals_of(dataset), pair_sizes=dataset.pair_sizes, layout=dataset.layout,
         name=dataset.name,
-    )
+    )  # fmt: skip
     if (pairs := dataset.pairs) is None:
         return amounts
     rows = np.ones_like(pairs.user_codes) if pairs.rows is None else pairs.rows
@@ -316,11 +305,9 @@ def columns_of(dataset: Dataset) -> dict[str, Any]:
 
 
 def build_dummy_dataset(
-    columns: Mapping[str, Any],
-    disclosure: Disclosure,
-    contribution: Contribution,
+    columns: Mapping[str, Any], disclosure: Disclosure, contribution: Contribution,
     amounts: UserAmounts | None = None,
-) -> Dataset:
+) -> Dataset:  # fmt: skip
     """Build a dummy dataset of three users with these columns, and with the data's file name and layout."""
     value, group, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)
@@ -332,15 +319,8 @@ def build_dummy_dataset(
     if group:
         codes = np.arange(3), np.zeros(3, dtype=np.int64)
         pairs = Pairs(*codes, 1, group[0], rows=sizes, further_columns=group[1:], **sums)
+    name, layout = ("", None) if amounts is None else (amounts.name, amounts.layout)
     return Dataset(
-        (amounts.name if amounts is not None else "") or "data",
-        "A made-up table.",
-        disclosure,
-        histogram,
-        columns["user"],
-        contribution,
-        values,
-        totals,
-        pairs,
-        layout=None if amounts is None else amounts.layout,
-    )
+        name or "data", "A made-up table.", disclosure, histogram, columns["user"], contribution, values, totals,
+        pairs, layout=layout,
+    )  # fmt: skip

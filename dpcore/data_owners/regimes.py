@@ -26,15 +26,8 @@ from dpcore.common.branch_and_bound import Split, find_interval_within, minimise
 from dpcore.common.certificate import Certificate
 from dpcore.common.parameters import Option
 from dpcore.contributions import ContributionHistogram, FloatArray
-from dpcore.data_owners.bounds import (
-    Collaboration,
-    Numbers,
-    ProtectedPart,
-    bound_alone,
-    bound_together,
-    bound_trivially,
-    bound_without_privacy,
-)
+from dpcore.data_owners import bounds
+from dpcore.data_owners.bounds import Collaboration, Numbers, ProtectedPart, bound_alone, bound_together
 
 LARGEST_EPSILON = 10.0
 """Theorem 3.1 holds up to here."""
@@ -146,8 +139,8 @@ def compute_regime_map(
         protects_owner or np.asarray(grid.records_per_unit) <= np.asarray(grid.records) * (1.0 + 1e-9)
     )
 
-    def compute_gains(bounds: Numbers) -> FloatArray:
-        gains = np.log(bound_alone(grid) / bounds)
+    def compute_gains(setting_bounds: Numbers) -> FloatArray:
+        gains = np.log(bound_alone(grid) / setting_bounds)
         # Where both are the same problem, their difference is rounding.
         gains = np.where(np.abs(gains) < 1e-12, 0.0, gains)
         return np.broadcast_to(np.where(is_possible, gains, np.nan), (rows, columns))
@@ -160,7 +153,7 @@ def compute_regime_map(
         y,
         compute_gains(joint_bounds),
         compute_gains(bound_together(grid, ProtectedPart.FULL)),
-        np.broadcast_to((joint_bounds >= bound_trivially(grid)) & is_possible, (rows, columns)),
+        np.broadcast_to((joint_bounds >= bounds.bound_trivially(grid)) & is_possible, (rows, columns)),
         np.broadcast_to(not_covered, (rows, columns)),
     )
 
@@ -238,7 +231,7 @@ def split_bound(
 ) -> tuple[FloatArray, FloatArray]:
     """Split B(τ) into the part that falls with τ and the one that rises; each of the shape of ``caps``."""
     capped_owners = cap_owners(histogram, caps, collaboration, protects_owner=True)
-    sampling = np.asarray(bound_without_privacy(capped_owners))
+    sampling = np.asarray(bounds.bound_without_privacy(capped_owners))
     return sampling, bound_together(capped_owners, ProtectedPart.JOINT) - sampling
 
 

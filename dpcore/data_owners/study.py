@@ -17,15 +17,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.data_owners import training
 from dpcore.data_owners.bounds import Unit
-from dpcore.data_owners.training import (
-    LabelledRecords,
-    TrainingOptions,
-    assign_owners,
-    compute_accuracy,
-    generate_records,
-    load_digits,
-    split_records,
-)
+from dpcore.data_owners.training import LabelledRecords, TrainingOptions, split_records
 
 
 class Records(Option):
@@ -174,7 +166,7 @@ def load_records(records: Records | LabelledRecords, seed: int) -> LabelledRecor
     """Load the records of a seed; those of an upload are passed as they are."""
     if isinstance(records, LabelledRecords):
         return records
-    return load_digits() if records is Records.DIGITS else generate_records(seed)
+    return training.load_digits() if records is Records.DIGITS else training.generate_records(seed)
 
 
 def check_records(study: Study, records: Records | LabelledRecords) -> None:
@@ -223,7 +215,7 @@ def run_study(
         form: np.full((len(study.epsilons) if form.is_private else 1, *grid), np.nan) for form in study.forms
     }
     first_records = load_records(records, study.seeds[0])
-    num_training, num_tests = (part.labels.size for part in split_records(first_records, 0))
+    num_training, num_tests = (records_part.labels.size for records_part in split_records(first_records, 0))
     num_parameters = first_records.num_classes * first_records.features.shape[1]
 
     def copy_result() -> StudyResult:
@@ -231,15 +223,13 @@ def run_study(
         return StudyResult(study, copies, num_training, num_tests, num_parameters, first_records.name)
 
     for seed_index, seed in enumerate(study.seeds):
-        parts = split_records(load_records(records, seed), seed)
+        splits = split_records(load_records(records, seed), seed)
         cache: dict[float, FloatArray] = {}
         for owner_index, num_owners in enumerate(study.owners):
-            for form, epsilon_index, score in _test_forms(
-                study, *parts, num_owners, seed, cache, should_stop
-            ):
+            for form, index, score in _test_forms(study, *splits, num_owners, seed, cache, should_stop):
                 if should_stop():
                     return copy_result()
-                accuracy[form][epsilon_index, owner_index, seed_index] = score
+                accuracy[form][index, owner_index, seed_index] = score
                 result = copy_result()
                 report(result.share_done, result)
     return copy_result()
@@ -256,7 +246,7 @@ def _test_forms(
 ) -> Iterator[tuple[Form, int, float]]:
     """Yield (form, index of ε, test accuracy), form by form; ``cache`` holds W by ε if it does not depend on owners."""
     (records, owners), (tests, test_owners) = (
-        _deal_records(part, num_owners, seed) for part in (training_records, test_records)
+        _deal_records(dealt, num_owners, seed) for dealt in (training_records, test_records)
     )
     # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
     has_all_records = records.labels.size == training_records.labels.size
@@ -277,17 +267,17 @@ def _test_forms(
             if has_all_records and (study.clips_records or math.isinf(epsilon)) and not should_stop():
                 cache[epsilon] = weights
         if shared_form in study.forms:
-            yield shared_form, epsilon_index, compute_accuracy(tests, test_owners, weights, None)
+            yield shared_form, epsilon_index, training.compute_accuracy(tests, test_owners, weights, None)
         if personal_form in study.forms:
             personal_weights = training.choose_and_fit_personal(
                 records, owners, num_owners, weights, study.options, should_stop
             )
-            score = compute_accuracy(tests, test_owners, weights, personal_weights)
+            score = training.compute_accuracy(tests, test_owners, weights, personal_weights)
             yield personal_form, epsilon_index, score
 
 
 def _deal_records(records: LabelledRecords, num_owners: int, seed: int) -> tuple[LabelledRecords, IntArray]:
     """Deal records to owners; return those that an owner can have, with the codes of the owners."""
-    owners = assign_owners(records, num_owners, seed)
+    owners = training.assign_owners(records, num_owners, seed)
     rows = np.flatnonzero(owners >= 0)
     return records.select(rows), owners[rows]

@@ -1,3 +1,1 @@
 """The number of examples per user in a private training: DP-SGD that protects users, with two ways of sampling."""
-
-from dpcore.examples_per_user.parameters import ExamplesParameters, Sampling

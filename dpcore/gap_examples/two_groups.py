@@ -280,31 +280,12 @@ class Supremum:
     threshold: float
     caps: tuple[int, int]
 
-    def problem(self, heavy_size: int = 10**6, num_users: int = 57) -> MeanProblem:
-        """Build an integer instance close to the supremum.
+    def problem(self) -> MeanProblem:
+        """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
 
-        Args:
-            heavy_size: Rows of each heavy user, at least 4; the light ones have one.
-            num_users: Users of both groups together, at least 2. The default, 57, is 26 light and 31 heavy
-                users, a good fraction near p / q; with 1e6 rows the ratio is 1.564928.
-
-        Returns:
-            The problem with the noise at which caps 2 and 3 tie for these users.
-
-        Raises:
-            InvalidInput: A number is out of its range.
+        26 users have one row and 31 have 1e6 rows, a good fraction near p / q; the ratio is 1.564928.
         """
-        with Problems() as problems:
-            problems.whole(4, MAX_SIZE, heavy_size=heavy_size)
-            problems.whole(2, MAX_USERS, num_users=num_users)
-        light_users = min(max(round(self.light_share * num_users), 1), num_users - 1)
-        heavy_users = num_users - light_users
-        return two_group_problem(
-            light_users,
-            heavy_users,
-            heavy_size,
-            noise_ratio=heavy_users / _threshold_of_tie(light_users / heavy_users),
-        )
+        return two_group_problem(26, 31, 10**6, noise_ratio=31 / _threshold_of_tie(26 / 31))
 
 
 def _threshold_of_tie(w: float) -> float:

@@ -257,8 +257,8 @@ def trivial_stop_reason(histogram: ContributionHistogram) -> str:
 
 
 @dataclass(frozen=True)
-class CountsOnly:
-    """The model of exchangeable users for the mean of this table.
+class CountsModel:
+    """A model of users of whom the numbers of rows, sigma^2 and rho are known, but no values.
 
     Attributes:
         histogram: Rows per user.
@@ -271,6 +271,10 @@ class CountsOnly:
     unit_noise: float
     value_variance: float
     user_share: float
+
+
+class CountsOnly(CountsModel):
+    """The model of exchangeable users for the mean of this table."""
 
     @cached_property
     def _effective(self) -> FloatArray:

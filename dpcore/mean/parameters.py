@@ -26,7 +26,7 @@ from dpcore.contributions import MAX_SIZE, ContributionHistogram
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, public_counts
 from dpcore.mean.private_counts import PrivateCountsProblem
-from dpcore.mean.public_counts import MeanProblem, Target
+from dpcore.mean.public_counts import INDEPENDENT, MeanProblem, Target
 from dpcore.mean.table_values import ValueSummary
 
 
@@ -54,7 +54,7 @@ class Counts(Option):
 
 
 def choose_defaults(dataset: Dataset) -> Mapping[str, Any]:
-    """Return what holds of these data where nobody says otherwise, by setting of `MeanParameters`.
+    """Return the defaults of `MeanParameters` for these data, by field.
 
     The release is to come close to the mean of this very table. Public values are read. Data that are not public get
     the private side: how many rows each user has is protected too, sigma^2 is the worst case, and rho is assumed.
@@ -84,20 +84,17 @@ class MeanParameters(Parameters):
     upper: float = range_end(1.0, "Highest value U", width=146, shared="upper", place=LINE)
     """Values above are lowered to it. B = U − L sets how much noise is needed."""
     target: Target = public.choice(Target.POPULATION, "The mean of", shared="target")
-    """This table: the error is how far a release lies from the mean of the rows at hand. People like these: from the
-    mean of the population that users and their rows are drawn from."""
+    """The mean of the rows at hand, or of the population that users come from."""
     counts: Counts = public.choice(Counts.PUBLIC, "Contribution counts are")
-    """Public: everybody may know how many rows each user has, only values are protected, and neighbours differ in one
-    user's values. Private too: whether a user is there at all is protected, and neighbours add or remove one user. The
-    whole page follows."""
+    """Public: everybody may know how many rows each user has; neighbours differ in one user's values. Private too:
+    neighbours add or remove one user."""
     variance_source: VarianceSource = public.choice(
         VarianceSource.WORST_CASE,
         "What is known of the values",
         name="what is known of the values",
         shared="variance_source",
     )
-    """How much they scatter, σ². The worst case is B²/4: half of them at L, half at U. For the mean of this table, From
-    values computes the error on the values themselves; of private values that is a private look."""
+    """How much they scatter, σ²; B²/4 in the worst case. From values is a private look if they are private."""
     value_variance: float | None = of_values.number(
         None,
         "σ² (unit squared)",
@@ -109,8 +106,7 @@ class MeanParameters(Parameters):
     )
     """In the values' unit, squared."""
     likeness: Likeness = public.choice(Likeness.INDEPENDENT, "Rows of one user are alike", shared="likeness")
-    """The share ρ of the variance that lies between users. Not at all: rows are independent, ρ = 0, as in the paper.
-    Assumed: you say the share. From values: read off them; of private values that is a private look."""
+    """The share ρ of the variance between users; 0 in the paper. From values is a private look if they are private."""
     user_share: float = of_data.number(
         ASSUMED_SHARE,
         "Share ρ of the variance between users",
@@ -121,12 +117,11 @@ class MeanParameters(Parameters):
         shared="user_share",
         only_with=("likeness", (Likeness.ENTERED, Likeness.FROM_VALUES)),
     )
-    """An assumption. 0: rows of one user are as different as any; 1: all rows of a user are the same. Purchases had 0.3
-    to 0.5, ratings and waiting times 0 to 0.2."""
+    """An assumption: purchases had 0.3 to 0.5, ratings and waiting times 0 to 0.2."""
     own_bound: int | None = own_bound(
         "rows per user", former_name="own_cap", limits=(1, MAX_SIZE), placeholder="rows", width=180
     )
-    """Optional: a bound you use today, in rows per user."""
+    """A bound that you use today."""
 
     def _check_together(self, problems: Problems) -> None:
         if problems.ascending(**{"lowest value L": self.lower, "highest value U": self.upper}):
@@ -140,8 +135,8 @@ class MeanParameters(Parameters):
             if variance > largest * (1.0 + 1e-12):
                 low, high = wording.entered(self.lower), wording.entered(self.upper)
                 problems.add(
-                    f"values between {low} and {high} cannot vary by more than "
-                    f"(upper − lower)²/4 = {wording.entered(largest)}; got {wording.entered(variance)}"
+                    f"values between {low} and {high} cannot vary by more than (upper − lower)²/4 = "
+                    f"{wording.entered(largest)}; got {wording.entered(variance)}"
                 )
 
     @cached_property
@@ -171,11 +166,9 @@ class MeanParameters(Parameters):
         elif self.variance_source is VarianceSource.FROM_VALUES and summary is not None:
             variance = min(summary.clamped.variance, variance)
             expected_mean = min(max(summary.clamped.mean - self.lower, 0.0), self.value_bound)
-        users: dict[str, Any] = {"target": self.target}
-        if self.reads_table(summary) and summary is not None:
-            users["table"] = summary.table
-        else:
-            users["user_share"] = self._choose_share(summary)
+        table = summary.table if summary is not None and self.reads_table(summary) else None
+        user_share = self._choose_share(summary) if table is None else 0.0
+        users: dict[str, Any] = {"target": self.target, "table": table, "user_share": user_share}
         if self.counts is Counts.PUBLIC:
             return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **users)
         return PrivateCountsProblem(
@@ -203,19 +196,15 @@ class MeanParameters(Parameters):
 
 # --- What the answer assumes then; sentences without their full stop --------------------------------------------------
 
-INDEPENDENT = "Rows are independent draws with one variance, also those of one user"
-"""The assumption about users in both settings, which `assumptions` replaces."""
 TABLE_READ = (
-    "The error is that on the rows in this table, about their mean before clamping; nothing is assumed of users",
-    "The rows that a bound keeps are drawn at random. Where a library keeps the first rows, the error is another one",
+    "The error is about the mean of these rows before clamping; nothing is assumed of users",
+    "A bound keeps rows at random; a library that keeps the first rows has another error",
 )
 EXCHANGEABLE = (
-    "The error is that about the mean of the rows in this table",
-    "Who has many rows says nothing about the values, and rows that a bound keeps are drawn at random",
+    "The error is about the mean of the rows in this table",
+    "Who has many rows says nothing about the values, and a bound keeps rows at random",
 )
-POPULATION = (
-    "The error is that about the mean of the population that users come from, whatever their number of rows"
-)
+POPULATION = "The error is about the mean of the population that users come from"
 
 
 def assumptions(problem: MeanProblem) -> tuple[str, ...]:
@@ -233,7 +222,7 @@ def assumed_of_users(problem: MeanProblem) -> tuple[str, ...]:
     likeness = INDEPENDENT
     if problem.user_share:
         share = wording.number(problem.user_share, 2)
-        likeness = f"A share of {share} of a row's variance lies between users; the rest are differences within a user"
+        likeness = f"A share of {share} of a row's variance lies between users"
     if problem.target is Target.TABLE:
         return (*EXCHANGEABLE, likeness)
     return (likeness, POPULATION) if problem.user_share else (likeness,)

@@ -22,13 +22,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dpcore.common.checks import Problems
 from dpcore.common.privacy import Neighbours
 from dpcore.common.strict_json import certificate_fields
-from dpcore.data.totals_per_user import user_starts
-from dpcore.dataset import Values
 from dpcore.mean import public_counts
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
@@ -36,15 +32,14 @@ ERROR_IS = "delta-method approximation"
 ROUGH_NOISE = 0.25
 """Relative noise on the sum of weights above which the delta method is called rough."""
 ASSUMPTIONS = (
-    "Values and the number of rows of each user are both private; so is a bound computed from them. The guarantee "
-    "holds for a bound chosen without these data, or chosen privately",
+    "Values and the number of rows of each user are private; so is a bound computed from them. The guarantee holds for "
+    "a bound chosen without these data, or chosen privately",
     "Neighbouring data sets differ by one user, added or removed with all their rows",
-    "Rows are independent draws with one variance, also those of one user",
-    "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data",
-    "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change "
-    "by at most B × h in L1, so ε is not split",
-    "The error is the delta-method approximation: the ratio of the two is linearised, which is good while the noise "
-    "is small beside the sum of weights",
+    public_counts.INDEPENDENT,
+    public_counts.CLAMPED,
+    "Released are Σ w (y − L) and Σ w (U − y), each with Laplace noise of scale B × h / ε; together they change by at "
+    "most B × h in L1, so ε is not split",
+    "The error is the delta-method approximation, which is good while the noise is small beside the sum of weights",
 )
 """Assumptions of this module; sentences without their full stop."""
 
@@ -126,39 +121,6 @@ class PrivateCountsProblem(public_counts.MeanProblem):
         largest = math.sqrt(float(error(self, bound).privacy_variance) / self._unit_noise)
         share = 2.0 * largest / self.epsilon
         return share if self.release is Release.PAIR else math.sqrt(2.0) * share
-
-
-def pair(values: Values, bound: float, value_bound: float, capped: bool = False) -> tuple[float, float]:
-    """Return the sums (P, N) without noise; their L1 sensitivity under add or remove one user is B h.
-
-    Args:
-        values: One value per row, sorted by user; clamped to [0, B] here.
-        bound: h > 0 in rows per user; an integer if ``capped``.
-        value_bound: B > 0.
-        capped: If True, keep the first h rows of each user with weight 1; else keep all with weight min(h, s) / s.
-
-    Returns:
-        (sum of w y, sum of w (B - y)), both at least 0.
-
-    Raises:
-        InvalidInput: A figure is out of its range.
-    """
-    with Problems() as problems:
-        problems.positive(value_bound=value_bound)
-        if capped:
-            problems.whole(1, 10**12, bound=bound)
-        else:
-            problems.positive(bound=bound)
-    y = np.clip(values.values, 0.0, value_bound)
-    starts = user_starts(values)
-    sizes = np.diff(np.append(starts, y.size))
-    # The sensitivity does not depend on which rows are kept: at most h of each user, and a row adds y to one sum and
-    # B - y to the other, B in total.
-    if capped:
-        w = (np.arange(y.size) - np.repeat(starts, sizes) < bound).astype(np.float64)
-    else:
-        w = np.repeat(np.minimum(bound, sizes) / sizes, sizes)
-    return float(w @ y), float(w @ (value_bound - y))
 
 
 def error_parts(choice: public_counts.CapChoice | public_counts.SmoothChoice) -> dict[str, Any]:

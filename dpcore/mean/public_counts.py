@@ -32,6 +32,7 @@ from dpcore.contributions import ContributionHistogram, FloatArray, SizeIndex
 from dpcore.mean.models import (
     BoundCurve,
     BoundOptimum,
+    CountsModel,
     CountsOnly,
     MeanError,
     Pieces,
@@ -42,12 +43,16 @@ from dpcore.mean.table_values import KnownValues, TableValues
 
 NEIGHBOURS = Neighbours.REPLACE_VALUES
 """The relation of the guarantee of this setting."""
+INDEPENDENT = "Rows are independent draws with one variance, also those of one user"
+CLAMPED = (
+    "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data"
+)
 ASSUMPTIONS = (
-    "How many rows each user has is public, and so is a bound chosen from it; only their values are private. "
-    "For most people's data the counts are private too: then the bound chosen here leaks",
+    "How many rows each user has is public, and so is a bound chosen from it; only values are private. If the counts "
+    "are private too, the bound chosen here leaks",
     "Neighbouring data sets differ in the values of one user's rows, not in the user's presence",
-    "Rows are independent draws with one variance, also those of one user",
-    "Values are clamped to the stated bounds, which come from knowledge of the quantity, not from the data",
+    INDEPENDENT,
+    CLAMPED,
     "Noise is Laplace noise with scale B × (largest weight of a user) / ε",
 )
 """Assumptions of this module; sentences without their full stop."""
@@ -95,21 +100,8 @@ class Growth:
         return self.extra_users == 0.0
 
 
-@dataclass(frozen=True)
-class Population:
-    """The model of correlated rows for the mean of a population; at rho = 0 that of Epasto et al. 2020.
-
-    Attributes:
-        histogram: Rows per user.
-        unit_noise: Variance of the noise if one user holds all the weight, (unit)^2.
-        value_variance: sigma^2, (unit)^2.
-        user_share: rho in [0, 1].
-    """
-
-    histogram: ContributionHistogram
-    unit_noise: float
-    value_variance: float
-    user_share: float
+class Population(CountsModel):
+    """The model of correlated rows for the mean of a population; at rho = 0 that of Epasto et al. 2020."""
 
     @cached_property
     def _effective(self) -> weights.EffectiveSizes:

@@ -218,18 +218,9 @@ class WeightedRows:
     def choose(self, lower: float, upper: float, lower_bound: float) -> RangeChoice:
         """Return a range as a choice; ``lower_bound`` is one on the error of every range at this threshold."""
         parts = self.error_parts(lower, upper)
-        error = float(parts.error)
-        argument = "every range at this bound on rows is covered"
-        return RangeChoice(
-            lower,
-            upper,
-            self.threshold,
-            float(parts.clamping),
-            self.bounding,
-            float(parts.noise),
-            error,
-            Certificate(error, min(lower_bound, error), argument),
-        )
+        error, clamping, noise = float(parts.error), float(parts.clamping), float(parts.noise)
+        certificate = Certificate(error, min(lower_bound, error), "every range at this bound is covered")
+        return RangeChoice(lower, upper, self.threshold, clamping, self.bounding, noise, error, certificate)
 
     def weight_above(self, end: float) -> float:
         """Return the weight of the rows above a centred end."""
@@ -350,17 +341,12 @@ def _best_choice(rows: WeightedRows, fixed_lower: float | None) -> RangeChoice:
 
 
 def best_joint(
-    problem: ValueRangeProblem,
-    lower: float | None = None,
-    *,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
+    problem: ValueRangeProblem, *, progress: Progress = silent, should_stop: ShouldStop = never
 ) -> RangeChoice:
     """Return the best range and threshold together, by branch and bound over h.
 
     Args:
         problem: The question.
-        lower: L if it is fixed; None to choose both ends.
         progress: Called with the share of `MAX_PASSES` over the rows that is done; the search ends after these passes.
         should_stop: Called after every pass; True ends the search with its present gap.
 
@@ -370,14 +356,15 @@ def best_joint(
     Raises:
         InvalidInput: As `best_range`.
     """
-    fixed_lower, sizes = _check_lower(problem, lower), problem.sizes
+    _check_lower(problem, None)
+    sizes = problem.sizes
     # A heap of cells [h1, h2], each with a lower bound on the error of every range in it.
     cells: list[tuple[float, float, float]] = []
     choices: list[RangeChoice] = []
 
     def evaluate(threshold: float) -> WeightedRows:
         rows = WeightedRows(problem, threshold)
-        choices.append(_best_choice(rows, fixed_lower))
+        choices.append(_best_choice(rows, None))
         return rows
 
     def push(rows: WeightedRows, h2: float) -> None:
@@ -388,7 +375,7 @@ def best_joint(
         # changes.
         least_shift = 0.0 if shifts.min() <= 0.0 <= shifts.max() else float(np.abs(shifts).min())
         clamping_factor = rows.kept_rows / float(problem.kept_rows(h2))
-        bound = _solve_range(rows, least_shift, clamping_factor, fixed_lower)[3]
+        bound = _solve_range(rows, least_shift, clamping_factor, None)[3]
         heapq.heappush(cells, (math.sqrt(bound), h1, h2))
 
     smallest, largest = float(sizes[0]), float(sizes[-1])

@@ -88,20 +88,18 @@ def any_weights_error(problem: MeanProblem, weights: npt.ArrayLike) -> float:
     return float(_add_noise(problem, np.maximum(share - u, 0.0) @ problem.histogram.users, float(u.max())))
 
 
-def caps_error_bound(problem: MeanProblem, caps: npt.ArrayLike) -> FloatArray:
-    """Return an upper bound on the root mean square error of caps with random rows, over all values in [L, U].
+def caps_error_bound(problem: MeanProblem, cap: int) -> float:
+    """Return an upper bound on the root mean square error of a cap with random rows, over all values in [L, U].
 
     Args:
         problem: The question; counts are public.
-        caps: h in rows per user, whole, at least 1, any shape.
+        cap: h in rows per user, at least 1.
 
     Returns:
-        In the values' unit, of the shape of ``caps``; reached where every user has an even number of rows.
+        In the values' unit; reached where every user has an even number of rows.
     """
-    bounds = np.asarray(caps, dtype=np.float64)
-    t = _largest_weight(problem, bounds)
-    squares = np.array([_cap_square(problem.histogram, h) for h in bounds.ravel()]).reshape(bounds.shape)
-    return _add_noise(problem, np.sqrt(squares), t)
+    lost_share = math.sqrt(_cap_square(problem.histogram, cap))
+    return float(_add_noise(problem, lost_share, _largest_weight(problem, cap)))
 
 
 def _cap_square(histogram: ContributionHistogram, cap: float) -> float:
@@ -151,9 +149,7 @@ class WorstChoice:
     certificate: Certificate
 
 
-ARGUMENT = (
-    "all weights of users are covered: the error is convex in the largest one, and its slope was looked at"
-)
+ARGUMENT = "the error is convex in the largest weight, and its slope was looked at"
 
 
 def best_weights(problem: MeanProblem) -> WorstChoice:
@@ -170,12 +166,8 @@ def best_weights(problem: MeanProblem) -> WorstChoice:
     largest_weight = float(threshold / histogram.kept_rows(threshold))
     lost_share = histogram.excess(largest_weight * rows) / rows
     error = float(_add_noise(problem, lost_share, largest_weight))
-    return WorstChoice(
-        threshold,
-        largest_weight,
-        error,
-        Certificate(error, min(_lower_bound(problem, bound, equal_bound), error), ARGUMENT),
-    )
+    certificate = Certificate(error, min(_lower_bound(problem, bound, equal_bound), error), ARGUMENT)
+    return WorstChoice(threshold, largest_weight, error, certificate)
 
 
 def _optimal_bound(problem: MeanProblem) -> float:
@@ -216,11 +208,8 @@ def _lower_bound(problem: MeanProblem, bound: float, min_bound: float) -> float:
     slope = 2.0 * min(max(0.0, slope_left), slope_right)
     max_bound = max(float(histogram.max_size), bound)
     falls = min(slope * (max_bound - bound), -slope * (bound - min_bound), 0.0)
-    return (
-        problem.value_bound
-        / problem.histogram.num_rows
-        * math.sqrt(max(cut**2 + noise * bound**2 + falls, 0.0))
-    )
+    square = max(cut**2 + noise * bound**2 + falls, 0.0)
+    return problem.value_bound / histogram.num_rows * math.sqrt(square)
 
 
 def _threshold_for_weight(histogram: ContributionHistogram, largest_weight: float) -> float:

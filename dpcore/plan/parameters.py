@@ -34,7 +34,7 @@ from dpcore.common.parameters import (
     range_end,
 )
 from dpcore.common.privacy import compute_gaussian_epsilon
-from dpcore.contributions import FloatArray, IntArray
+from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean.parameters import Counts, Likeness, MeanParameters, VarianceSource
 from dpcore.mean.public_counts import Target
@@ -106,6 +106,8 @@ class Budget:
         return compute_gaussian_epsilon(math.sqrt(self.full_v), self.delta)
 
 
+NUM_PARTS = 2**20
+"""Of the budget: every share is a whole number of them."""
 MAX_LINES = 50
 DEFAULT_TARGET_SHARE = 0.05
 """Wanted error of a line that names none, as a share of its value, or of the rows for a quantile."""
@@ -274,36 +276,6 @@ def _read_numbers(match: re.Match[str], line_number: int) -> list[float | None]:
         except ValueError as error:
             raise refuse(f"line {line_number} holds {text[:20]!r}, which is no number") from error
     return numbers
-
-
-NUM_PARTS = 2**20
-_BITS = 32
-
-
-def round_to_parts(shares: npt.ArrayLike) -> IntArray:
-    """Round shares to integer parts that add up to `NUM_PARTS`, at least 1 for a share above 0.
-
-    Args:
-        shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
-    """
-    share_array = np.asarray(shares, dtype=np.float64)
-    exact_parts = share_array / share_array.sum() * NUM_PARTS
-    num_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
-    num_missing = NUM_PARTS - int(num_parts.sum())
-    # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
-    for line in np.argsort(num_parts - exact_parts, kind="stable")[: max(num_missing, 0)]:
-        num_parts[line] += share_array[line] > 0.0
-    num_parts[int(np.argmax(num_parts))] += NUM_PARTS - int(num_parts.sum())
-    return num_parts
-
-
-def round_amount_down(amount: float) -> float:
-    """Round an amount down to 32 binary digits: its parts of 2^20, and their sums, are then exact in float64.
-
-    It loses less than one part in two billion.
-    """
-    mantissa, exponent = math.frexp(amount)
-    return math.ldexp(math.floor(mantissa * 2.0**_BITS), exponent - _BITS)
 
 
 FIRST_LINES = "users; rows"

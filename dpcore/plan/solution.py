@@ -19,25 +19,44 @@ from dpcore.code.choice import Choice, Quantity
 from dpcore.code.forms import fields_of_data
 from dpcore.code.several import ReleaseShare, Several
 from dpcore.common.checks import EPSILON_RANGE, refuse
-from dpcore.contributions import FloatArray
+from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Dataset
 from dpcore.plan.curves import RankCurve, TotalCurve
 from dpcore.plan.least_sum import Split, find_least_sum, find_needed_budgets, split_by_largest_error
-from dpcore.plan.parameters import (
-    NUM_PARTS,
-    Budget,
-    LineStatistic,
-    Objective,
-    PlanParameters,
-    round_amount_down,
-    round_to_parts,
-)
+from dpcore.plan.parameters import NUM_PARTS, Budget, LineStatistic, Objective, PlanParameters
 from dpcore.plan.table import PlannedLine, choose_rank_weights, compute_rank_error, plan_lines
 from dpcore.quantile.rows import WeightKind
 from dpcore.total.nonnegative import SHORT_COST
 from dpcore.total.parameters import Summed, user_totals
 
 _NO_BUDGET = np.array([math.inf])
+_BITS = 32
+
+
+def round_to_parts(shares: npt.ArrayLike) -> IntArray:
+    """Round shares to integer parts that add up to `NUM_PARTS`, at least 1 for a share above 0.
+
+    Args:
+        shares: At least 0, not all 0, shape (k,); scaled to sum to 1.
+    """
+    share_array = np.asarray(shares, dtype=np.float64)
+    exact_parts = share_array / share_array.sum() * NUM_PARTS
+    num_parts = np.where(share_array > 0.0, np.maximum(np.floor(exact_parts), 1.0), 0.0).astype(np.int64)
+    num_missing = NUM_PARTS - int(num_parts.sum())
+    # The largest remainders get the missing parts; if small shares were lifted to 1, the largest line pays.
+    for line in np.argsort(num_parts - exact_parts, kind="stable")[: max(num_missing, 0)]:
+        num_parts[line] += share_array[line] > 0.0
+    num_parts[int(np.argmax(num_parts))] += NUM_PARTS - int(num_parts.sum())
+    return num_parts
+
+
+def round_amount_down(amount: float) -> float:
+    """Round an amount down to 32 binary digits: its parts of 2^20, and their sums, are then exact in float64.
+
+    It loses less than one part in two billion.
+    """
+    mantissa, exponent = math.frexp(amount)
+    return math.ldexp(math.floor(mantissa * 2.0**_BITS), exponent - _BITS)
 
 
 @dataclass(frozen=True)
@@ -340,12 +359,12 @@ def solve(
     planned_lines = plan_lines(dataset, parameters) if planned_lines is None else planned_lines
     curves = [line.curve for line in planned_lines]
     target_errors = np.array([line.target_error for line in planned_lines])
-    budget, least_sum_split = parameters.budget, None
+    budget, split = parameters.budget, None
     equal_shares = np.full(len(curves), 1.0 / len(curves))
     needed_amounts = find_needed_budgets(curves, target_errors, budget)
     if parameters.objective is Objective.SUM:
-        least_sum_split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
-        shares = least_sum_split.shares
+        split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
+        shares = split.shares
     elif parameters.objective is Objective.LARGEST:
         shares = split_by_largest_error(curves, target_errors, budget)
     else:
@@ -356,9 +375,7 @@ def solve(
         allocate_lines(dataset, parameters, planned_lines, line_shares, budget)
         for line_shares in (shares, equal_shares)
     )
-    return PlanSolution(
-        parameters, planned_lines, budget, lines, equal_split, least_sum_split, needed_amounts
-    )
+    return PlanSolution(parameters, planned_lines, budget, lines, equal_split, split, needed_amounts)
 
 
 def _find_least_budget(

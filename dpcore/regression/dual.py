@@ -201,7 +201,7 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
 
 
 CHUNK = 2_000_000
-"""Numbers held at a time while the users' part of the Hessian is added up: 16 MB."""
+"""Numbers held at a time for the Hessian: 16 MB."""
 
 
 @dataclass(frozen=True, eq=False)

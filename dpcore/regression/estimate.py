@@ -18,7 +18,7 @@ from dpcore.regression.dual import price
 from dpcore.regression.problem import RegressionProblem
 
 FEASIBILITY = 1e-9
-"""C X may differ from I by so much in an entry, features measured in their root mean squares."""
+"""Largest difference of an entry of C X from I, features measured in their root mean squares."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from dpcore.regression.estimate import ErrorTarget, LinearEstimate, check_labels
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 DEPENDENT = 1e-12
-"""Smallest over largest eigenvalue of the drawn rows' Gram matrix, all rows having 1: rank is lost below."""
+"""Smallest over largest eigenvalue of the drawn rows' Gram matrix below which rank is lost."""
 
 
 @dataclass(frozen=True, eq=False)

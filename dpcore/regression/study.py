@@ -1,4 +1,4 @@
-"""Ours beside caps while ε, rows or users vary, and the figures and the table of the paper."""
+"""The errors of the best weights and of caps while ε, rows or users vary; the figures and the table of the paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpcore.answer.plot import Axis, Style, linear_axis
 from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray
 from dpcore.data.samples import RegressionRows, simulate_drugs, simulate_news
-from dpcore.regression import examples, sample_limiting, working_set
+from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
@@ -24,10 +24,8 @@ ROWS = (600.0, 1200.0, 1800.0, 2400.0, 3000.0)
 """The paper's range of figure 1."""
 EXPONENTS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9, 2.0)
 """The paper's range of figure 2, 1 < alpha <= 2."""
-EXAMPLE_G = {1: (2, 3, 4, 6, 8, 12, 16, 20), 3: (2, 4, 8, 16, 32, 64)}
-"""Sizes g at which examples 1 and 3 are solved."""
 TOLERANCE = 1e-6
-"""Relative gap of a point of a curve: far below what can be seen."""
+"""Relative gap of a point of a curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,50 +176,14 @@ def over_generated(
     return _sweep(tuple(generators), solve_at, progress)
 
 
-def over_examples(example: int, *, progress: Progress = silent, should_stop: ShouldStop = never) -> Sweep:
-    """Solve example 1 or 3 at the sizes g of `EXAMPLE_G`.
-
-    Args:
-        example: 1 or 3.
-        progress: Told the share done.
-        should_stop: Asked often; the sizes finished by then are returned.
-
-    Returns:
-        Total variances: ``ours_variance`` is the optimum that was found, ``ours_lower_bound`` a number that no
-        unbiased linear estimator goes below, ``known`` the optimum in closed form (example 1) or the paper's upper
-        bound on it (example 3), ``best_cap_variance`` that of ``best_cap``, in expectation over draws, and
-        ``claimed_of_caps`` what the paper proves of every cap.
-
-    Source: Epasto et al. 2020, examples 1 and 3, claims 3 and 9.
-    """
-
-    def solve_at(g: float) -> dict[str, float] | None:
-        problem = (examples.example_1 if example == 1 else examples.example_3)(int(g))
-        best = working_set.solve(problem, should_stop=should_stop)
-        draws = sample_limiting.try_caps(problem, caps=range(1, int(g) + 1), should_stop=should_stop)
-        if should_stop():
-            return None
-        caps = sample_limiting.average_draws(problem, draws)
-        return {
-            "ours_variance": best.variance,
-            "ours_lower_bound": best.certificate.lower_bound,
-            "known": 1.0 / (g**2 + 1.0) ** 2 if example == 1 else 6.0 / g,
-            "best_cap_variance": float(caps.variance[caps.best]),
-            "best_cap": caps.max_contributions,
-            "claimed_of_caps": 1.0 / (4.0 * g**3) if example == 1 else g / 9.0,
-        }
-
-    return _sweep(EXAMPLE_G[example], solve_at, progress)
-
-
 PAPER = "Epasto et al. 2020"
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
 """The paper's α, n and ε where it does not vary them."""
 PAPER_EPSILONS = (1.0, 2.0, 3.0)
 ROUNDS = 10
-"""Data sets: the paper repeats its experiments 10 times."""
+"""Data sets of a figure, as in the paper."""
 DRAWS = 10
-"""Draws of a cap's rows over which the expectation is taken; over noise it is exact."""
+"""Draws of a cap's rows that are averaged."""
 DRUGS = {"weights": (3.1, 2.5, 2.3), "best_bound": (24.8, 7.7, 4.5), "no_bound": (95.4, 25.2, 12.4)}
 NEWS = {
     "weights": (1696.3, 440.1, 166.2),
@@ -235,17 +197,15 @@ METHODS = (
     ("weights", "Best weights", Style.SMOOTH, "circle"),
 )
 COLUMNS = {"no_bound": "no_cap", "best_bound": "best_cap", "weights": "ours"}
-"""Beginning of the columns of a sweep, by the keys of `METHODS`."""
+"""First word of a sweep's columns, by the keys of `METHODS`."""
 DATA = (
-    "Generated as the paper does: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
-    "law. σ² is the generator's, and B the range of its labels. 10 data sets; over noise the expectation is exact."
+    "Generated as in the paper: 10 features, 5 of them with a coefficient, label noise 20, rows per user by Zipf's "
+    "law. σ² is the generator's, B the range of its labels. 10 data sets; over noise the expectation is exact."
 )
-STAND_IN = (
-    "These are made-up rows with the paper's numbers of rows and users, and its largest user; 10 data sets."
-)
+STAND_IN = "These are made-up rows with the paper's numbers of rows and users; 10 data sets."
 OPEN = (
-    "It says that weights always have less error, by orders of magnitude where no bound is set; so have ours. It "
-    "leaves open how many of the 10 features have a coefficient, and B."
+    "As in the paper, weights always have less error. It leaves open how many of the 10 features have a coefficient, "
+    "and B."
 )
 
 

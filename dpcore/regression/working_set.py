@@ -31,7 +31,7 @@ from dpcore.regression.estimate import LinearEstimate, Step, evaluate
 from dpcore.regression.problem import RegressionProblem, Whitened
 
 TOLERANCE = 1e-11
-"""Relative gap and feasibility asked of Clarabel; what it reached is judged by the certificate alone."""
+"""Relative gap and feasibility asked of Clarabel; the certificate judges what it reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,21 +116,21 @@ def solve_restricted(
 
 
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
-"""Trade-offs A, times the number of users, by which the dual is smoothed where the true one is smaller."""
+"""Trade-offs A, times the number of users, that smooth the dual where the true one is smaller."""
 
 BRIEF_BELOW, BRIEF_STEPS = 0.1, 10
-"""Below this trade-off times the number of users, so many Newton steps do before Clarabel takes over."""
+"""Trade-off times the number of users below which Clarabel takes over after so many Newton steps."""
 MAX_WORKING_SET = 500_000
-"""Entries that Clarabel is given at most: a minute and about 2 GB."""
+"""Most entries for Clarabel: a minute and about 2 GB."""
 FIRST_GAP = 0.1
-"""Relative gap at which an answer is good to be shown while the search goes on: its standard error, the root, is at
-most 5 % above the least."""
+"""Relative gap at which an answer is shown while the search goes on: its standard error is at most 5 % above the
+least."""
 ENTERING = 32
-"""Entries of one user that may enter the working set at a time: a heavy user has many that look alike."""
+"""Most entries of one user that enter the working set at a time: a heavy user has many alike."""
 
 
 ROUNDS, NEWTON_STEPS = 50, 60
-"""Restricted problems to solve at most, and Newton steps at most on the true dual."""
+"""Most restricted problems, and most Newton steps on the true dual."""
 
 
 @dataclass(eq=False)
@@ -343,7 +343,7 @@ def _keys(entries: IntArray, signs: FloatArray) -> IntArray:
 
 
 MOST_ENTRIES = 60_000
-"""Entries of C up to which a general solver ends within some seconds: 30,000 took Clarabel 4."""
+"""Most entries of C for a general solver: 30,000 took Clarabel 4 s."""
 
 
 def solve_with_cvxpy(

@@ -23,14 +23,10 @@ class UserPreset(Option):
 
 
 SENTENCES: Mapping[UserPreset, str] = {
-    UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound below 20 cuts rows of everyone; one above buys "
-    "noise for rows that nobody has.",
-    UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000. Whoever keeps all rows of that one user "
-    "adds 1,000 times the noise to every count.",
-    UserPreset.POWER_LAW: "Each time the number of rows doubles, a third as many users have it. There is no heavy user "
-    "apart from the others, so the best bound cuts a few rows of many.",
-    UserPreset.TWO_GROUPS: "3,000 users have 5 rows each, 100 have 300 each. At ε = 1 the heavy group keeps nearly all "
-    "of its rows; at ε = 0.1 the best bound cuts more than half of them.",
+    UserPreset.EQUAL_SIZES: "All 2,000 users have 20 rows. A bound above 20 buys noise for rows that nobody has.",
+    UserPreset.ONE_HEAVY: "2,000 users have 20 rows each, and one has 20,000, whose rows cost 1,000 times the noise.",
+    UserPreset.POWER_LAW: "If rows double, a third as many users have them. The best bound cuts a few rows of many.",
+    UserPreset.TWO_GROUPS: "3,000 users have 5 rows, 100 have 300. At ε = 0.1 the best bound cuts most of the 300.",
 }
 """What each kind of users teaches."""
 _SIZES_AND_USERS: Mapping[UserPreset, list[tuple[int, int]]] = {
@@ -56,12 +52,8 @@ def make_dataset(users: UserPreset) -> Dataset:
         KeyError: The data in use were asked for, which are not invented.
     """
     sizes, num_users = np.array(_SIZES_AND_USERS[users]).T
-    return Dataset(
-        name=f"Invented users: {users.value}",
-        source=SENTENCES[users],
-        disclosure=Disclosure.PUBLIC,
-        histogram=ContributionHistogram(sizes=sizes, users=num_users),
-    )
+    histogram = ContributionHistogram(sizes=sizes, users=num_users)
+    return Dataset(f"Invented users: {users.value}", SENTENCES[users], Disclosure.PUBLIC, histogram)
 
 
 def choose_dataset(dataset: Dataset, users: UserPreset) -> Dataset:

@@ -5,14 +5,13 @@ are clipped, so that no user moves a step's summed gradient by more than h; Gaus
 together.
 
 The best method so far clips each user's summed gradient at a bound that follows a private quantile of the users
-(`adaptive_bound`), with steps by a rule that reads no data (`mechanism`).
+(`descent`), with steps by a rule that reads no data (`mechanism`).
 
 Layers: ``rows`` (scaled by public bounds, held out by user, scored), ``mechanism`` (loss, settings and rule of the
-descent), ``account`` (methods, sensitivities and noise) -> ``adaptive_bound`` (descent by the rule, with a bound that
-follows the users), ``descent`` (all runs as matrices), ``optimum`` (no privacy, and a baseline) -> ``experiment`` (the
-table of methods and bounds), ``decision`` (which of them answers); ``integer_sums`` -> ``release`` (one release);
-further modules: ``bassily`` (the paper's learner), ``excess`` (theory), ``training_data`` (sample, generated rows,
-tables), ``parameters`` (the page's question) and ``files``. This file does no work.
+descent), ``account`` (methods, sensitivities and noise) -> ``descent`` (all runs as matrices), ``optimum`` (no privacy,
+and a baseline) -> ``experiment`` (the table of methods and bounds), ``decision`` (which of them answers; theory);
+``integer_sums`` -> ``release`` (one release); further modules: ``bassily`` (the paper's learner), ``training_data``
+(sample, generated rows, tables) and ``parameters`` (the page's question). This file does no work.
 
 Source: Epasto et al. 2020, section 4 and appendix E.2.
 """

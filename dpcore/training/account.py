@@ -42,7 +42,7 @@ class Method(Option):
 
 
 FIRST_BOUND = 0.25
-"""Where the bound of followed clipped sums begins at least, in rows; no choice: it goes where the users are."""
+"""Least first bound of followed clipped sums, in rows: it moves to where the users are."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def weight_sensitivity(neighbours: Neighbours, bound: float) -> float:
 
 
 WEIGHT_SHARE = 0.05
-"""Share of the budget, in (Δ/σ)², for the sum of weights where that is private. Public, chosen on no data."""
+"""Share of the budget, in (Δ/σ)², for a private sum of weights; chosen on no data."""
 
 
 @dataclass(frozen=True)
@@ -198,9 +198,9 @@ def _find_sampled_multiplier(
 
 
 NUMBER_SHARE = 0.03
-"""Share of the budget for the number of users, where it is private, in a descent by the rule of `mechanism`."""
+"""Share of the budget for a private number of users, in a descent by the rule."""
 COUNT_SHARE = 0.03
-"""Likewise for counting, in every step, the users within a bound that follows them."""
+"""Likewise for counting the users within the bound in every step."""
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,7 @@ from dpcore.training.mechanism import Average, Mechanism
 from dpcore.training.rows import ClassifierRows, Measure, ScoreUnit, concatenate_rows
 
 CLOSE_RUNS, CLOSE_SPLITS, CLOSE_CELLS = 4, 4, 3
-"""How many times as many runs decide between methods that a table does not tell apart, on how many times as many
-splits, and between how many at most."""
+"""Factors by which runs and splits grow to decide between methods that are close, and the most cells compared."""
 
 
 @dataclass(frozen=True)

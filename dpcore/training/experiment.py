@@ -27,19 +27,19 @@ from dpcore.common.progress import Progress, ShouldStop, never, silent
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.training import descent, optimum
 from dpcore.training.account import Cell, Method, draw_ranks
-from dpcore.training.adaptive_bound import BLOCK
+from dpcore.training.descent import BLOCK
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.rows import SHAPE, ClassifierRows, Measure, ScoreUnit, compute_scores, score_constant
 
 MAX_RUNS = 500
 BATCH = 10
-"""Runs that are made at once: the first of them are shown while the others are made."""
+"""Runs made at once."""
 FIRST_LOOK_ROWS, FIRST_LOOK_RUNS, FIRST_LOOK_BOUND = 5_000, 5, 8.0
-"""Rows to train on of a first look, its runs, and its largest bound: half a second until its first answer."""
+"""Rows to train on of a first look, its runs, and its largest bound: half a second."""
 MIN_SPLITS = 3
-"""Below which splits say nothing of other users: of two, Student's interval is 13 times their spread."""
+"""Fewest splits for an interval over users: of two, Student's is 13 times their spread."""
 _RANKS = 40_000_000
-"""Ranks of rows under a cap that are kept for all caps at once, 320 MB; above, fewer runs are made at once."""
+"""Ranks of rows that are kept for all caps at once: 320 MB."""
 
 
 class Side:
@@ -154,9 +154,9 @@ class Table:
 
     def find_cells(self, method: Method) -> IntArray:
         """Find the positions of a method's cells, by bound."""
-        cells = self.experiment.cells
-        indices = [cell_index for cell_index, cell in enumerate(cells) if cell.method is method]
-        return np.array(sorted(indices, key=lambda cell_index: cells[cell_index].reach), dtype=np.int64)
+        cells = list(enumerate(self.experiment.cells))
+        reaches = sorted((cell.reach, cell_index) for cell_index, cell in cells if cell.method is method)
+        return np.array([cell_index for _, cell_index in reaches], dtype=np.int64)
 
 
 def select_score(

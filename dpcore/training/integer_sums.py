@@ -35,7 +35,7 @@ from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.rows import ClassifierRows
 
 _RESERVED_SHARE = 1e-6
-"""Of ε and δ, as a share, for what tells discrete noise from rounded normal noise."""
+"""Share of ε and δ for the difference between discrete and rounded normal noise."""
 
 
 def bound_difference(sigma: float, draws: int, epsilon: float, delta: float) -> tuple[float, float]:
@@ -91,10 +91,10 @@ def account_exactly(squared_sensitivity: int, draws: int, epsilon: float, delta:
 
 
 CELLS = 2**22
-"""Steps of the grid in the longest gradient of a user: what rounding takes off is far below the noise."""
+"""Steps of the grid in the longest gradient of a user: rounding is far below the noise."""
 USER_NORM = CELLS + 1
-"""Norm that a user's whole numbers have at most: the bound itself, and one step for the rounding of float64, which is
-below 1e-12 of it. Rounding toward 0 adds nothing."""
+"""Largest norm of a user's integers: the bound, and one step for the rounding of float64, which is below 1e-12 of
+it."""
 
 _LOG2_E = 1.4426950408889634
 # ln 2 in two parts, the first exact.

@@ -168,7 +168,7 @@ class Mechanism:
                 self.sampled < 1.0 and self.neighbours is not Neighbours.ADD_OR_REMOVE_USER
             ):
                 problems.add(
-                    "a share of the users in each step is accounted for users who come or go only",
+                    "a share of the users in each step needs neighbours that add or remove a user",
                     remedy="Take all users in every step, or add or remove a user",
                 )
 
@@ -186,20 +186,20 @@ class Mechanism:
 STEPS = 200
 MOMENTUM = 0.9
 NOISE_NORM = 5.0
-"""Norm that the noise on θ may come to where no curvature holds it back, the ball having a radius of 20."""
+"""Largest norm of the noise on θ where the loss is flat; the ball has a radius of 20."""
 STABLE_SHARE = 0.75
-"""Share of 1 / (smoothness × number of users), the longest step that is taken."""
+"""Longest step, in 1 / (smoothness × number of users)."""
 FADE = 0.95
-"""What is left in a step of the mean of the noisy gradients before it."""
+"""Weight of the previous steps in the fading mean of noisy gradients."""
 SETTLED_SHARE = 0.35
-"""Share of the steps after which they may grow: until then gradients point one way on all data."""
+"""Share of the steps before they may grow: until then gradients point one way on all data."""
 AGREEMENT_TO_GROW = 3.5
-"""How many times as long, squared, that mean must be as noise makes it on average. At 2.5 steps also grew where the
-descent was about to settle: with one row per user at ε = 1, the excess rose by a third."""
+"""Least squared length of that mean, in its average under noise. At 2.5 steps also grew where the descent was about to
+settle: with one row per user at ε = 1, the excess rose by a third."""
 GROWTH, MAX_GROWTH = 1.05, 3.0
-"""By how much steps grow, or shrink again, at a time; and to how many times their length at most."""
+"""Factor by which steps grow, or shrink again, at a time; and at most."""
 AGREEMENT_TO_FORGET = 2.0
-"""As `AGREEMENT_TO_GROW`, for what the mean of the iterates forgets by `FADE` in a step; a wrong guess costs little."""
+"""As `AGREEMENT_TO_GROW`, for the mean of the iterates to forget by `FADE` in a step."""
 
 
 def apply_rule(mechanism: Mechanism) -> Mechanism:

@@ -23,7 +23,7 @@ from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray
 from dpcore.training import account
 from dpcore.training.account import Cell, compute_smooth_weights
-from dpcore.training.descent import compute_total_weight, draw_noise
+from dpcore.training.descent import draw_noise
 from dpcore.training.mechanism import LossKind, Mechanism, Pace
 from dpcore.training.rows import ClassifierRows
 
@@ -240,11 +240,11 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
 
 
 REGULARISATION = 0.01
-"""Λ. Public, chosen on generated data and no others."""
+"""Λ, chosen on generated data."""
 
 
 PENALTY = 0.8
-"""Of the rule, in κ √d h: the noise on θ then has norm 1 / `PENALTY`, at any ε. Chosen on generated data."""
+"""Penalty of the rule, in κ √d h: the noise on θ then has norm 1 / `PENALTY`. Chosen on generated data."""
 
 
 def choose_penalty(unit_noise: float, num_features: int, bound: float) -> float:
@@ -279,7 +279,7 @@ def perturb_minimiser(
         raise ValueError("output perturbation needs a loss of bounded slope")
     gradient_noise, weight_noise = draw_noise(mechanism, rows.num_features, seed, runs)
     weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
-    weight_sum = compute_total_weight(rows, cell)
+    weight_sum = float(rows.histogram.kept_rows(cell.bound))
     if mechanism.pace is Pace.RULE:
         if should_stop():
             return None

@@ -21,7 +21,7 @@ from dpcore.dataset import Dataset, LabelledRows
 from dpcore.training.rows import Scaling, list_numbers, make_scaling
 
 MAX_ROWS = 200_000
-"""Rows that a page trains on: 20 runs of 36 cells take about ten minutes on one core, a first look a second."""
+"""Most rows to train on: 20 runs of 36 cells take about ten minutes on one core."""
 FILE = "support_tickets.csv"
 TITLE = "Support tickets (invented)"
 DESIGN = Design(
@@ -35,7 +35,7 @@ DESIGN = Design(
     ),
 )
 RANGES = {"words": (0.0, 400.0), "hours_waited": (0.0, 48.0), "years": (0.0, 10.0)}
-"""The limits of the help desk: a form of 400 words, an answer within two days, a firm of ten years."""
+"""Limits that the help desk sets, in words, hours and years."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def check_rows(features: FloatArray, codes: IntArray, names: tuple[str, ...]) ->
     if features.shape[0] > MAX_ROWS:
         raise refuse(f"there are {features.shape[0]:,} rows; at most {MAX_ROWS:,} are trained on")
     if np.unique(codes).size < 2:
-        raise refuse("there is one user; at least two are needed, one of them to be held out")
+        raise refuse("there is one user; at least two are needed, one to be held out")
 
 
 def find_unlisted_levels(design: Design) -> list[InputProblem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpcore.examples_per_user import ExamplesParameters
+from dpcore.examples_per_user.parameters import ExamplesParameters
 from pages.shared.base.question import Facet, FieldOrigin, Question
 
 QUESTION = Question(

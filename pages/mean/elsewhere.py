@@ -87,24 +87,22 @@ def differing(
         return ""
     why, mean_text = _why(page_setting, answer.setting), wording.number(mean_bound)
     if smooth and page_setting.user_share and not page_setting.list_differences(answer.setting):
-        why = "its weights have a constant beside the bound, as private as it is, and a draw has none"
+        why = "its weights have a private constant beside the bound, and a draw has none"
     if answer.setting.uses_values and dataset.is_private:
-        why = "it reads the values, which are private. A private choice cannot, and takes the worst case"
+        why = "it reads the private values. A private choice takes the worst case"
     return f"*Mean* finds {mean_text} for this release, this page {wording.number(number)}: {why}."
 
 
 def _why(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
     differing = page_setting.list_differences(mean_setting)
     if "is_exact_for_values" in differing:
-        return "it goes by the error on the values of this very table, here σ² and ρ are all that is known of them"
+        return "it goes by the values of this table, here only σ² and ρ are known"
     if {"user_share", "is_table_mean"} & set(differing):
         share, page_share = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
         if page_setting.user_share and mean_setting.user_share and not mean_setting.is_table_mean:
-            return "it is about the mean of a population, this page about that of this table"
-        if not page_setting.user_share:
-            return f"here rows are independent (ρ = 0), there ρ = {share}"
+            return "it is about a population's mean, this page about this table's"
         return f"its share ρ of the variance between users is {share}, here it is {page_share}"
     if "variance_share" in differing:
         shares = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))
         return "its σ² is {} of (U − L)², here it is {}".format(*shares)
-    return "with private counts it goes by the mean of the values, here by the mean with the worst error"
+    return "it goes by the mean of the values, here by the mean with the worst error"

@@ -9,7 +9,7 @@ import streamlit as st
 from dpcore.answer import Answer
 from dpcore.dataset import Dataset
 from dpcore.mean import Likeness, MeanParameters, Target, VarianceSource
-from dpcore.mean.answer import build_answer, words
+from dpcore.mean.answer import build_answer
 from dpcore.mean.answer.answer import solve_beside_page
 from pages.mean.question import QUESTION, WITHOUT_VALUES
 from pages.shared.fields import fields
@@ -52,7 +52,7 @@ class MeanPage(Page):
         )
         if parameters is not None and dataset.values is None and parameters.reads_values:
             slots.notes.caption(
-                "These data have no values to read: the worst case stands in for σ², and the assumed share for ρ."
+                "There are no values to read: the worst case stands in for σ², the assumed share for ρ."
             )
         return parameters
 
@@ -66,11 +66,18 @@ class MeanPage(Page):
         return "formula_private" if solution.has_private_counts else "formula"
 
     def describe_files(self, answer: Answer) -> str:
-        """Say what weights and choice hold."""
-        return f"{words.describe_files(answer.solution)} Label in both: *{answer.disclosure.label}*."
+        """Describe the contents of the files of weights and of the choice."""
+        counts, sums = "public", "Over the file, users × size × row_weight adds up to 1."
+        if answer.solution.has_private_counts:
+            counts, sums = "private too", "Weights are not divided by their sum, which is private."
+        return (
+            "**Weights** hold one line per number of rows: give each row of such a user the weight `row_weight`, or "
+            f"keep `rows_kept_at_cap` of them at random. {sums} Counts are **{counts}**. Label of both files: "
+            f"*{answer.disclosure.label}*."
+        )
 
     def reads_rows(self, answer: Answer) -> bool:
-        """Return True if the variance is read off the values."""
+        """Return True if the variance is computed from the values."""
         reads_values = answer.parameters.variance_source is VarianceSource.FROM_VALUES
         return reads_values and answer.solution.clamped is not None
 

@@ -33,9 +33,8 @@ def answer(dataset: Dataset, parameters: MeanParameters) -> str:
     )
     first_epsilon, epsilon_text = wording.entered(_BEGIN.epsilon), wording.entered(parameters.epsilon)
     return (
-        f"At ε = {epsilon_text} weights err {saving} less than the best bound, which leaves {cut_share} of the rows "
-        f"out; at ε = {first_epsilon}, {first_saving} less than one that leaves {first_cut_share} out: if rows are "
-        "independent."
+        f"If rows are independent: at ε = {epsilon_text} weights have {saving} less error than the best bound, which "
+        f"leaves {cut_share} of the rows out; at ε = {first_epsilon}, {first_saving} less ({first_cut_share} left out)."
     )
 
 
@@ -45,7 +44,7 @@ STEP = Step(
     parameters=_BEGIN,
     field="epsilon",
     goal=0.3,
-    question="A bound leaves rows of heavy users out; smooth weights keep them all, lighter. When does that pay?",
+    question="A bound leaves rows out; smooth weights keep them all, lighter. When does that pay?",
     move="Move ε from 10 down to 0.3",
     is_enough=lambda epsilon: epsilon <= 1.0,
     answer=answer,

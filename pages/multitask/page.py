@@ -48,8 +48,8 @@ class MultitaskPage(Page):
         with slots.notes:
             if not is_generated:
                 st.info(
-                    f"{subject} no tasks: rows do not say who contributes to which task. Choose generated tasks under "
-                    "*More settings*, or bring a table with one row per contribution and a task column.",
+                    f"{subject} no tasks. Choose generated ones under *More settings*, or bring a table with a task "
+                    "column.",
                     icon=":material/info:",
                 )
             with st.container(horizontal=True, vertical_alignment="center"):

@@ -22,12 +22,7 @@ from dpcore.regression.answer.answer import FIT
 from dpcore.regression.answer.solution import PROVED, count_clipped, get_table, solve_beside_page
 from dpcore.regression.draw import Draw, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
-from dpcore.regression.parameters import (
-    DataSource,
-    RegressionGenerator,
-    RegressionParameters,
-    round_outwards,
-)
+from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
-from dpcore.start.answer.answer import Tradeoff, solve
+from dpcore.start.answer import Tradeoff, solve
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import catalogue
 from pages.shared.base.cache import cached
@@ -24,16 +26,13 @@ def solve_cached(digest: str, epsilon: float, _data: Dataset) -> Tradeoff:
 
 ADVICE = {
     "Yes": "",
-    "No": (
-        "Then there is nothing to choose: the bound is 1. Note that *one row per session* or *per device* can still "
-        "be several rows per person."
-    ),
-    "Not sure": "*Your data* shows it: load your table there, and look at the largest number of rows of one user.",
+    "No": "The bound is 1. Note that *one row per session* or *per device* can be several rows per person.",
+    "Not sure": "Load your table in *Your data*, and look at the largest number of rows of one user.",
 }
 """By the answer to the question whether users have several rows."""
 USER_HELP = (
-    "A user is whoever is to be protected, by one column or by several together (in *Your data*, *Further columns "
-    "that only together with it identify a user*). Without such a column privacy holds per row, and needs no bound."
+    "A user is whoever is to be protected, by one column or several (*Further columns that only together with it "
+    "identify a user* in *Your data*). Without such a column privacy holds per row, and needs no bound."
 )
 PAGE_GROUPS = {"Numbers": "Choose a bound", "A model": "Models"}
 """The group of pages for each kind of release."""
@@ -57,28 +56,19 @@ def ask_questions() -> None:
     """Draw the questions, and the button to the page that they lead to."""
     state, release_key = st.session_state, QUESTION.key("release")
     with st.container(horizontal=True, vertical_alignment="bottom", key="start_way"):
+        options: dict[str, Any] = {"persist_state": "session"}
+        several_key, kind_key = QUESTION.key("several"), QUESTION.key("kind")
         st.segmented_control(
-            "1. Several rows per user?",
-            list(ADVICE),
-            key=QUESTION.key("several"),
-            persist_state="session",
-            help=USER_HELP,
+            "1. Several rows per user?", list(ADVICE), key=several_key, help=USER_HELP, **options
         )
-        release_kind = st.segmented_control(
-            "2. You release", list(PAGE_GROUPS), key=QUESTION.key("kind"), persist_state="session"
-        )
+        release_kind = st.segmented_control("2. You release", list(PAGE_GROUPS), key=kind_key, **options)
         releases = list_releases(release_kind)
         if state.get(release_key) not in releases:
             state[release_key] = None
         release = st.selectbox(
-            "3. Which?",
-            releases,
-            index=None,
-            key=release_key,
-            placeholder="Choose",
-            persist_state="session",
-            width=fields.scale_width(300),
-        )
+            "3. Which?", releases, None, key=release_key, placeholder="Choose",
+            width=fields.scale_width(300), **options,
+        )  # fmt: skip
         page = find_page(release)
         if page is None:
             session.draw_data_link("Bring your data")
@@ -102,4 +92,4 @@ def _describe_data(page: Question, dataset: Dataset) -> str:
         return ""
     if page.can_answer(dataset):
         return f"It opens on *{plain(dataset.name)}*."
-    return "The data in use lack what it needs, so it shows invented data until you bring yours."
+    return "The data in use lack what it needs, so it shows invented data."

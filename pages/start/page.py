@@ -7,8 +7,7 @@ import streamlit as st
 from dpcore.common.wording import plain
 from dpcore.dataset import Dataset
 from dpcore.start import presets
-from dpcore.start.answer import build_answer
-from dpcore.start.answer.answer import ASSUMPTION
+from dpcore.start.answer import ASSUMPTION, build_answer
 from dpcore.start.parameters import StartParameters
 from pages.shared.base import keys
 from pages.shared.card import cards

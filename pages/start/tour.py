@@ -21,11 +21,9 @@ def answer(dataset: Dataset, parameters: StartParameters) -> str:
         for rows in (at_bound.noise, at_best.noise, at_best.bias)
     )
     cut_users = wording.counted(tradeoff.histogram.users_above(best), "user")
-    return (
-        f"At {wording.number(bound)} rows the noise is {high_noise} of a count, at {wording.number(best)} only "
-        f"{low_noise}: everybody's count pays. The lower bound loses {lost_rows} of the rows, all of them rows of "
-        f"{cut_users}."
-    )
+    noises = f"{high_noise} of every count, at {wording.number(best)} only {low_noise}"
+    losses = f"That bound loses {lost_rows} of the rows, all of them rows of {cut_users}"
+    return f"At {wording.number(bound)} rows the noise is {noises}. {losses}."
 
 
 _FIRST_PARAMETERS = StartParameters(1.0, bound=20, users=UserPreset.ONE_HEAVY)
@@ -34,8 +32,7 @@ STEP = Step(
     parameters=_FIRST_PARAMETERS,
     field="bound",
     goal=20_000,
-    question="Of 2,001 invented users one has 20,000 rows, the others 20 each. What does keeping all rows cost "
-    "everybody?",
+    question="One invented user has 20,000 rows, 2,000 have 20 each. What does keeping all rows cost?",
     move="Drag the ring to 20,000 rows or beyond",
     is_enough=lambda bound: bound >= 10_000,
     answer=answer,

@@ -101,7 +101,7 @@ class TrainingPage(Page):
 
         def write_cell(code: Code, source: Source, public_only: bool) -> str:
             if answer.parameters.source is not DataSource.UPLOAD:
-                return "data = None  # The settings name the sample, or say how the data are generated."
+                return "data = None  # The settings say which data."
             code.import_name("TrainingData", "dpcore.training.training_data")
             code.import_name("make_scaling", "dpcore.training.rows")
             return (

@@ -37,7 +37,7 @@ from pages.shared.figures import figures
 from pages.training.question import QUESTION
 
 JOB = QUESTION.key("release_job")
-"""Its question is whose rows are used, and the mark in the ledger of what was noted for the release."""
+"""Its question is the account of the rows, and the mark of its cost in the ledger."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def show(solution: TrainingSolution) -> None:
         f"{describe_cell(parameters.release_cell)} (*More settings*), and spends **{cost}**. OpenDP draws the noise."
     )
     notes = [
-        "Everything else on this page is a simulation. ε does not cover a method, a bound, steps or a step size that "
-        "were chosen by looking at these data."
+        "Everything else on this page is a simulation. ε does not cover a method, a bound or steps that were chosen by "
+        "looking at these data."
     ]
     if parameters.bounded_by is Method.CAP:
         notes.insert(0, "Rows are drawn once, for all steps; ε covers who keeps which rows.")

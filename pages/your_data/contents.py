@@ -30,15 +30,11 @@ def show_samples() -> None:
     """Draw the choice of a sample, which is loaded at once: samples are public and small."""
     sample = session.get_loaded().origin.name
     st.session_state[QUESTION.key("sample")] = sample if sample in samples.SAMPLES else None
+    titles = {name: sample.title for name, sample in samples.SAMPLES.items()}
     st.selectbox(
-        "Sample",
-        list(samples.SAMPLES),
-        index=None,
-        key=QUESTION.key("sample"),
-        on_change=_load_sample,
-        format_func=lambda key: samples.SAMPLES[key].title,
+        "Sample", list(titles), None, titles.__getitem__, QUESTION.key("sample"), on_change=_load_sample,
         placeholder="Choose a sample",
-    )
+    )  # fmt: skip
 
 
 def _load_sample() -> None:
@@ -69,9 +65,8 @@ def _key(name: str, field_name: str) -> str:
 def _generate(name: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
     state, generator_type = st.session_state, generators.GENERATORS[name]
-    labels = {
-        field_name: f"“{field.label}”" for field_name, field in generator_type.declared_fields().items()
-    }
+    declared = generator_type.declared_fields().items()
+    labels = {field_name: f"“{field.label}”" for field_name, field in declared}
     if any(_key(name, field_name) not in state for field_name in labels):
         return  # A late press: the page shows another generator by now.
     values = {field_name: state[_key(name, field_name)] for field_name in labels}
@@ -91,9 +86,8 @@ _DEFAULT_ROLES = Roles(TableKind.EVENTS, user="user_id")
 
 def show_recipes(roles: Roles | None) -> None:
     """Show the recipe for the columns chosen above, or for a default user column if there is no file."""
-    with st.expander(
-        "Count in your own database or on a cluster", icon=":material/dns:", key=QUESTION.key("engine_open")
-    ):
+    title = "Count in your own database or on a cluster"
+    with st.expander(title, icon=":material/dns:", key=QUESTION.key("engine_open")):
         st.markdown("Run this where your data are; only the histogram comes back, and you open it here.")
         with st.grid(2):
             titles = {name: engine.title for name, engine in counting.ENGINES.items()}
@@ -109,9 +103,7 @@ def show_recipes(roles: Roles | None) -> None:
         command, python, sql = st.tabs(["Shell", "Python", "SQL that runs"])
         command.code(recipe.command, language="bash", wrap_lines=True)
         install = f"pip install 'ibis-framework[{engine.key}]'"
-        command.caption(
-            f"Run it in the folder of Sweet Spot, after {install}. Then upload histogram.csv here."
-        )
+        command.caption(f"Run it in the folder of Sweet Spot, after {install}. Upload histogram.csv here.")
         python.code(recipe.python, language="python")
         sql.code(recipe.sql, language="sql")
         sql.caption("Columns are taken for text, and the value for a number.")
@@ -158,10 +150,8 @@ def _open_file(files: list[UploadedFile]) -> None:
 
 
 def _show_opened_session(opened: session_file.FileContent) -> None:
-    st.success(
-        f"The session of {plain(opened.saved)} is open. In use: {plain(session.dataset().name)}.",
-        icon=":material/check:",
-    )
+    in_use = f"In use: {plain(session.dataset().name)}."
+    st.success(f"The session of {plain(opened.saved)} is open. {in_use}", icon=":material/check:")
     if opened.left_out:
         lines = "\n".join(f"- {plain(words, 400)}" for words in opened.left_out)
         st.info(f"The file does not hold:\n{lines}", icon=":material/info:")

@@ -354,37 +354,31 @@ def _show_event_choices(source: counting.Source) -> None:
     """Draw further columns of users and groups, what a contribution is, and what happens to rows without a user."""
     state = st.session_state
     used_columns = {state[_role_key(role)] for role in ROLES_OF[TableKind.EVENTS]}
-    _show_further_columns(
-        "further",
-        [column for column in source.columns if column not in used_columns],
-        "Further columns that only together with it identify a user",
-        "Say, shop and customer number, if each shop numbers its own customers.",
-    )
+    label = "Further columns that only together with it identify a user"
+    help_text = "Say, shop and customer number, if each shop numbers its own customers."
+    _show_further_columns("further", source.columns, used_columns, label, help_text)
     if state[_role_key("task")] != NO_COLUMN:
         used_columns |= set(state.get(_key("further"), ()))
-        _show_further_columns(
-            "further_task",
-            [column for column in source.columns if column not in used_columns],
-            "Further columns that together with it make a group",
-            "Say, product and day, for a release per product and day.",
-        )
+        label = "Further columns that together with it make a group"
+        help_text = "Say, product and day."
+        _show_further_columns("further_task", source.columns, used_columns, label, help_text)
     state.setdefault(_key("contribution"), Contribution.ROWS)
     fields.pick("What is a contribution?", CONTRIBUTION, _key("contribution"))
     fields.radio("Rows without a user", MISSING_USERS, _key("missing"), horizontal=True)
     if not source.complete and len(source.columns) > 2:
-        st.checkbox(
-            "Also look for exact copies of rows",
-            key=_key("copies"),
-            persist_state="session",
-            help="That takes another pass over the file.",
-        )
+        label, help_text = "Also look for exact copies of rows", "That takes another pass over the file."
+        st.checkbox(label, key=_key("copies"), persist_state="session", help=help_text)
 
 
-def _show_further_columns(name: str, options: list[str], label: str, help: str) -> None:
-    key = _key(name)
+def _show_further_columns(
+    name: str, columns: Sequence[str], used_columns: set[str], label: str, help_text: str
+) -> None:
+    key, options = _key(name), [column for column in columns if column not in used_columns]
     st.session_state[key] = [column for column in st.session_state.get(key, []) if column in options]
     if options:
-        st.multiselect(label, options, key=key, placeholder="None needed", persist_state="session", help=help)
+        st.multiselect(
+            label, options, key=key, placeholder="None needed", persist_state="session", help=help_text
+        )
 
 
 def _read_roles(table_kind: TableKind) -> Roles:
@@ -410,8 +404,7 @@ def _choose_distribution(dataset: Dataset) -> None:
     groups = f"{wording.counted(sizes.task_rows.size, 'group')} of {wording.plain(sizes.label)}"
     st.markdown(f"**{wording.plain(dataset.name)}**: {pairs} of {users} and {groups}.")
     st.caption(
-        "The file says how pairs are distributed, not which lie in which group. *Per group* answers from it. Nothing "
-        "can check that its numbers are true."
+        "*Per group* answers from how pairs are distributed. Nothing can check that these numbers are true."
     )
     disclosure = _choose_disclosure("Are these data public?", [Disclosure.PRIVATE, Disclosure.PUBLIC])
     if uploads.use_or_discard("use_distribution", "discard_distribution", _discard):
@@ -431,13 +424,12 @@ def _use_source(source: counting.Source, roles: Roles) -> None:
     st.session_state[_key("stopped")] = ""
     if not source.complete:
         copies = bool(st.session_state.get(_key("copies")))
-        jobs.start(
-            _key("job"),
-            roles,
-            lambda progress, should_stop: counting.count(
-                source, roles, provenance, copies=copies, progress=progress, should_stop=should_stop
-            ),
-        )
+
+        def work(progress: Progress, should_stop: ShouldStop) -> counting.CountResult:
+            tools: dict[str, Any] = {"progress": progress, "should_stop": should_stop}
+            return counting.count(source, roles, provenance, copies=copies, **tools)
+
+        jobs.start(_key("job"), roles, work)
         ENTRY.refuse(())
         st.rerun()
     try:

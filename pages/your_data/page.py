@@ -68,10 +68,8 @@ def show_details(dataset: Dataset) -> None:
     """Show notes, further plots, the heaviest users, the source, and the histogram as a file."""
     for note in dataset.notes:
         st.info(plain(note, 400), icon=":material/info:")
-    st.markdown(
-        f"{axes.describe_share(dataset.histogram)} "
-        f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
-    )
+    gini = f"Gini coefficient {dataset.histogram.summary().gini:.2f} {axes.GINI_SCALE}."
+    st.markdown(f"{axes.describe_share(dataset.histogram)} {gini}")
     grid = st.grid(2, min_column_width=240)
     for build_plot in axes.DISTRIBUTIONS.values():
         with grid.cell():
@@ -80,8 +78,9 @@ def show_details(dataset: Dataset) -> None:
             sections.show_plot(plot, keeps_y=True)
     show_heaviest(dataset)
     st.caption(plain(dataset.source, 400))
+    provenance = dataset.provenance
     cards.file_button(
-        "Histogram (CSV)", "histogram.csv", dataset.provenance, lambda: content.write_histogram(dataset)
+        "Histogram (CSV)", "histogram.csv", provenance, lambda: content.write_histogram(dataset)
     )
 
 
@@ -92,17 +91,11 @@ def show_heaviest(dataset: Dataset) -> None:
     with st.expander("The heaviest users", icon=":material/leaderboard:"):
         together = f"The {sizes.size} heaviest users hold" if sizes.size > 1 else "One user holds"
         st.markdown(f"{together} {wording.percent(float(shares.sum()))} of all contributions.")
-        st.table(
-            pd.DataFrame(
-                {
-                    "Rank": [wording.number(rank) for rank in range(1, sizes.size + 1)],
-                    CONTRIBUTION_NAMES[dataset.contribution]: [
-                        wording.number(size) for size in sizes.tolist()
-                    ],
-                    "Share of all": [wording.percent(share) for share in shares.tolist()],
-                }
-            ).set_index("Rank")
-        )
+        columns = {
+            CONTRIBUTION_NAMES[dataset.contribution]: map(wording.number, sizes.tolist()),
+            "Share of all": map(wording.percent, shares.tolist()),
+        }
+        st.table(pd.DataFrame(columns, index=pd.RangeIndex(1, sizes.size + 1, name="Rank")))
 
 
 layout.show(QUESTION, body, has_budget=False, runs_alone=False)

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.examples_per_user import Kind, digits
-from dpcore.examples_per_user import Sampling
 from dpcore.examples_per_user.candidates import Training, write_program
+from dpcore.examples_per_user.parameters import Sampling
 from tests.dpcore.code import audit
 
 BOUND, RATE, SIGMA = 4, 0.231, 1.437

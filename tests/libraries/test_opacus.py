@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcore.examples_per_user import Sampling
+from dpcore.examples_per_user.parameters import Sampling
 from tests.dpcore.code import audit
 from tests.libraries import digits
 

@@ -17,12 +17,7 @@ from dpcore.common.strict_json import finite_or_none
 from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
 from dpcore.data_owners.answer.solution import OwnersSolution, solve, tabulate_bounds
-from dpcore.data_owners.bounds import (
-    ProtectedPart,
-    Unit,
-    bound_without_privacy,
-    write_crossing_program,
-)
+from dpcore.data_owners.bounds import ProtectedPart, Unit
 from dpcore.data_owners.parameters import ASSUMPTIONS, OwnersParameters
 from dpcore.data_owners.regimes import Regime
 from dpcore.dataset import Dataset
@@ -78,34 +73,24 @@ def write_headline(solution: OwnersSolution) -> str:
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     """Build the owners needed or the best cap, the bound, and the ε from which joining pays."""
-    owners_needed, owners_needed_full = (
-        ("none suffice" if owners is None else wording.number(owners), owners)
+    owners_text, full_owners_text = (
+        "none suffice" if owners is None else wording.number(owners)
         for owners in (solution.owners_joint, solution.owners_full)
     )
     numbers = [
-        Number(
-            "Owners needed",
-            owners_needed[0],
-            help="The fewest for whom joint privacy beats working alone.",
-            value=owners_needed[1],
-            unit="owners",
-        ),
+        Number("Owners needed", owners_text, "for joint privacy", value=solution.owners_joint, unit="owners"),
         Number(
             "Bound on excess loss",
             wording.number(solution.bound_joint),
             f"jointly ({wording.number(solution.bound_alone)} alone)",
-            "The most by which the models' average loss exceeds the best one's; orders only.",
+            "Of the models' average loss over the best one's; orders only.",
             solution.bound_joint,
         ),
     ]
-    if solution.cap is not None:
+    if (cap := solution.cap) is not None:
+        records_text = wording.counted(cap.cap, "record")
         best_cap = Number(
-            "Best bound on records",
-            wording.counted(solution.cap.cap, "record"),
-            "per owner",
-            "The most records kept of an owner.",
-            solution.cap.cap,
-            "records per owner",
+            "Best bound on records", records_text, "per owner", "", cap.cap, "records per owner"
         )
         numbers = [best_cap, *reversed(numbers)]
     return (
@@ -117,9 +102,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             value=solution.epsilon_joint,
             key="epsilon_star",
         ),
-        Number(
-            "Owners needed, full privacy", owners_needed_full[0], value=owners_needed_full[1], unit="owners"
-        ),
+        Number("Owners needed, full privacy", full_owners_text, value=solution.owners_full, unit="owners"),
     )
 
 
@@ -158,7 +141,7 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             f"a bound of {wording.number(solution.bound_full)}, "
             f"{wording.change(solution.bound_full, solution.bound_joint)}."
             if parameters.personal
-            else "the same, without personal parameters (*More settings*)."
+            else "the same as joint privacy: there is no personal part."
         ),
     }
     if solution.gaining_owners is not None:
@@ -169,8 +152,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
         name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
-        own, best = solution.bound_at_own_cap, cap.bound
-        facts[name] = standard.compare_own_bound("bound", own, best, wording.number)
+        own_bound, best_bound = solution.bound_at_own_cap, cap.bound
+        facts[name] = standard.compare_own_bound("bound", own_bound, best_bound, wording.number)
     return facts
 
 
@@ -194,8 +177,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     return Methods(
         guarantee="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
-        f"neighbours if {UNITS[parameters.unit]}. Models have {wording.number(parameters.shared)} shared and "
-        f"{wording.number(parameters.personal)} personal parameters.",
+        f"neighbours if {UNITS[parameters.unit]}.",
         sentences=text,
         public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
@@ -212,7 +194,7 @@ def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeCho
     disclosure = solution.disclosure
     label = f"Label of its numbers: {disclosure.label}."
     file_name = f"{write_file_name('data_owners_crossing', disclosure)}.py"
-    program = replace(write_crossing_program(solution.collaboration, label), file_name=file_name)
+    program = replace(bounds.write_crossing_program(solution.collaboration, label), file_name=file_name)
     forms: CodeChoice | None = None
     if solution.cap is not None and dataset is not None:
         fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
@@ -238,10 +220,7 @@ def show_unequal(answer: Answer, data: object) -> Parts:
     """Show what cap per owner is best, for the owners of the data."""
     yield "If **a whole owner** is protected, keep at most τ records of each."
     if not answer.solution.is_of_data:
-        yield Note(
-            "Set *Owners* under *More settings* to *Of the data in use*.",
-            "info",
-        )
+        yield Note("Set *Owners* under *More settings* to *Of the data in use*.", "info")
         yield Link("Your data", "Bring owners", "upload")
         return
     yield answer.plots["owners-cap"]()
@@ -325,7 +304,7 @@ def _list_details(solution: OwnersSolution) -> dict[str, object]:
     details: dict[str, object] = {
         "regime": solution.regime.name.lower(),
         "bound_alone": solution.bound_alone,
-        "bound_without_privacy": float(bound_without_privacy(solution.collaboration)),
+        "bounds.bound_without_privacy": float(bounds.bound_without_privacy(solution.collaboration)),
         "bound_that_says_nothing": solution.trivial_bound,
         "bound_joint": solution.bound_joint,
         "epsilon_star_joint": finite_or_none(solution.epsilon_joint),

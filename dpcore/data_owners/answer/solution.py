@@ -14,33 +14,10 @@ from dpcore.common import wording
 from dpcore.common.checks import refuse
 from dpcore.common.privacy import Disclosure, Provenance
 from dpcore.contributions import FloatArray
-from dpcore.data_owners import regimes
-from dpcore.data_owners.bounds import (
-    Collaboration,
-    Numbers,
-    ProtectedPart,
-    Unit,
-    bound_alone,
-    bound_smooth_joint,
-    bound_together,
-    bound_trivially,
-    bound_without_privacy,
-    compute_printed_bound_alone,
-    compute_printed_bound_of_users,
-    compute_printed_saving,
-    compute_saving,
-    find_epsilon_star,
-    find_owners_needed,
-)
+from dpcore.data_owners import bounds, regimes
+from dpcore.data_owners.bounds import Collaboration, Numbers, ProtectedPart, Unit, bound_alone, bound_together
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
-from dpcore.data_owners.regimes import (
-    LARGEST_EPSILON,
-    MapAxis,
-    Regime,
-    RegimeMap,
-    compute_regime_map,
-    find_regime,
-)
+from dpcore.data_owners.regimes import MapAxis, Regime, RegimeMap
 from dpcore.dataset import Dataset
 
 JOINT, FULL = ProtectedPart.JOINT, ProtectedPart.FULL
@@ -102,7 +79,7 @@ class OwnersSolution:
     def unmet_conditions(self) -> tuple[str, ...]:
         """Return the conditions of the theorem that do not hold here, as sentences."""
         sentences = []
-        if float(self.collaboration.epsilon) > LARGEST_EPSILON:
+        if float(self.collaboration.epsilon) > regimes.LARGEST_EPSILON:
             sentences.append("The theorem holds up to ε = 10.")
         if float(self.collaboration.delta) * float(self.collaboration.owners) >= 1.0:
             sentences.append("The theorem asks for δ below 1/n.")
@@ -142,18 +119,18 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
     return OwnersSolution(
         parameters=parameters,
         collaboration=collaboration,
-        regime=find_regime(collaboration),
-        map=compute_regime_map(
+        regime=regimes.find_regime(collaboration),
+        map=regimes.compute_regime_map(
             collaboration, parameters.x_axis, parameters.y_axis, parameters.protects_owner
         ),
         bound_alone=float(bound_alone(collaboration)),
         bound_joint=float(bound_together(collaboration, JOINT)),
         bound_full=float(bound_together(collaboration, FULL)),
-        trivial_bound=float(bound_trivially(collaboration)),
-        epsilon_joint=float(find_epsilon_star(collaboration, JOINT)),
-        epsilon_full=float(find_epsilon_star(collaboration, FULL)),
-        owners_joint=find_owners_needed(collaboration, JOINT),
-        owners_full=find_owners_needed(collaboration, FULL),
+        trivial_bound=float(bounds.bound_trivially(collaboration)),
+        epsilon_joint=float(bounds.find_epsilon_star(collaboration, JOINT)),
+        epsilon_full=float(bounds.find_epsilon_star(collaboration, FULL)),
+        owners_joint=bounds.find_owners_needed(collaboration, JOINT),
+        owners_full=bounds.find_owners_needed(collaboration, FULL),
         cap=cap,
         bound_at_own_cap=bound_at_own_cap,
         gaining_owners=gaining_owners,
@@ -164,7 +141,7 @@ def solve(dataset: Dataset | Provenance, parameters: OwnersParameters) -> Owners
 NOT_COMPARED = ("own_bound", *TRAINING_FIELDS)
 SETTINGS: dict[str, Bound] = {
     "Alone": bound_alone,
-    "Together, no privacy": bound_without_privacy,
+    "Together, no privacy": bounds.bound_without_privacy,
     "Joint privacy": partial(bound_together, protected_part=JOINT),
     "Full privacy": partial(bound_together, protected_part=FULL),
 }
@@ -187,12 +164,12 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
         return regimes.find_best_cap(histogram, collaboration.replace(epsilon=epsilon))
 
     def bound_settings_at_best_caps(epsilons: FloatArray) -> FloatArray:
-        bounds = []
+        setting_bounds = []
         for epsilon in epsilons.tolist():
             cap = find_cap(epsilon).cap
             owners = replace(parameters, epsilon=epsilon).collaborate_on_histogram(histogram, cap)
-            bounds.append(_bound_settings(owners))
-        return np.stack(bounds, axis=1)
+            setting_bounds.append(_bound_settings(owners))
+        return np.stack(setting_bounds, axis=1)
 
     return BoundComparison(
         "Best bound (records per owner)",
@@ -217,7 +194,7 @@ def against_epsilon(dataset: Dataset, parameters: OwnersParameters) -> BoundComp
 def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> MethodComparison:
     """Compare all settings at any epsilon, with the epsilons at which joining begins to pay, in closed form."""
     crossings = {
-        name: float(find_epsilon_star(collaboration, part))
+        name: float(bounds.find_epsilon_star(collaboration, part))
         for name, part in (("joint privacy", JOINT), ("full privacy", FULL))
     }
     if collaboration.personal == 0.0:
@@ -245,11 +222,11 @@ def _compare_settings(collaboration: Collaboration, disclosure: Provenance) -> M
 
 def _bound_settings(collaboration: Collaboration) -> FloatArray:
     """Compute every setting's bound, in the order of `_list_settings`, shape (settings,) or (settings, k)."""
-    bounds = [
+    setting_bounds = [
         np.broadcast_to(compute_bound(collaboration), np.shape(collaboration.epsilon))
         for compute_bound in SETTINGS.values()
     ]
-    return np.stack(bounds[: len(_list_settings(collaboration))])
+    return np.stack(setting_bounds[: len(_list_settings(collaboration))])
 
 
 def _list_settings(collaboration: Collaboration) -> tuple[str, ...]:
@@ -263,20 +240,20 @@ def tabulate_bounds(solution: OwnersSolution) -> dict[str, list[object]]:
     alone, no_privacy, joint, full = SETTINGS.values()
     owners, is_record = solution.collaboration, solution.parameters.unit is Unit.RECORD
     rows: list[tuple[str, Bound, Bound | None, str]] = [
-        ("Alone", alone, compute_printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
+        ("Alone", alone, bounds.compute_printed_bound_alone, "§3.2 prints D_X + D_U for the root of A.1"),
         ("Together, no privacy", no_privacy, None, "A.2"),
         ("Together, joint privacy", joint, None, "theorem 3.1; privacy proof incomplete"),
         (
             "Together, full privacy",
             full,
-            None if is_record else compute_printed_bound_of_users,
+            None if is_record else bounds.compute_printed_bound_of_users,
             "A.3; its user level prints εn for εnr, and m/δ for m/(rδ)",
         ),
-        ("Joint privacy, smooth loss", bound_smooth_joint, None, "theorem B.1, logs left out"),
+        ("Joint privacy, smooth loss", bounds.bound_smooth_joint, None, "theorem B.1, logs left out"),
         (
             "Saved by joint privacy",
-            compute_saving,
-            compute_printed_saving,
+            bounds.compute_saving,
+            bounds.compute_printed_saving,
             "§3.2 prints √(nk) for √(nk + ℓ) − √ℓ, and leaves √log(1/δ) out",
         ),
     ]

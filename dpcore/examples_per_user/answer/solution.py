@@ -62,10 +62,8 @@ class ExamplesSolution:
         """Return the solution with the exact noise of the best bound; None if it is not known yet."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
-        quick_best = self.comparison.best
-        best = evaluate_candidate(
-            self.histogram, self.parameters, quick_best.sampling, quick_best.bound, sigma
-        )
+        quick = self.comparison.best
+        best = evaluate_candidate(self.histogram, self.parameters, quick.sampling, quick.bound, sigma)
         assert best is not None
         return replace(self, best=best, stage=Stage.FINAL)
 
@@ -157,6 +155,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
     """Build the numbers of the card: bound, noise multiplier, rate, share kept; and those that explain them."""
     best, steps = solution.best, solution.parameters.steps
     unit = "user" if best.sampling is Sampling.USERS else "example"
+    is_searching = solution.stage is Stage.FIRST
     return (
         Number(
             "Best bound G",
@@ -170,7 +169,7 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
         Number(
             "Noise multiplier σ",
             _format_multiplier(best),
-            "searching the exact one" if solution.stage is Stage.FIRST else "",
+            "searching the exact one" if is_searching else "",
             "Standard deviation of the noise on a step's sum, over the clip norm.",
             round_up(best.multiplier),
             "clip norms",
@@ -180,32 +179,25 @@ def build_numbers(solution: ExamplesSolution) -> tuple[Number, ...]:
             "Sampling rate q",
             wording.number(best.rate),
             f"of each {unit}",
-            "A public constant: do not compute it from the table.",
+            "",
             best.rate,
             key="sampling_rate",
         ),
         Number("Examples kept", wording.percent(best.kept_share), value=best.kept_share, key="kept_share"),
-        Number(
-            "Divisor",
-            wording.number(best.divisor, 4),
-            f"{unit}s expected per step",
-            "A public constant.",
-            best.divisor,
-            key="divisor",
-        ),
+        Number("Divisor", wording.number(best.divisor, 4), f"{unit}s expected per step", "", best.divisor),
         Number(
             "Noise on the mean gradient",
             wording.number(best.noise),
-            "per parameter and step",
-            "In norms of one example's gradient.",
+            "gradient norms",
+            "",
             best.noise,
             key="noise",
         ),
         Number(
             "Estimated error",
             wording.number(best.error),
-            f"of {wording.counted(steps, 'step')}",
-            "Of a mean of d numbers over all steps, in norms of one example's gradient: a heuristic for training.",
+            f"gradient norms, after {wording.counted(steps, 'step')}",
+            "Of a mean of d numbers over all steps: a heuristic for training.",
             best.error,
             key="error",
         ),

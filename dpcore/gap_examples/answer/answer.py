@@ -376,11 +376,11 @@ def build_answer(
     limit_text = f"For any data set the excess is at most {format_gain(two_groups.supremum().ratio)}."
     code: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
-        bounds, mean_parameters = (
-            (cap.max_contributions, smooth.threshold),
+        mean_parameters, neighbours = (
             mean.MeanParameters(parameters.epsilon, *value_range),
+            Neighbours.REPLACE_VALUES,
         )
-        code = mean_forms(*bounds, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
+        code = mean_forms(cap.max_contributions, smooth.threshold, neighbours, dataset, mean_parameters)
     lower, upper = value_range or (None, None)
     return Answer(
         headline=write_headline(comparison),

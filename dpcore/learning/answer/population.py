@@ -57,56 +57,44 @@ class PopulationSolution:
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
     """Find the best share for a sample and in the limit, and compute the curves of figure 3."""
-    sample_problem, limit_problem = (
-        parameters.population(parameters.population_rows),
-        parameters.population(None),
-    )
+    sample_problem = parameters.population(parameters.population_rows)
+    limit_problem = parameters.population(None)
     best = population.find_best_fraction(sample_problem)
     tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best.fraction,))
     columns = {"tau_0": tau_0}
     for problem, prefix, average in ((sample_problem, "", "expected_"), (limit_problem, "limit_", "limit_")):
-        statistics, parts = (
-            population.compute_statistics(problem, tau_0),
-            population.compute_error_parts(problem, tau_0),
-        )
+        statistics = population.compute_statistics(problem, tau_0)
+        parts = population.compute_error_parts(problem, tau_0)
         columns |= {
             f"{average}kept_share": statistics.kept_share,
             f"{prefix}bias_twice": parts.bias,
             f"{prefix}privacy_noise": parts.privacy,
             f"{average}users_capped": statistics.users_capped,
         }
-    return PopulationSolution(
-        parameters=parameters,
-        columns=columns,
-        best=best,
-        capped_at_best=float(population.compute_statistics(sample_problem, best.fraction).users_capped),
-        family={
-            epsilon: tuple(
-                population.find_best_fraction(
-                    replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha))
-                )
-                for alpha in FAMILY
-            )
-            for epsilon in (parameters.epsilon, PAPER_EPSILON)
-        },
-    )
+    family = {}
+    for epsilon in (parameters.epsilon, PAPER_EPSILON):
+        problems = [
+            replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha)) for alpha in FAMILY
+        ]
+        family[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
+    capped_at_best = float(population.compute_statistics(sample_problem, best.fraction).users_capped)
+    return PopulationSolution(parameters, columns, best, capped_at_best, family)
 
 
 def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
-    law, family = PowerLaw(alpha), {other: PowerLaw(other) for other in FAMILY}
+    law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    jumps = np.concatenate(
-        [each_law.probability(np.arange(1.0, 31.0)) for each_law in (law, *family.values())]
-    )
+    heaviest = np.arange(1.0, 31.0)
+    jumps = np.concatenate([PowerLaw(other).probability(heaviest) for other in (alpha, *FAMILY)])
     tau_0 = log_spaced(*FRACTIONS, 240, extra=jumps[(FRACTIONS[0] < jumps) & (jumps < 1.0)].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": law.uncapped_mass(tau_0),
         "kept_share_in_the_limit": law.kept_share(tau_0),
         **{
-            f"uncapped_mass_alpha_{wording.digits(other)}": other_law.uncapped_mass(tau_0)
-            for other, other_law in family.items()
+            f"uncapped_mass_alpha_{wording.digits(other)}": PowerLaw(other).uncapped_mass(tau_0)
+            for other in FAMILY
         },
     }
 
@@ -226,10 +214,8 @@ def plot_mass(alpha: float) -> Plot:
     items: list[Item] = []
     for other, (style, dash) in FAMILY_STYLES.items():
         if other != alpha:
-            name, mass = (
-                f"α = {wording.entered(other)}",
-                columns[f"uncapped_mass_alpha_{wording.digits(other)}"],
-            )
+            mass = columns[f"uncapped_mass_alpha_{wording.digits(other)}"]
+            name = f"α = {wording.entered(other)}"
             items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, steps="hv"))
     items += [
         Curve(f"{chosen}, users who lose none", fractions, columns["uncapped_mass"], Style.TOTAL, steps="hv"),

@@ -198,10 +198,8 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
 
 def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
-    curves, best_terms = (
-        solution.curves,
-        optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction),
-    )
+    curves = solution.curves
+    best_terms = optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction)
     worst, cut, log = (
         wording.number(2.0 * float(best_terms[term]))
         for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)

@@ -11,117 +11,93 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dpcore import mean
-from dpcore.answer import standard
+from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
-from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
-from dpcore.answer.section import (
-    BEHIND,
-    Cached,
-    Figures,
-    Label,
-    Missing,
-    Note,
-    Parts,
-    PrivateRange,
-    Proposal,
-    Search,
-    SearchResult,
-    Sections,
-    Solver,
-    Table,
-)
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
-from dpcore.common.privacy import Neighbours, Provenance, ReleaseFacts
+from dpcore.common.privacy import Neighbours, Provenance
 from dpcore.dataset import Dataset
 from dpcore.mean import private_counts, value_range
-from dpcore.mean.answer import plots, words
-from dpcore.mean.answer.solution import MeanSolution, solve
-from dpcore.mean.answer.words import MEAN_OVER_USERS
+from dpcore.mean.answer import plots
+from dpcore.mean.answer.solution import (
+    MEAN_OVER_USERS,
+    MeanSolution,
+    build_facts,
+    build_numbers,
+    describe_near_optimal,
+    describe_shifts,
+    list_error_parts,
+    solve,
+    write_detail,
+)
 from dpcore.mean.parameters import MeanParameters, VarianceSource, assumptions
 from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report.content import write_columns
 
-NO_VALUES = Missing("values, one per row", "Bring data with values")
+NO_VALUES = section.Missing("values, one per row", "Bring data with values")
 PLAIN = mean.Growth()
 """The weight of a user grows with the number of their rows."""
 
 
-def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> Solver:
-    """Find the best bounds; what is read of the values does not depend on epsilon, and is computed once."""
+def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.Solver:
+    """Find the best bounds; the summary of the values does not depend on epsilon, and is computed once."""
     summary = None
     if dataset.values is not None:
-        summary = yield Cached(
+        summary = yield section.Cached(
             ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), kept=8
         )
-    solution = yield Cached(solve, (dataset, parameters.without("own_bound"), summary))
-    return SearchResult(solution)
+    solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), summary))
+    return section.SearchResult(solution)
 
 
-def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
     variance, largest = wording.number(problem.value_variance), wording.number(parameters.largest_variance)
     share = wording.number(problem.user_share, 2)
     users = f"ρ = {share}" if problem.table is None else "the values themselves"
-    inputs = (
-        f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most B²/4 = {largest}), {users}."
-    )
+    sentence = "There are no values to read."
     if clamped is not None:
         outside = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
         sentence = outside.write_sentence("[L, U]", " and is clamped", " and are clamped")
-    else:
-        subject = "A DP release has" if isinstance(answer.disclosure, ReleaseFacts) else "These data have"
-        sentence = f"{subject} no values, only counts: σ² cannot be read from them."
-        if parameters.variance_source is VarianceSource.FROM_VALUES:
-            sentence += " The worst case stands in for it."
-    yield Note(f"{inputs} {sentence}")
+    elif parameters.variance_source is VarianceSource.FROM_VALUES:
+        sentence += " The worst case stands in for σ²."
+    yield section.Note(
+        f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most {largest}), {users}. {sentence}"
+    )
 
 
-def show_weights(answer: Answer, dataset: Dataset) -> Parts:
+def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show how much one row counts against its user's size."""
-    yield Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
+    yield section.Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
 
 
-def show_hidden(answer: Answer, dataset: Dataset) -> Parts:
+def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show what the assumption of independent rows hides."""
     summary = answer.solution.values
     if summary is None:
         yield NO_VALUES
         return
-    yield "\n".join(f"- {sentence}" for sentence in words.describe_shifts(answer.solution, summary))
-    yield Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
-    yield Label()
+    yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, summary))
+    yield section.Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
+    yield section.Label()
 
 
-def compute_ranges(
-    dataset: Dataset, parameters: MeanParameters, solution: MeanSolution
-) -> tuple[plots.Ranges, Plot, Plot]:
-    """Return the best ranges, and the error over either end."""
-    ranges = plots.choose_ranges(dataset, solution, parameters)
-    return ranges, plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)
-
-
-def show_ranges(answer: Answer, dataset: Dataset) -> Parts:
+def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show which range the values ask for, beside a search over the bound on rows."""
     if not plots.has_range_choice(dataset):
-        if dataset.values is None:
-            yield NO_VALUES
-        else:
-            yield "All values are the same, or too large to square: no range is better than another."
+        yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
         return
-    leak = ", **a private look**: no ε covers a range that is chosen by it." if dataset.is_private else "."
-    yield (
-        f"**A range that you know is the first choice**: it costs nothing. Enter it {RANGE_SOURCE} The ranges below "
-        f"are computed from the values{leak}"
-    )
-    ranges, upper, lower = yield Cached(compute_ranges, (dataset, answer.parameters, answer.solution), kept=4)
+    leak = ", **a private look** that no ε covers." if dataset.is_private else "."
+    yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
+    ranges = yield section.Cached(plots.choose_ranges, (dataset, answer.solution, answer.parameters), kept=4)
     problem = ranges.rows.problem
-    joint = yield Search(
+    joint = yield section.Search(
         "range_search",
         problem.epsilon,
         lambda progress, should_stop: value_range.best_joint(
@@ -134,27 +110,23 @@ def show_ranges(answer: Answer, dataset: Dataset) -> Parts:
         soon=0.3,
         light=True,
     )
-    alt = "The range in use beside the best ones, with the three parts of the error of each"
-    yield Table(plots.build_table(ranges, joint), alt)
+    yield section.Table(plots.build_table(ranges, joint), "The range in use and the best ones")
     if dataset.is_private:
-        yield Note(
-            "None of these ranges is entered: it would leak into every release that uses it. You can draw a range "
-            "privately, with an ε of its own."
+        yield section.Note(
+            "These ranges leak into every release that uses them. You can draw a range privately."
         )
-        yield PrivateRange()
+        yield section.PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
         low, high = plots.round_outward(joint)
-        if (low, high) == (ranges.current.lower, ranges.current.upper):
-            yield Note("The range in use is the best one.")
-        else:
+        if (low, high) != (ranges.current.lower, ranges.current.upper):
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
-            yield Proposal(label, "straighten", {"lower": low, "upper": high})
-    yield Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
-    yield Figures((upper, lower), titled=True)
+            yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
+    yield section.Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
+    yield section.Figures((plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), titled=True)
 
 
-SECTIONS: Sections = {
-    BEHIND: describe_inputs,
+SECTIONS: section.Sections = {
+    section.BEHIND: describe_inputs,
     "Rows and users": {"Weight of a row": show_weights, "When users differ": show_hidden},
     "Range": show_ranges,
 }
@@ -202,18 +174,18 @@ def build_answer(
         figures["mean-range-lower"] = lambda: plots.plot_lower(choose_ranges(), dataset)
     answer = Answer(
         headline=standard.instruct_to_cap(wording.counted(solved.cap.max_contributions, "row")),
-        detail=words.detail(solved, dataset, parameters),
-        numbers=words.numbers(solved),
+        detail=write_detail(solved, dataset, parameters),
+        numbers=build_numbers(solved),
         assumptions=assumptions(solved.problem),
         disclosure=dataset.provenance,
-        facts=words.facts(solved, dataset, parameters),
+        facts=build_facts(solved, dataset, parameters),
         proofs=(
             ("Bound", solved.cap.certificate, solved.cap.stop_reason),
             ("Smooth weights", solved.smooth.certificate, solved.smooth.stop_reason),
         ),
         code=CodeChoice(lambda: write_mean_forms(solved, dataset, parameters)),
-        near_optimal=words.describe_near_optimal(solved),
-        error_parts=words.error_parts(solved),
+        near_optimal=describe_near_optimal(solved),
+        error_parts=list_error_parts(solved),
         parameters=parameters,
         solution=solved,
         plots=figures,
@@ -236,23 +208,20 @@ def build_answer(
             "smooth": private_counts.error_parts(solved.smooth),
         },
         number_keys=("max_contributions", "threshold"),
-        question=_PRIVATE_COUNTS if solved.has_private_counts else _PUBLIC_COUNTS,
+        question=_describe_release(solved),
         data=_describe_values(solved, dataset, parameters),
     )
 
 
-_PUBLIC_COUNTS = {
-    "neighbours": mean.NEIGHBOURS.value,
-    "mechanism": "Laplace",
-    "errors_are": "exact",
-    "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3",
-}
-_PRIVATE_COUNTS = {
-    "neighbours": private_counts.NEIGHBOURS.value,
-    "mechanism": "Laplace, on the pair of sums of w (y - L) and w (U - y)",
-    "errors_are": private_counts.ERROR_IS,
-    "source": "Sweet Spot; Epasto et al. 2020 has public counts only",
-}
+def _describe_release(solution: MeanSolution) -> dict[str, str]:
+    """Return the fields of the choice file on the release and its errors."""
+    mechanism, errors = "Laplace", "exact"
+    source = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
+    if solution.has_private_counts:
+        mechanism, errors = "Laplace, on the pair of sums of w (y - L) and w (U - y)", private_counts.ERROR_IS
+        source = "Sweet Spot; Epasto et al. 2020 has public counts only"
+    neighbours = solution.neighbours.value
+    return {"neighbours": neighbours, "mechanism": mechanism, "errors_are": errors, "source": source}
 
 
 def _describe_values(
@@ -341,9 +310,7 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     target, approximately = "the mean of the kept values [@epasto2020, section 3].", ""
     if solution.has_private_counts:
         approximately = " (by the delta method)"
-        target = (
-            "the sums of the kept values' distances from both ends of that interval, which give the mean."
-        )
+        target = "the sums of the kept values' distances from both ends of that interval."
     sentences = (
         f"Values were clamped to {interval}, which is treated as public, and {cite_noise('Laplace')} was added to "
         f"{target}"
@@ -354,7 +321,7 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
     return Methods(
         guarantee=write_guarantee("The mean was released", parameters.epsilon, solution.neighbours),
         sentences=f"At most {rows} of each user, drawn at random, {verb} kept. {sentences} The expected {error_name} "
-        f"of the released mean is {error} in the unit of the values, privacy noise included{approximately}.",
+        f"of the released mean is {error} in the unit of the values, noise included{approximately}.",
         public_sentences=f"At most a fixed number of rows of each user, drawn at random, were kept. {sentences}",
         disclosure=dataset.provenance,
         rule="The bound on rows per user minimises the expected squared error of the released mean"
@@ -363,21 +330,15 @@ def write_methods(solution: MeanSolution, dataset: Dataset, parameters: MeanPara
 
 
 def _describe_rule(solution: MeanSolution) -> str:
-    """Describe the target of the error, its parts, and the assumptions about users."""
-    problem = solution.problem
+    """Describe the target of the error, and the assumptions about users."""
+    problem, about_table = solution.problem, " about the mean of the rows at hand"
     if problem.table is not None:
-        return (
-            " about the mean of the rows at hand before clamping: the shift by bounding and clamping, the draw of rows "
-            "and privacy noise together"
-        )
-    error_phrase = ", sampling error and privacy noise together,"
+        return f"{about_table} before clamping, computed from the values"
     share = f" if a share of {wording.number(problem.user_share, 2)} of the variance lies between users"
     if not solution.is_about_table:
-        return f"{error_phrase}{share if problem.user_share else ' for rows that are independent draws'}"
-    condition = (
-        f" if numbers of rows say nothing about the values{f' and{share}' if problem.user_share else ''}"
-    )
-    return f" about the mean of the rows at hand{error_phrase}{condition}"
+        return share if problem.user_share else " for rows that are independent draws"
+    condition = " if numbers of rows say nothing about the values"
+    return f"{about_table}{condition}{f' and{share}' if problem.user_share else ''}"
 
 
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:

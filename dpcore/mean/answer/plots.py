@@ -31,8 +31,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.contributions import FloatArray
 from dpcore.dataset import Dataset
 from dpcore.mean import value_range
-from dpcore.mean.answer.solution import MeanSolution, offered_errors
-from dpcore.mean.answer.words import MAX_LISTED_INTERVALS, UNIT
+from dpcore.mean.answer.solution import MAX_LISTED_INTERVALS, UNIT, MeanSolution, offered_errors
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.table_values import Clamped, bounded_mean
 from dpcore.mean.value_range import RangeChoice, RangeParts, ValueRangeProblem, WeightedRows
@@ -80,15 +79,13 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
     totals = np.concatenate([values for name, values in columns.items() if name.endswith("_standard_error")])
     all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])
     limits = fit_limits(np.append(totals, [mark.y for mark in marks]), all_errors)
-    rising_part = "what is left out or weighs less" if solution.is_about_table else "sampling error"
     error_axis_name = "delta-method error" if solution.has_private_counts else error_name
     limits_range = offered_errors(problem.histogram, problem.value_bound)
     return Plot(
         "mean-error",
         f"{wording.capital(error_name)} against the bound",
-        f"The {error_name} of a bound on rows is smallest at {wording.counted(cap.max_contributions, 'row')} per "
-        f"user, {wording.number(cap.standard_error)}; smooth weights reach "
-        f"{wording.number(smooth.standard_error)}. Below, {rising_part} rises; above, the noise.",
+        f"The {error_name} is smallest at {wording.counted(cap.max_contributions, 'row')} per user, "
+        f"{wording.number(cap.standard_error)}; smooth weights reach {wording.number(smooth.standard_error)}.",
         build_bound_axis(problem.histogram),
         Axis(error_axis_name, UNIT, limits, limits_range=limits_range),
         (*items, *marks),
@@ -146,7 +143,7 @@ def plot_weights(solution: MeanSolution, dataset: Dataset) -> Plot:
     return Plot(
         "mean-weights",
         "Weight of one row",
-        "Rows of light users all weigh the same; the more rows a user has beyond the bound, the less each counts.",
+        "The more rows a user has beyond the bound, the less each counts.",
         Axis("rows of the user", ROWS_UNIT, choose_bound_limits(histogram), number_format=",.3~r"),
         Axis("weight of one row", "1 = its share without any bound", limits),
         (
@@ -174,7 +171,7 @@ def plot_shift(solution: MeanSolution, dataset: Dataset, clamped: Clamped) -> Pl
     return Plot(
         "mean-shift",
         "When users differ",
-        "How far the bound moves the mean because heavy and light users differ, beside what else the error is.",
+        "How far the bound moves the mean because heavy and light users differ.",
         build_bound_axis(problem.histogram),
         linear_axis("shift of the mean", (-half_height, half_height), UNIT),
         (
@@ -199,10 +196,7 @@ MAX_VALUE = 1e100
 """Size of values up to which a range is looked for."""
 _SPAN = 1e-4
 """Narrowest range that is drawn, over the widest."""
-PRIVATE_COUNTS = (
-    " With private counts the noise is the most that it can be, which it is for a mean at L or U."
-)
-SEPARATE = "Clamping and bounding are counted without cancelling, noise as its standard deviation."
+SEPARATE = "Clamping and bounding are counted without cancelling."
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,12 +321,12 @@ def _plot(
         *(Curve(wording.capital(name), ends, columns[name], style) for name, style in styles.items()),
         Mark(f"{end} in use", getattr(ranges.current, side), error, Style.ENTERED, "square"),
     ]
-    alt = f"The error over {end}, with {other_end} as entered and the bound of the best smooth weights."
+    alt = f"The error over {end}, with {other_end} as entered."
     if best is not None:
         items.append(Mark("Best U", best.upper, best.error, Style.TOTAL))
         alt = (
-            f"With L as entered the error is least at U = {wording.number(best.upper)}, {wording.number(best.error)}; "
-            f"in use it is {wording.number(error)}. {best.certificate.sentence}"
+            f"With L as entered the error is least at U = {wording.number(best.upper)}, {wording.number(best.error)}. "
+            f"{best.certificate.sentence}"
         )
     low, high = float(ends[0]), float(ends[-1])
     limits = low, high if high > low else low + max(abs(low), 1.0)
@@ -378,17 +372,16 @@ def describe_ranges(ranges: Ranges, joint: RangeChoice | None) -> list[str]:
     number, problem = wording.number, ranges.rows.problem
     low, high = ranges.equal_tails
     users = f"1/ε = {wording.counted(1.0 / problem.epsilon, 'user')} at the bound"
-    private_note = PRIVATE_COUNTS if ranges.has_private_counts else ""
+    private_note = " Noise is for a mean at L or U, where it is largest." if ranges.has_private_counts else ""
     sentences = [
         f"All is at the bound of the best smooth weights, {number(ranges.rows.threshold)}. {SEPARATE}{private_note}",
-        f"**Equal tails**, a simple rule: the rows above U weigh as much as {users}, and so do the rows below L: "
-        f"L = {number(low)}, U = {number(high)}. It is best by the mean size of the noise; by the root mean square, as "
-        f"here, the best range cuts off {number(ranges.users_beyond)} such users at each end.",
+        f"**Equal tails**, a simple rule: L = {number(low)}, U = {number(high)} cut off the weight of {users} at "
+        f"either end; the best range cuts off {number(ranges.users_beyond)} users.",
     ]
     if not is_usable(problem, ranges.best_range):
         sentences.append(
-            "At this ε no range of these values pays: the best would be next to a single value, which publishes the "
-            "middle of the values as a bound. Take a range from knowledge, or more ε."
+            "At this ε no range of these values pays: the best is next to a single value, and publishes it. Take a "
+            "range from knowledge, or more ε."
         )
         return sentences
     choices = {"Best range at this bound": ranges.best_range, "Best range and bound": joint}

@@ -1,4 +1,4 @@
-"""Solve a mean on a data set: the best choices, their error curves, and the limits of the axes."""
+"""Solve a mean on a data set: the best choices and their error curves; and the solution in sentences and numbers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,32 @@ from functools import cached_property
 import numpy as np
 
 from dpcore import mean
-from dpcore.answer import axes
+from dpcore.answer import axes, standard
 from dpcore.answer.against import BoundComparison
+from dpcore.answer.answer import BIAS, NOISE, SAMPLING, ErrorPart, Number, build_error_parts
+from dpcore.answer.axes import RANGE_SOURCE, ROWS_UNIT, OutsideCounts
+from dpcore.common import wording
 from dpcore.common.checks import EPSILON_RANGE
 from dpcore.common.privacy import Neighbours
 from dpcore.contributions import ContributionHistogram, FloatArray
 from dpcore.dataset import Dataset
-from dpcore.mean import private_counts, worst_values
+from dpcore.mean import worst_values
 from dpcore.mean.models import interval_around
+from dpcore.mean.parameters import MeanParameters
+from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem, Release
 from dpcore.mean.table_values import Clamped, ValueSummary
+
+UNIT = "unit of the values"
+MEAN_OVER_USERS = "Mean over users"
+CLEAR_SLOPE = 3.0
+"""Smallest slope, in standard errors, that is reported as a difference of users with more rows."""
+MAX_LISTED_INTERVALS = 4
+VALUES_LEAK = standard.warn_of_leak(
+    "this bound was",
+    "their values and row counts",
+    "Take σ² and ρ from elsewhere, and choose the bound under *Choose privately*, or without these data.",
+)
+COUNTS_PUBLIC = "**How many rows each user has is assumed to be public**."
 
 
 @dataclass(frozen=True)
@@ -27,12 +44,10 @@ class SplitRelease:
     Attributes:
         cap: The best cap of that release.
         capped: The error of that release over the ``bounds`` of the solution.
-        centred: The best cap of the release that centres the values first.
     """
 
     cap: mean.CapChoice
     capped: mean.MeanError
-    centred: mean.CapChoice
 
 
 @dataclass(frozen=True)
@@ -128,7 +143,7 @@ class MeanSolution:
         return math.sqrt(mean.capped_variance(self.problem, cap))
 
 
-def solve(dataset: Dataset, parameters: mean.MeanParameters, values: ValueSummary | None) -> MeanSolution:
+def solve(dataset: Dataset, parameters: MeanParameters, values: ValueSummary | None) -> MeanSolution:
     """Solve for the best choices and evaluate their curves.
 
     Args:
@@ -143,14 +158,13 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters, values: ValueSummar
         np.concatenate((axes.choose_curve_bounds(histogram), [cap.max_contributions, smooth.threshold]))
     )
     split_release = worst_case = None
-    if isinstance(problem, private_counts.PrivateCountsProblem):
-        split = replace(problem, release=private_counts.Release.SPLIT)
-        centred = mean.best_cap(replace(problem, release=private_counts.Release.CENTRED_SPLIT))
-        split_release = SplitRelease(mean.best_cap(split), mean.capped_error(split, bounds), centred)
+    if isinstance(problem, PrivateCountsProblem):
+        split = replace(problem, release=Release.SPLIT)
+        split_release = SplitRelease(mean.best_cap(split), mean.capped_error(split, bounds))
     if problem.target is mean.Target.TABLE:
         user_weights = mean.user_weight(problem, smooth.threshold, histogram.sizes) * histogram.sizes
         worst_case = WorstCaseErrors(
-            float(worst_values.caps_error_bound(problem, float(cap.max_contributions))),
+            worst_values.caps_error_bound(problem, cap.max_contributions),
             worst_values.any_weights_error(problem, user_weights),
             worst_values.best_weights(problem).error,
         )
@@ -171,19 +185,19 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters, values: ValueSummar
 NOT_COMPARED = ("own_bound",)
 
 
-def against_epsilon(dataset: Dataset, parameters: mean.MeanParameters) -> BoundComparison:
+def against_epsilon(dataset: Dataset, parameters: MeanParameters) -> BoundComparison:
     """Compare the best cap and its error over epsilon."""
     values = ValueSummary.from_dataset(dataset, parameters.lower, parameters.upper)
     problem = parameters.problem(dataset.histogram, values)
 
-    def best(epsilon: float) -> tuple[float, float]:
+    def compute_best(epsilon: float) -> tuple[float, float]:
         cap = mean.best_cap(replace(problem, epsilon=epsilon))
         return float(cap.max_contributions), cap.standard_error
 
     return BoundComparison(
         "Best bound (rows per user)",
         f"{'Error' if problem.target is mean.Target.TABLE else 'Standard error'} (unit of the values)",
-        best,
+        compute_best,
         lambda epsilon, caps: np.sqrt(mean.capped_variance(replace(problem, epsilon=epsilon), caps)),
         dataset.histogram.sizes,
         dataset.histogram.users,
@@ -198,3 +212,234 @@ def offered_errors(histogram: ContributionHistogram, value_bound: float) -> tupl
     sampling = value_bound / 2.0 / math.sqrt(histogram.num_rows)
     high = math.hypot(sampling, noise[0] * histogram.max_size / histogram.num_rows)
     return noise[1] / histogram.num_users, high
+
+
+# --- sentences and numbers ------------------------------------------------------------------------------------------
+
+
+def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
+    """Build the best bound and the best smooth weights, each with its error, and the worst-case error."""
+    cap, smooth, worst_case = solution.cap, solution.smooth, solution.worst_case
+    target = "of the rows in this table" if solution.is_about_table else "of the population"
+    error_help = (
+        f"Root mean square distance of a release from the mean {target}. The note is its share of noise."
+    )
+    label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
+    rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
+    cap_help = "Upper bound on contributions per user."
+    threshold_help = "The rows of a heavier user together weigh as much as this many."
+
+    def build_error(label: str, choice: mean.CapChoice | mean.SmoothChoice, key: str) -> Number:
+        note = f"({wording.percent(choice.privacy_variance / choice.variance)} noise)"
+        error = choice.standard_error
+        return Number(label, wording.number(error), note, error_help, error, UNIT, key)
+
+    numbers = (
+        Number(
+            "Best bound", rows, "per user", cap_help, cap.max_contributions, ROWS_UNIT, "max_contributions"
+        ),
+        build_error(label, cap, key),
+        Number(
+            "Bound of the smooth weights",
+            threshold,
+            wording.agreeing(smooth.threshold, "row per user", "rows per user"),
+            threshold_help,
+            smooth.threshold,
+            ROWS_UNIT,
+            "threshold",
+        ),
+        build_error(f"{label}, smooth weights", smooth, f"smooth_{key}"),
+    )
+    if worst_case is None:
+        return numbers
+    note, error = "at most, linearised" if solution.has_private_counts else "at most", worst_case.cap
+    worst_help = "Of the best bound, for any values in [L, U]. No forecast."
+    return (
+        *numbers,
+        Number("Error whatever the values", wording.number(error), note, worst_help, error, UNIT),
+    )
+
+
+def list_error_parts(solution: MeanSolution) -> tuple[ErrorPart, ...]:
+    """Return the parts of the error of the best bound; their squares add up to its square."""
+    cap = solution.cap
+    shift = {BIAS: abs(cap.shift)} if solution.problem.table is not None else {}
+    sizes = {**shift, SAMPLING: math.sqrt(cap.sampling_variance), NOISE: math.sqrt(cap.privacy_variance)}
+    return build_error_parts(sizes, wording.number)
+
+
+def write_detail(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> str:
+    """Write the sentences that qualify the headline, most important first."""
+    sentences, clamped, problem = [], solution.clamped, solution.problem
+    if clamped is not None:
+        values = OutsideCounts(clamped.num_below, clamped.num_above, problem.histogram.num_rows)
+        if values.exceeds_warning:
+            caveat = "" if problem.table is not None else ", and no number here counts that error"
+            sentences.append(
+                f"**{values.percent} of the values are clamped**{caveat}: set L and U {RANGE_SOURCE}"
+            )
+    sentences += _describe_target(solution, parameters)
+    smooth_error = solution.smooth.standard_error
+    sentences.append(
+        f"Smooth weights with a bound of {wording.number(solution.smooth.threshold)}: error "
+        f"{wording.number(smooth_error)}, {wording.change(smooth_error, solution.cap.standard_error)}."
+    )
+    if isinstance(problem, PrivateCountsProblem):
+        sentences.append("Counts are **private too**.")
+        cap_share = problem.noise_share(solution.cap.max_contributions)
+        share = max(cap_share, problem.noise_share(solution.smooth.threshold, smooth=True))
+        if share > ROUGH_NOISE:
+            sentences.append(
+                f"**The noise is {wording.percent(share)} of the sum of weights**: this error is rough. Take a larger "
+                "ε."
+            )
+    if dataset.is_private:
+        reads_values = clamped is not None and parameters.reads_values
+        if reads_values:
+            sentences += [VALUES_LEAK, *([] if solution.has_private_counts else [COUNTS_PUBLIC])]
+        else:
+            counts_leak = standard.warn_of_leak("this bound was")
+            sentences.append(counts_leak if solution.has_private_counts else standard.ASSUMES_PUBLIC_COUNTS)
+        if reads_values or not solution.has_private_counts:
+            rows = wording.counted(_find_safer_cap(solution, parameters), "row")
+            worst_case = "σ² of the worst case and " if reads_values else ""
+            sentences.append(f"With {worst_case}private counts the best bound is **{rows}**.")
+    if solution.cap.max_contributions == problem.histogram.max_size:
+        sentences.append("The best bound keeps every row.")
+    return " ".join(sentences)
+
+
+def _find_safer_cap(solution: MeanSolution, parameters: MeanParameters) -> int:
+    """Find the best cap with private counts and without the values."""
+    changes: dict[str, object] = {"counts": mean.Counts.PRIVATE}
+    if parameters.variance_source is mean.VarianceSource.FROM_VALUES:
+        changes["variance_source"] = mean.VarianceSource.WORST_CASE
+    if parameters.likeness is mean.Likeness.FROM_VALUES:
+        changes["likeness"] = mean.Likeness.ENTERED
+    problem = replace(parameters, **changes).problem(solution.problem.histogram)  # type: ignore[arg-type]
+    return mean.best_cap(problem).max_contributions
+
+
+def _describe_target(solution: MeanSolution, parameters: MeanParameters) -> list[str]:
+    """Describe the target of the error, its assumptions, and if the means over rows and over users clearly differ."""
+    summary, problem = solution.values, solution.problem
+    sentences = []
+    if summary is not None and not summary.has_finite_error and solution.is_about_table:
+        sentences.append("**Some values are beyond 1e100**: the error cannot be computed from them.")
+    if summary is not None and problem.table is not None:
+        clamping = summary.table.clamping
+        sentences.append(
+            "Error about **the mean of these rows**. Shift by leaving rows out: "
+            f"{wording.number(solution.cap.shift - clamping)}, by clamping: {wording.number(clamping)}."
+        )
+    elif solution.is_about_table or problem.user_share:
+        assumption = "rows are independent"
+        if problem.user_share:
+            assumption = f"{wording.percent(problem.user_share, 2)} of the variance lies between users"
+        target = "about **this table's mean**" if solution.is_about_table else "**for people like these**"
+        sentences.append(f"Error {target}. Assumed: {assumption}.")
+    if summary is not None and parameters.reads_values and abs(summary.slope) > CLEAR_SLOPE:
+        mean_over_rows, mean_over_users = summary.clamped.mean, float(summary.clamped.user_means.mean())
+        sentences.append(
+            f"**Users with more rows have {'higher' if summary.slope > 0.0 else 'lower'} values**: the mean over rows "
+            f"is {wording.number(mean_over_rows)}, over users {wording.number(mean_over_users)}. This bound is for the "
+            "first."
+        )
+    return sentences
+
+
+def describe_near_optimal(solution: MeanSolution) -> str:
+    """Describe the bounds whose error is within 5 % of the best."""
+    low, high = solution.near_optimal
+    objective = f"the least {solution.error_name}"
+    if len(solution.stretches) > MAX_LISTED_INTERVALS:
+        intervals_text = f"{len(solution.stretches)} stretches of bounds"
+    elif len(solution.stretches) > 1:
+        intervals_text = f"{', '.join(_name_interval(*interval) for interval in solution.stretches)} rows"
+    else:
+        is_largest = high >= solution.problem.histogram.max_size
+        worse_bounds = "all other bounds" if not is_largest else "smaller bounds" if low > 1 else ""
+        return standard.write_range(low, high, "row", objective=objective, others=worse_bounds)
+    return f"{intervals_text}, within 5{wording.PERCENT} of {objective}."
+
+
+def _name_interval(low: int, high: int) -> str:
+    return wording.number(low) if low == high else f"{wording.number(low)} to {wording.number(high)}"
+
+
+def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> dict[str, str]:
+    """Build the facts behind the answer, one sentence each."""
+    cap, histogram, error_name = solution.cap, solution.problem.histogram, solution.error_name
+    bound, best_error, number = cap.max_contributions, cap.standard_error, wording.number
+    lost_share = 1.0 - float(histogram.kept_rows(bound)) / histogram.num_rows
+    held_share = 1.0 - float(histogram.pieces(bound).rows_at_or_below) / histogram.num_rows
+    num_affected = histogram.users_above(bound)
+    affected = standard.describe_affected(num_affected, histogram.num_users, lost_share)
+    held_by = wording.agreeing(num_affected, "This user holds", "These users hold")
+    half_and_double = standard.compare_half_and_double(bound, solution.standard_error, number, error_name)
+    facts = {
+        "Half or double": half_and_double,
+        "Who is affected by the bound": f"{affected} {held_by} {wording.percent(held_share)} of all rows.",
+    }
+    if solution.values is not None and parameters.reads_values:
+        facts["How users differ"] = describe_user_share(solution.values)
+    if (split := solution.split_release) is not None:
+        split_error = split.cap.standard_error
+        rows = wording.counted(split.cap.max_contributions, "row")
+        facts["Against the usual split"] = (
+            f"numerator and denominator with ε/2 each err by {number(split_error)} at their best bound of {rows}: "
+            f"{wording.change(split_error, best_error)}."
+        )
+    if dataset.is_private and not solution.has_private_counts:
+        facts["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
+    if parameters.own_bound is not None:
+        own_error = solution.standard_error(parameters.own_bound)
+        facts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = standard.compare_own_bound(
+            error_name, own_error, best_error, number
+        )
+    linearised = ", linearised" if solution.has_private_counts else ""
+    if (worst := solution.worst_case) is not None:
+        facts["Whatever the values"] = (
+            f"for values in [L, U] the error is at most {number(worst.cap)} with the best bound, "
+            f"{number(worst.smooth)} with its smooth weights and {number(worst.any_weights)} with the best weights for "
+            f"that{linearised}. It is met if heavy users have all their values at one end."
+        )
+    if isinstance(solution.problem, PrivateCountsProblem):
+        value_mean = solution.problem.value_mean
+        mean_text = "at which it is largest, L or U" if value_mean is None else "of all rows, for every bound"
+        facts["At which mean"] = f"the noise is computed for the mean {mean_text}."
+    facts[MEAN_OVER_USERS] = (
+        f"its error is {number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. *Code "
+        f"for your library* has it under *{MEAN_OVER_USERS}*."
+    )
+    return facts
+
+
+def describe_user_share(values: ValueSummary) -> str:
+    """Describe the share of the variance that lies between users, with its interval."""
+    share = values.share
+    if math.isnan(share.estimate):
+        return "it cannot be estimated: nobody has two rows, or there is only one user."
+    return (
+        f"about {wording.percent(share.clipped_estimate)} of the variance lies between users "
+        f"({wording.percent(share.low)} to {wording.percent(share.high)}, leaving out each user in turn), computed "
+        "from these values and as private as they are."
+    )
+
+
+def describe_shifts(solution: MeanSolution, values: ValueSummary) -> tuple[str, ...]:
+    """Describe how far each choice shifts the mean of the values, and the share of variance between users."""
+    plain_mean, clamped, sentences = values.clamped.mean, values.clamped, []
+    growth = mean.growth(solution.problem, solution.smooth.threshold)
+    for name, bound, weights, choice in (
+        ("bounded", float(solution.cap.max_contributions), mean.Growth(), solution.cap),
+        ("smoothly weighted", solution.smooth.threshold, growth, solution.smooth),
+    ):
+        user_weights = weights.scaled_weights(bound, clamped.sizes)
+        shift = float(user_weights @ clamped.user_means / user_weights.sum()) - plain_mean
+        sentence = f"The {name} mean differs from the plain mean by {wording.number(shift)}"
+        if solution.problem.table is None:
+            errors = wording.number(abs(shift) / choice.standard_error, 2)
+            sentence += f", {errors} times the {solution.error_name}, which does not contain it"
+        sentences.append(f"{sentence}.")
+    return (*sentences, f"How users differ: {describe_user_share(values)}")

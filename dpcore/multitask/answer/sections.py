@@ -31,12 +31,7 @@ from dpcore.multitask.answer.solution import (
 from dpcore.multitask.experiment import FIGURES, Algorithm, ExperimentResult, run_experiment
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import Allocation, Loss, compare_budgets
-from dpcore.multitask.sampling import (
-    PrivateCounts,
-    compute_cost_factor,
-    count_tasks_per_user,
-    release_counts,
-)
+from dpcore.multitask.sampling import PrivateCounts, compute_cost_factor, count_tasks_per_user, release_counts
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 
 TABLE_ROWS = 2_000
@@ -148,11 +143,6 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
                 "Largest weight skew": ("%.1f %%", "Weight that moves to other users."),
             },
         )
-        for name, optimum in optima.by_name.items():
-            assert optimum.certificate is not None
-            yield section.Note(
-                f"**{wording.capital(name)}.** {optimum.stop_reason} {optimum.certificate.sentence}"
-            )
         free = compute_skew(optima.user_task_optimum)
         optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)
         yield section.Figures(optimum_plots, titled=True)
@@ -332,9 +322,7 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         for row in plot_errors(result, is_relative):
             yield section.Figures(row, titled=True)
         yield section.Table(
-            tabulate_errors(result),
-            "Best exponents, and what 1/2 gains over 0 and 1",
-            {"Its RMSE": "%.4f"},
+            tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )
         yield section.Note(
             f"{result.num_done:,} of {result.num_runs:,} runs; whiskers and ± are two standard errors. Ridge, clipping "
@@ -381,8 +369,7 @@ def write_pair_weights(allocation: Allocation, label: str) -> str:
         allocation: The weights, on a graph.
         label: As in `write_task_weights`.
     """
-    graph, scales = allocation.problem.require_graph(), allocation.user_scales
-    assert scales is not None
+    graph, scales = allocation.problem.graph, allocation.user_scales
     pieces = [f"# {label}\nuser,task,weight\n"]
     for first in range(0, graph.num_pairs, ROWS_PER_PIECE):
         piece = slice(first, first + ROWS_PER_PIECE)

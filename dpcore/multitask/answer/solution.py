@@ -64,7 +64,7 @@ class Tasks:
         All weights grow by one factor with the budget, so that everything is computed for a budget of 1, and a moved
         epsilon computes nothing anew; see `Allocation.with_budget`.
         """
-        return TaskProblem.from_graph(self.graph, budget, loss)
+        return TaskProblem(self.graph, budget, loss)
 
 
 def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: Dataset | None) -> Tasks:

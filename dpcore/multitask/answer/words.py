@@ -93,44 +93,27 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     exponent, ratio = solution.comparison.recommendation
     used_shares = allocation.budget_use[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
     used_share, clipped_share = float(used_shares.mean()), allocation.share_clipped
-    gain = budgets.weight_gain
+    clipped_text = wording.percent(clipped_share) if clipped_share else "none"
+    gain, beta = budgets.weight_gain, budgets.exact_budget
     return (
-        Number(
-            "Exponent μ",
-            wording.entered(exponent),
-            help="A task of n users weighs n^−μ, fitted to the budget.",
-            value=exponent,
-            key="exponent",
-        ),
+        Number("Exponent μ", wording.entered(exponent), value=exponent, key="exponent"),
         Number(
             "Total error bound",
             format_change(ratio),
             "against uniform weights",
-            "Excess error from the noise, up to a constant.",
-            ratio,
-            "of uniform weights'",
+            value=ratio,
+            unit="of uniform weights'",
         ),
         Number(
-            "Budget used",
-            wording.percent(used_share),
-            "of β, average user",
-            "A user's squared weights over β. The rest is lost.",
-            used_share,
-            "share of β",
+            "Budget used", wording.percent(used_share), "of β, average user", "", used_share, "share of β"
         ),
-        Number(
-            "Users clipped",
-            wording.percent(clipped_share) if clipped_share else "none",
-            "scaled down to β",
-            value=clipped_share,
-            unit="share of users",
-        ),
+        Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
             "User budget β",
-            wording.number(budgets.exact_budget),
+            wording.number(beta),
             "exact" if gain is None else f"weights {format_factor(gain)} the paper's",
             "The most that a user's squared weights may sum to.",
-            budgets.exact_budget,
+            beta,
             key="user_budget",
         ),
     )
@@ -288,17 +271,8 @@ def build_count_numbers(
     return (
         Number("Total bound with n̂ + s", f"{wording.number(with_slack)}×", of_exact),
         Number("With n̂ alone, at least 1", f"{wording.number(without_slack)}×", of_exact),
-        Number(
-            "Cost factor",
-            f"{wording.number(cost_factor)}×",
-            "theorem B.2",
-            "(1/m) Σ (n̂ + s)/n, for strongly convex losses.",
-        ),
-        Number(
-            "Slack s",
-            wording.counted(counts.slack, "user"),
-            f"{wording.number(counts.truncation)} for the uncounted",
-        ),
+        Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
+        Number("Slack s", wording.counted(counts.slack, "user")),
     )
 
 

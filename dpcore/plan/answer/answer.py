@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Style, names_axis, share_axis
 from dpcore.answer.answer import Answer, add_choice
-from dpcore.answer.plot import (
-    Axis,
-    Bars,
-    Column,
-    Curve,
-    Item,
-    Level,
-    Mark,
-    Plot,
-    Style,
-    names_axis,
-    share_axis,
-)
 from dpcore.answer.section import Cached, Figures, Label, Parts, SearchResult, Sections, Solver
 from dpcore.code.forms import CodeChoice
 from dpcore.common import wording

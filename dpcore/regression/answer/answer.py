@@ -117,9 +117,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     estimate, caps, num_users = solution.best_estimate, solution.caps, solution.problem.num_users
     effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
-    no_cap_scale = wording.number(solution.no_cap.noise.scale)
     facts = {
-        "Noise": f"with no bound its scale would be {no_cap_scale}, set by the heaviest user.",
         "Who sets the noise": f"{wording.counted(solution.at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
@@ -316,43 +314,6 @@ def show_search(answer: Answer, dataset: Dataset) -> Parts:
     yield section.Label()
 
 
-EXAMPLE_TEXTS = {
-    1: (
-        "**Example 1**: no noise in the labels, two directions at right angles. In the first, one user holds one long "
-        "row and g² users hold g short ones; in the second, one user holds g rows and g² users hold one each. A bound "
-        "must be large for the first and small for the second. The paper's C has variance 1/g⁴. (Its weight 1/g² per "
-        "row does not satisfy CX = I; 1/g³ does.)"
-    ),
-    3: (
-        "**Example 3**: all rows have length 1, σ² = 1, and 2d(B/ε)² = g. One user holds g rows of the first "
-        "direction; each of g others holds one of it and g − 1 of the second."
-    ),
-}
-
-
-def show_examples(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the two examples of an unbounded gap, with the true optimum."""
-    names = {number: f"Example {number}" for number in EXAMPLE_TEXTS}
-    number = yield section.Choice("example", "Example of the paper", names)
-    yield EXAMPLE_TEXTS[number]
-    sweep = yield section.Search(
-        "examples",
-        number,
-        lambda tell, stop: study.over_examples(number, progress=tell, should_stop=stop),
-        f"Solving at {len(study.EXAMPLE_G[number])} sizes",
-        describe_stop=study.describe_stop,
-        is_complete=lambda sweep: sweep.is_complete,
-        of_data=False,
-        kept=2,
-    )
-    if sweep is None or not sweep.values.size:
-        return
-    plot = plots.plot_example(sweep, number)
-    yield plot
-    yield plot.alt
-    yield section.Label(Disclosure.PUBLIC)
-
-
 SECTIONS: Sections = {
     BEHIND: describe_basis,
     "Studies": {
@@ -361,7 +322,6 @@ SECTIONS: Sections = {
         "Against ε": show_over_epsilon,
         "Figures 1 and 2": show_paper_figures,
         "Search": show_search,
-        "Examples": show_examples,
     },
 }
 
@@ -372,7 +332,7 @@ def build_answer(
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
+        dataset: Labels, features and owners, as `dpcore.regression.problem.read_labelled_table` makes them of a table;
             None where they are generated, as the parameters say.
         parameters: The question.
         solution: What `solve` found for both, or what its searches have found so far; searched for here by default.

@@ -28,18 +28,18 @@ MAX_POINTS = 400
 SIZE_CLASSES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000)
 """The lower ends of classes of users by their rows."""
 MAX_LETTERS = 28
-"""Of a feature's name that stands beside its row."""
+"""Most letters of a feature's name on the axis."""
 GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
 OURS = "Best weights"
 ERROR_KEYS = dict(zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True))
 CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
-"""Keys of the main figure, and of that against the cap, by the error that they show."""
+"""Keys of the main figure and of that against the cap, by target."""
 SWEEPS = {
     "epsilon": ("Error against ε", Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS)))),
     "rows": ("Figure 1", study.OVER_ROWS),
     "exponent": ("Figure 2", study.OVER_EXPONENTS),
 }
-"""Heading and axis of a sweep, by the name of what it varies."""
+"""Heading and axis of a sweep, by what it varies."""
 
 
 def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Axis:
@@ -69,22 +69,13 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         ]
     limits = fit_limits(errors, heights)
     is_ours = np.array([method is ours for method in methods])
-    bar_look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
-    bars = [
-        Bars(
-            name,
-            labels[i],
-            errors[i],
-            style,
-            opacity=opacity,
-            hover=(("times the best", ratios[i]),),
-            **bar_look,
-        )
-        for name, i, style, opacity in (
-            (OURS, is_ours, Style.SMOOTH, 1.0),
-            ("Other ways", ~is_ours, Style.CAP, 0.6),
-        )
-    ]
+    bars = []
+    for name, i, style, opacity in (
+        (OURS, is_ours, Style.SMOOTH, 1.0),
+        ("Other ways", ~is_ours, Style.CAP, 0.6),
+    ):
+        look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True, "opacity": opacity}
+        bars.append(Bars(name, labels[i], errors[i], style, hover=(("times the best", ratios[i]),), **look))
     errors_text = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in methods)
     return Plot(
         ERROR_KEYS[target],
@@ -277,34 +268,3 @@ def plot_directions(solution: RegressionSolution, method: str) -> Plot:
     y = linear_axis("feature", (len(names) - 0.5, -0.5), named_ticks=ticks, number_format="")
     height, disclosure = max(240, 110 + 24 * len(names)), solution.data.provenance
     return Plot("regression-directions", title, alt, x, y, [shares], disclosure, columns, height=height)
-
-
-EXAMPLES = {
-    1: ("Optimum 1/(g² + 1)², in closed form", "Paper: every bound ≥ 1/(4g³)"),
-    3: ("Paper: optimum ≤ 6/g", "Paper: g/9, exceeded in half of the draws"),
-}
-
-
-def plot_example(sweep: Sweep, number: int) -> Plot:
-    """Plot the total variance of the best weights and of the best cap against g, beside what is known of both."""
-    g, columns = sweep.values, sweep.columns
-    known, claimed = EXAMPLES[number]
-    ratio = columns["best_cap_variance"] / columns["ours_variance"]
-    limits = float(g.min()), max(float(g.max()), float(g.min()) + 1.0)
-    return Plot(
-        f"regression-example-{number}",
-        f"Example {number}",
-        f"The best bound's variance is {wording.number(float(ratio[0]))} times the optimum at g = {g[0]:.0f} and "
-        f"{wording.number(float(ratio[-1]))} times at g = {g[-1]:.0f}: the gap grows without bound.",
-        Axis("size g of the example", "", limits, number_format=","),
-        Axis("total variance", number_format=".4g"),
-        (
-            Curve("Best bound", g, columns["best_cap_variance"], Style.CAP, symbol="circle"),
-            Curve(claimed, g, columns["claimed_of_caps"], Style.CAP, dash="dot", width=1.5),
-            Curve("Best weights, proved", g, columns["ours_variance"], Style.SMOOTH, symbol="circle"),
-            Curve(known, g, columns["known"], Style.SMOOTH, dash="dot", width=1.5),
-        ),
-        Disclosure.PUBLIC,
-        {"g": g, **columns},
-        height=HEIGHT,
-    )

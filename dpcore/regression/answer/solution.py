@@ -32,11 +32,11 @@ from dpcore.regression.sample_limiting import CapCurve, CapDraws
 PROVED = 1e-6
 """Relative gap below which the answer is taken as the best."""
 DRAWS, DRAWS_OF_MANY_ROWS, MANY_ROWS = 10, 3, 50_000
-"""Draws per cap, and per cap where there are many rows: they hardly differ then, and cost more."""
+"""Draws per cap, fewer where there are many rows: they hardly differ then."""
 SOON_SECONDS = 0.25
-"""How long a page waits for a first answer. With its other work, 50 to 100 ms, a key press is answered within 0.4 s."""
+"""How long a page waits for a first answer: a key press is answered within 0.4 s."""
 KEPT, KEPT_CELLS = 32, 200_000
-"""Solutions that are kept for when they are asked for again, and the entries of the largest C of them: 1.6 MB."""
+"""Solutions that are kept, and the entries of the largest C of them: 1.6 MB."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def count_clipped(dataset: Dataset, parameters: RegressionParameters) -> Outside
 
 def against_epsilon(dataset: Dataset, parameters: RegressionParameters) -> str:
     """Say where errors over epsilon are found: each takes a search, so that they have a tab of their own."""
-    return "The tab *Against ε* has the best weights and bounds at other ε: each is a search of its own."
+    return "The tab *Against ε* has the best weights and bounds at other ε."
 
 
 def _choose_draws(problem: RegressionProblem) -> int:
@@ -207,10 +207,10 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
 
 
 DOING_AT = {
-    Stage.EARLIER: "This is the answer for the settings before; the new one is being computed",
+    Stage.EARLIER: "Computing the answer for the new settings",
     Stage.FIRST: "First answer, being refined",
 }
-"""What is said beside an answer that stands in for the final one."""
+"""Progress texts beside an answer that stands in for the final one."""
 
 
 def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Solver:

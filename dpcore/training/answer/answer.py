@@ -30,7 +30,7 @@ from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Stage
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data.design_matrix import FeatureKind
-from dpcore.training import account, adaptive_bound
+from dpcore.training import account, descent
 from dpcore.training import mechanism as descent_rule
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer import plots, words
@@ -145,11 +145,11 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
         moving=descent_rule.AGREEMENT_TO_FORGET * compute_faded_variance(rule_noise.gradient),
         growth=descent_rule.GROWTH,
         most_growth=descent_rule.MAX_GROWTH,
-        start=adaptive_bound.START_DIVISOR,
-        clipped=adaptive_bound.CLIPPED_USERS,
-        turn=adaptive_bound.BOUND_RATE,
-        largest=adaptive_bound.MAX_LOG_CHANGE,
-        ends=adaptive_bound.BOUND_RANGE,
+        start=descent.START_DIVISOR,
+        clipped=descent.CLIPPED_USERS,
+        turn=descent.BOUND_RATE,
+        largest=descent.MAX_LOG_CHANGE,
+        ends=descent.BOUND_RANGE,
     )
     return replace(
         training, steps=mechanism.steps, first=1, gradient_noise=rule_noise.gradient, sampled=1.0, rule=rule
@@ -157,10 +157,9 @@ def _set_noise(training: Training, mechanism: Mechanism, cell: Cell) -> Training
 
 
 FIRST_SECONDS, SOON_SECONDS = 1.5, 0.25
-"""How long a page waits for the first curve of all, and for that of new settings. On the sample it is there after
-0.1 s of a free core."""
+"""How long a page waits for the first curve of all, and for that of new settings."""
 MAX_TABLES = 12
-"""Tables of runs that are kept, so that a slider moved back has its answer: 300 kB each on the sample."""
+"""Tables of runs that are kept: 300 kB each on the sample."""
 
 
 def solve_beside_page(data: TrainingData, parameters: TrainingParameters, max_runs: int = MAX_RUNS) -> Solver:
@@ -249,7 +248,7 @@ def show_sides(answer: Answer, data: TrainingData) -> Parts:
     """Show the means over rows and over users, trained on and held out."""
     yield (
         "**Look at** the two colours: where heavy users differ from light ones, a bound moves the model from the mean "
-        "over rows toward that over users. Decide which one you want."
+        "over rows toward that over users."
     )
     yield answer.plots["training-sides"]()
 

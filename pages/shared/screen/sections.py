@@ -250,8 +250,6 @@ class Renderer:
                 st.markdown(item)
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
-            case section.Refusal(error):
-                fields.show_problems(error.problems)
             case section.Label(disclosure, after):
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():

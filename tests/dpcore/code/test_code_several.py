@@ -21,16 +21,9 @@ from dpcore.common.privacy import Disclosure
 from dpcore.counting import count, open_files
 from dpcore.data import samples
 from dpcore.data.column_roles import Roles, TableKind
-from dpcore.plan import (
-    Budget,
-    PlanParameters,
-    Program,
-    allocate_lines,
-    choose_defaults,
-    compute_total_amount,
-    table,
-)
-from dpcore.plan.solution import make_program
+from dpcore.plan import table
+from dpcore.plan.parameters import Budget, PlanParameters, Program, choose_defaults
+from dpcore.plan.solution import allocate_lines, compute_total_amount, make_program
 from tests.dpcore.code import together
 from tests.dpcore.code.choices import MODULES, VALUES, make_choice, run_program
 from tests.dpcore.code.files import FURTHER, NASTY

@@ -472,7 +472,7 @@ def test_corrupt_files_give_a_sentence_or_an_answer(put, parquet, workbook):
 
 def test_facets_above_their_limit_are_said(put, monkeypatch):
     for limit in ("MAX_VALUES", "MAX_TOTALS", "MAX_PAIRS"):
-        monkeypatch.setattr(reduce, limit, 2)
+        monkeypatch.setattr(reduce.dataset, limit, 2)
     data = counted(put(EVENTS), ROLES)
     assert data.values is None
     assert data.pairs is None

@@ -395,7 +395,7 @@ def test_numbers_of_a_histogram_are_read_once(put, monkeypatch):
     )
     data = counted(path, roles)
     assert data.histogram.num_users == sum(k % 5 for k in range(2_000))
-    assert "399 sizes that nobody has were left out" in data.notes[0]
+    assert "399 rows whose size nobody has were left out" in data.notes[0]
     # Two look for marks in the numbers, one keeps them, and one finds the line of the note.
     assert sum(bool(re.search(r"\bsource\b", sql)) for sql in with_copies) == 4
 

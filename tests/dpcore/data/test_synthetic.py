@@ -169,7 +169,7 @@ def test_log_normal_sizes_that_are_expected_are_drawn(mean: float, sigma: float)
 def test_log_normal_sizes_that_are_nearly_all_distinct_are_refused_before_they_are_drawn() -> None:
     LogNormalSizes(20.0, 1.2, 1_000_000, seed=1)
     LogNormalSizes(1.0, 1.0, generators.MAX_DRAWN_USERS, seed=1)
-    with pytest.raises(InvalidInput, match="distinct numbers of rows per user"):
+    with pytest.raises(InvalidInput, match="distinct numbers of rows"):
         LogNormalSizes(20.0, 1.2, generators.MAX_DRAWN_USERS, seed=1)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import examples_per_user
 from benchmarks.examples_per_user import CLASSES, Kind, digits, kept_rows, options_for, train
-from dpcore.examples_per_user import Sampling
+from dpcore.examples_per_user.parameters import Sampling
 
 
 @pytest.fixture(scope="module")

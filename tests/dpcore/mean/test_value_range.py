@@ -170,7 +170,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidInput, match="All values are the same"):
         value_range.best_range(ValueRangeProblem(Values(users, [3.0, 3.0, 3.0]), 1.0), 1.0)
     with pytest.raises(InvalidInput, match="No value lies above L"):
-        value_range.best_joint(ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 1.0), 5.0)
+        value_range.best_range(ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 1.0), 1.0, 5.0)
     with pytest.raises(InvalidInput, match="Threshold"):
         value_range.best_range(ValueRangeProblem(Values(users, [3.0, 4.0, 5.0]), 1.0), 0.5)
     with pytest.raises(InvalidInput, match=r"[Ee]psilon"):

@@ -17,16 +17,12 @@ from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
 from dpcore.mean.answer import build_answer as mean_answered
-from dpcore.plan import (
-    BoundCurve,
-    PlanParameters,
-    Program,
-    allocate_lines,
-    choose_defaults,
-    find_least_sum,
-    table,
-)
+from dpcore.plan import table
 from dpcore.plan.answer import build_answer
+from dpcore.plan.curves import BoundCurve
+from dpcore.plan.least_sum import find_least_sum
+from dpcore.plan.parameters import PlanParameters, Program, choose_defaults
+from dpcore.plan.solution import allocate_lines
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
 SHOP = samples.load("shop-events")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.regression import examples, sample_limiting, study, working_set
+from dpcore.regression import parameters, sample_limiting, study, working_set
 from dpcore.regression.estimate import compute_prediction_error
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import estimate_caps
 
-DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
+DATA = parameters.generate_table(300, 2, 1, exponent=1.6, seed=3)
 PROBLEM = RegressionProblem(
     DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), residual_variance=400.0
 )
@@ -102,29 +102,27 @@ def test_generated_data_are_averaged_over_seeds():
     assert both.columns["ours_coefficients"][0] < both.columns["best_cap_coefficients"][0]
 
 
-def test_example_1_is_solved_to_its_closed_form_and_caps_keep_their_bound():
-    done: list[float] = []
-    sweep = study.over_examples(1, progress=done.append, should_stop=lambda: len(done) >= 5)
-    g, best_cap = sweep.values, sweep.columns["best_cap_variance"]
-    assert g.tolist() == [2, 3, 4, 6, 8]
-    assert sweep.columns["ours_variance"] == pytest.approx(1.0 / (g**2 + 1.0) ** 2, rel=1e-7)
-    assert np.all(best_cap >= 1.0 / (4.0 * g**3))  # claim 3
+@pytest.mark.parametrize("g", [2, 3, 4, 6, 8])
+def test_caps_of_example_1_keep_their_bound(g):
+    problem = parameters.example_1(g)
+    draws = sample_limiting.try_caps(problem, caps=range(1, g + 1))
+    variances = sample_limiting.average_draws(problem, draws).variance
+    assert variances.min() >= 1.0 / (4.0 * g**3)  # claim 3
     # All rows of a user are alike, so a cap's cost is exact: max(g/(g^2 + h g^2), h/(h + g^2))^2 and what the
-    # other users hold, least over h (claim 3's proof, for every user).
-    for size, cost in zip(g.astype(int).tolist(), best_cap, strict=True):
-        h = np.arange(1, size + 1)
-        first = np.maximum(size, h) / (size**2 + size**2 * h)
-        second = h / (h + size**2)
-        assert cost == pytest.approx(float((np.maximum(first, second) ** 2).min()), rel=1e-9)
+    # other users hold (claim 3's proof, for every user).
+    h = np.arange(1, g + 1)
+    costs = np.maximum(np.maximum(g, h) / (g**2 + g**2 * h), h / (h + g**2)) ** 2
+    assert variances[:g] == pytest.approx(costs, rel=1e-9)
 
 
-def test_example_3_keeps_both_claims():
-    sweep = study.over_examples(3)
-    optimum, g = sweep.columns["ours_variance"], sweep.values
-    assert np.all(optimum <= 6.0 / g)
+@pytest.mark.parametrize("g", [2, 4, 8, 16, 32])
+def test_example_3_keeps_both_claims(g):
+    problem = parameters.example_3(g)
+    draws = sample_limiting.try_caps(problem, caps=range(1, g + 1))
+    assert working_set.solve(problem).variance <= 6.0 / g
     # Claim 9 holds in at least half of the draws, so the mean is at least half of g / 9.
-    assert np.all(sweep.columns["best_cap_variance"] >= g / 18.0)
-    assert np.all(sweep.columns["ours_lower_bound"] <= optimum)
+    caps = sample_limiting.average_draws(problem, draws)
+    assert caps.variance[caps.best] >= g / 18.0
 
 
 def test_refusals():

@@ -13,10 +13,9 @@ from scipy.stats import kstest, norm
 
 from dpcore.common.mechanisms import GaussianSteps
 from dpcore.common.privacy import GaussianNoise, Neighbours
-from dpcore.training import account, adaptive_bound, descent, integer_sums, optimum, release
+from dpcore.training import account, descent, integer_sums, optimum, release
 from dpcore.training import mechanism as training_mechanism
 from dpcore.training.account import Cell, Method
-from dpcore.training.adaptive_bound import UserSums
 from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.rows import ClassifierRows, compute_scores, hold_out
 from tests.dpcore.training.tables import draw_rows, generate_rows, make_extreme_user, replace_last_user
@@ -257,10 +256,10 @@ def test_training_is_the_rule_written_out(epsilon, signal, grown):
 def followed_without_noise(rows, mechanism, steps_of_bound=None):
     gradient = descent.make_bounded_gradient(rows, mechanism, [FOLLOWED], 0, range(1))
     plan = account.plan_rule_noise(mechanism, True)
-    quiet = adaptive_bound.RuleNoise(
+    quiet = descent.RuleNoise(
         np.zeros((mechanism.steps, rows.num_features, 1)), np.zeros((mechanism.steps, 1)), np.zeros(1)
     )
-    return adaptive_bound.simulate(
+    return descent.simulate(
         gradient, mechanism, rows.num_users, np.array([FOLLOWED.bound]), quiet, bound_follows=True, plan=plan,
         should_stop=lambda: False,
     )  # fmt: skip
@@ -270,13 +269,7 @@ def test_runs_on_splits_of_their_own_are_what_they_are_alone():
     rows, mechanism = draw_rows(5, [3, 1, 7, 2, 1, 4]), Mechanism(1.0, 1e-6)
     trained = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     theta, bounds = np.random.default_rng(6).standard_normal((3, 2)), np.array([0.3, 0.8])
-
-    def slopes(margins, part):
-        return descent.clip_slopes(rows, mechanism, margins, part)
-
-    total, num_within = adaptive_bound.make_clipped_sums(UserSums(rows, 2), rows.signed, slopes)(
-        theta, bounds, trained
-    )
+    total, num_within = descent.make_clipped_sums(rows, mechanism, 2)(theta, bounds, trained)
     for run in range(2):
         single_run = rows.select_users(np.flatnonzero(trained[:, run]))
         by_itself = descent.make_bounded_gradient(single_run, mechanism, [FOLLOWED], 0, range(1))
@@ -294,7 +287,7 @@ def test_without_noise_the_bound_comes_to_its_quantile():
         sums = np.stack([np.bincount(rows.users, slopes * column) for column in rows.signed.T])
         num_within = np.mean(np.linalg.norm(sums, axis=0) <= bound[0])
         plan = account.plan_rule_noise(mechanism, True)
-        (target,) = adaptive_bound.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
+        (target,) = descent.choose_quantile(plan.unit_noise, rows.num_features, np.array([900.0]))
         assert abs(num_within - target) < 0.02
         # About 12 κ √d users are clipped.
         clipped = 12 * GaussianNoise.for_release(1.0, epsilon, 1e-6).scale * math.sqrt(7)
@@ -465,18 +458,16 @@ def test_the_exponential_is_right_and_the_same_wherever_it_stands():
 
 
 def test_blocks_of_users_add_up_to_the_same(monkeypatch):
-    rows = draw_rows(4, [3, 1, 12, 5, 1, 1, 8])
-    slopes = np.random.default_rng(0).standard_normal((rows.num_rows, 4))
-    whole_norms = np.concatenate(
-        [UserSums(rows, 4).compute_norms(block, slopes[block.rows]) for block in UserSums(rows, 4).blocks]
-    )
-    monkeypatch.setattr(adaptive_bound, "BLOCK", 20)
-    cut = UserSums(rows, 4)
-    assert len(cut.blocks) > 2
-    result = np.concatenate([cut.compute_norms(block, slopes[block.rows]) for block in cut.blocks])
-    by_hand = [
-        [np.linalg.norm(rows.signed[rows.users == u].T @ slopes[rows.users == u, r]) for r in range(4)]
-        for u in range(7)
-    ]
-    assert result == pytest.approx(whole_norms)
-    assert result == pytest.approx(np.array(by_hand))
+    rows, mechanism = draw_rows(4, [3, 1, 12, 5, 1, 1, 8]), Mechanism(1.0, 1e-6)
+    theta, bounds = np.random.default_rng(0).standard_normal((3, 4)), np.array([0.3, 0.8, 1.5, 4.0])
+    total, num_within = descent.make_clipped_sums(rows, mechanism, 4)(theta, bounds, None)
+    monkeypatch.setattr(descent, "BLOCK", 20)
+    assert len(descent._cut_into_blocks(rows, 4)) > 2
+    total_of_blocks, within_blocks = descent.make_clipped_sums(rows, mechanism, 4)(theta, bounds, None)
+    slopes = descent.clip_slopes(rows, mechanism, rows.signed @ theta, slice(None))
+    sums = np.array([rows.signed[rows.users == u].T @ slopes[rows.users == u] for u in range(7)])
+    norms = np.linalg.norm(sums, axis=1)
+    by_hand = (sums * np.minimum(1.0, bounds / norms)[:, None]).sum(axis=0)
+    assert total == pytest.approx(by_hand)
+    assert total_of_blocks == pytest.approx(by_hand)
+    assert num_within.tolist() == within_blocks.tolist() == (norms <= bounds).sum(axis=0).tolist()

@@ -27,8 +27,8 @@ from dpcore.learning.answer import build_answer as learning_answered
 from dpcore.mean.answer import against_epsilon as mean_against
 from dpcore.mean.answer import build_answer as mean_answered
 from dpcore.mean.table_values import ValueSummary
-from dpcore.plan import PlanParameters
 from dpcore.plan.answer import build_answer as plan_answered
+from dpcore.plan.parameters import PlanParameters
 from dpcore.private_choice import release_bounds
 from dpcore.private_choice.answer import selection
 from dpcore.private_choice.choice import forecast
@@ -385,9 +385,7 @@ def test_a_variance_of_public_data_is_followed():
     at.session_state["private_choice.purpose"] = BoundPurpose.CAP
     fine(at.run())
     go(at, "Choose privately")
-    assert "the error on the values of this very table, here σ² and ρ are all that is known" in shown_texts(
-        at
-    )
+    assert "it goes by the values of this table, here only σ² and ρ are known" in shown_texts(at)
     expected = np.clip(SHOP.values.values, 0.0, 100.0).var(ddof=1) / 100.0**2
     assert math.isclose(at.session_state["private_choice.variance_share"], expected, rel_tol=1e-9)
 

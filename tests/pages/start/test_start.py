@@ -15,8 +15,7 @@ from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import plotly_figures
 from dpcore.start import presets
-from dpcore.start.answer import build_answer, solve
-from dpcore.start.answer.answer import CELLS
+from dpcore.start.answer import CELLS, build_answer, solve
 from dpcore.start.parameters import StartParameters
 from dpcore.start.presets import UserPreset
 from pages.shared.base import catalogue, keys

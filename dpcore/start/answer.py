@@ -97,14 +97,10 @@ def against_epsilon(dataset: Dataset, parameters: StartParameters) -> BoundCompa
         return bound, float(evaluate_errors(epsilon, np.array(bound)))
 
     return BoundComparison(
-        "Sweet spot (rows per user)",
-        f"Error of each of {CELLS} private counts (share of it)",
-        find_best,
-        evaluate_errors,
-        histogram.sizes,
-        histogram.users,
+        "Sweet spot (rows per user)", f"Error of each of {CELLS} private counts (share of it)",
+        find_best, evaluate_errors, histogram.sizes, histogram.users,
         provenance=None if parameters.users is UserPreset.IN_USE else Disclosure.PUBLIC,
-    )
+    )  # fmt: skip
 
 
 def solve(dataset: Dataset, parameters: StartParameters) -> Tradeoff:
@@ -154,36 +150,23 @@ def plot_tradeoff(solution: Tradeoff, bound: int | None, disclosure: Provenance)
     noise_draws = draw_unit_noise(solution.problem.mechanism)
     dots_limit = MAX_ERRORS * float(error.min())
     handle = Handle(
-        "Bound",
-        bounds,
-        error,
-        bound or best.max_total or 1.0,
-        "bound",
-        is_integer=True,
-        parts={BIAS: bias, NOISE: noise},
-        users=(sample_users(histogram.sizes, histogram.users, "rows"),),
+        "Bound", bounds, error, bound or best.max_total or 1.0, "bound", is_integer=True,
+        parts={BIAS: bias, NOISE: noise}, users=(sample_users(histogram.sizes, histogram.users, "rows"),),
         dots=Dots(bias, noise, noise_draws, Spread.MEAN, dots_limit, "%", unit_name="counts"),
         best_value=best.max_total or None,
-    )
+    )  # fmt: skip
     return Plot(
-        "start-tradeoff",
-        "What a bound throws away, and the noise it needs",
-        "As the bound grows, fewer rows are thrown away and more noise is needed; the error is smallest in between.",
+        "start-tradeoff", "What a bound throws away, and the noise it needs",
+        "As the bound grows, fewer rows are lost and more noise is needed.",
         Axis("bound", "rows per user", choose_axis_limits(histogram), number_format=",.3~r"),
         share_axis("error of a count", (0.0, 1.0), unit="share of it", number_format=".2~%"),
-        items,
-        disclosure,
-        columns,
-        is_main=True,
-        height=HEIGHT,
-        handle=handle,
-    )
+        items, disclosure, columns, is_main=True, height=HEIGHT, handle=handle,
+    )  # fmt: skip
 
 
 ASSUMPTION = (
-    f"A table of {CELLS} counts, such as rows per month, is released at once with Laplace noise of scale bound/ε in "
-    "each, and every count is taken to lose the same share of its rows; neighbours add or remove one user (Amin et al. "
-    "2019, section 3)"
+    f"{CELLS} counts are released at once with Laplace noise of scale bound/ε in each, every count loses the same "
+    "share of its rows, and neighbours add or remove one user (Amin et al. 2019, section 3)"
 )
 
 
@@ -204,40 +187,26 @@ def build_answer(dataset: Dataset, parameters: StartParameters, solution: Tradeo
     bound, best, num_rows = parameters.bound, solution.best, solution.num_rows
     disclosure = presets.choose_dataset(dataset, parameters.users).provenance
     answer = Answer(
-        headline="With so few users and so small an ε, every bound gives more noise than count.",
-        detail=_write_detail(solution, parameters),
-        numbers=(),
-        assumptions=(ASSUMPTION,),
-        disclosure=disclosure,
-        parameters=parameters,
-        solution=solution,
+        "With so few users and so small an ε, every bound gives more noise than count.",
+        detail=_write_detail(solution, parameters), numbers=(), assumptions=(ASSUMPTION,),
+        disclosure=disclosure, parameters=parameters, solution=solution,
         plots={"start-tradeoff": lambda: plot_tradeoff(solution, bound, disclosure)},
-    )
+    )  # fmt: skip
     if best.max_total == 0:
         return answer
     rows_text, error = wording.counted(best.max_total, "row"), best.absolute_error / num_rows
     low_text, high_text = map(wording.number, solution.near_optimal)
-    return replace(
-        answer,
-        headline=standard.instruct_to_cap(rows_text),
-        numbers=(
-            Number(
-                "Sweet spot",
-                rows_text,
-                "per user",
-                value=best.max_total,
-                unit="rows per user",
-                key="max_contributions",
-            ),
-            Number("Error", wording.percent(error), "of a count", value=error, unit="share of a count"),
-        ),
-        near_optimal=f"{low_text} to {high_text} rows, within 5{wording.PERCENT}."
-        if low_text != high_text
-        else "",
-        error_parts=build_error_parts(
-            {BIAS: best.bias / num_rows, NOISE: best.noise / num_rows}, wording.percent
-        ),
+    near_optimal = (
+        f"{low_text} to {high_text} rows, within 5{wording.PERCENT}." if low_text != high_text else ""
     )
+    unit, key = "rows per user", "max_contributions"
+    bound_number = Number("Sweet spot", rows_text, "per user", value=best.max_total, unit=unit, key=key)
+    error_number = Number("Error", wording.percent(error), "of a count", value=error, unit="share of a count")
+    parts = {BIAS: best.bias / num_rows, NOISE: best.noise / num_rows}
+    return replace(
+        answer, headline=standard.instruct_to_cap(rows_text), numbers=(bound_number, error_number),
+        near_optimal=near_optimal, error_parts=build_error_parts(parts, wording.percent),
+    )  # fmt: skip
 
 
 def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
@@ -252,8 +221,6 @@ def _write_detail(solution: Tradeoff, parameters: StartParameters) -> str:
             wording.percent(float(rows) / solution.num_rows)
             for rows in (errors.absolute_error, errors.bias, errors.noise)
         )
-        sentences.append(
-            f"With **{wording.counted(parameters.bound, 'row')}** a count is off by **{error_text}**: bias "
-            f"{bias_text}, noise {noise_text}."
-        )
+        rows_text, parts = wording.counted(parameters.bound, "row"), f"bias {bias_text}, noise {noise_text}"
+        sentences.append(f"With **{rows_text}** a count is off by **{error_text}**: {parts}.")
     return " ".join(sentences)
