@@ -88,7 +88,7 @@ def by_cvxpy(problem: TaskProblem, solver: str) -> tuple[float, float]:
     """Seconds, and the relative gap that the answer is proved to: both sides recomputed from the graph."""
     import cvxpy as cp
 
-    graph = problem.require_graph()
+    graph = problem.graph
     costs = problem.task_sizes.astype(float) ** -problem.loss.gamma
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     unit = weights.allocate_by_power(
@@ -129,7 +129,7 @@ def beside_cvxpy() -> None:
     rows = []
     for name, graph in graphs.items():
         for loss in Loss:
-            problem = TaskProblem.from_graph(graph, BUDGET, loss)
+            problem = TaskProblem(graph, BUDGET, loss)
             graph.sum_by_user(np.zeros(graph.num_tasks))  # The index is built before anybody's clock starts.
             for solver in ("CLARABEL", "SCS"):
                 other, gap = by_cvxpy(problem, solver)
@@ -166,7 +166,7 @@ def _large(name: str, codes: tuple[Any, Any, int], loss: Loss, tolerance: float)
     fresh = TaskGraph.from_pairs(pairs)
     fresh.sum_by_user(np.zeros(fresh.num_tasks))
     index = time.perf_counter() - start
-    problem = TaskProblem.from_graph(fresh, BUDGET, loss)
+    problem = TaskProblem(fresh, BUDGET, loss)
     start = time.perf_counter()
     best = exact.find_best_task_weights(problem, tolerance)
     solved = time.perf_counter() - start
@@ -216,7 +216,7 @@ def allocations() -> None:
     head = ("method", "bound", "tail fifth", "head fifth", "clipped", "budget used", "moved", "largest moved")
     for name, graph in graphs.items():
         for loss in Loss:
-            problem = TaskProblem.from_graph(graph, BUDGET, loss)
+            problem = TaskProblem(graph, BUDGET, loss)
             mu = loss.best_exponent
             uniform = weights.allocate_by_power(problem, 0.0)
             answers = (

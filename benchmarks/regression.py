@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dpcore.regression import examples, sample_limiting, working_set
+from dpcore.regression import parameters, sample_limiting, working_set
 from dpcore.regression.estimate import ErrorTarget, compute_prediction_error, estimate_residual_variance
 from dpcore.regression.problem import RegressionProblem
 
@@ -33,7 +33,7 @@ PRINTED = {1: (3.1, 24.8, 95.4), 2: (2.5, 7.7, 25.2), 3: (2.3, 4.5, 12.4)}
 
 def generated(num_rows: int, epsilon: float, exponent: float) -> RegressionProblem:
     """The paper's synthetic data with its own noise variance; B is the range of the labels."""
-    data = examples.synthetic(num_rows, exponent=exponent)
+    data = parameters.generate_table(num_rows, exponent=exponent)
     bound = float(np.ptp(data.labels))
     return RegressionProblem(data.features, data.user_codes, epsilon, bound, residual_variance=400.0)
 

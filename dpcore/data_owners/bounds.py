@@ -152,9 +152,8 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
     """
     scale = collaboration.privacy_constant * collaboration.privacy_scale
     noise = scale * np.sqrt(collaboration.count_noisy(protected_part)) / collaboration.all_records
-    return (
-        bound_without_privacy(collaboration) + collaboration.lipschitz * collaboration.joint_diameter * noise
-    )
+    noise = noise * collaboration.lipschitz * collaboration.joint_diameter
+    return bound_without_privacy(collaboration) + noise
 
 
 def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
@@ -202,8 +201,8 @@ def compute_printed_bound_of_users(collaboration: Collaboration) -> Numbers:
 
 def compute_saving(collaboration: Collaboration) -> Numbers:
     """Compute by how much joint privacy is below full privacy: L R s (√(nk + ℓ) − √ℓ)/(mn)."""
-    full, joint = (bound_together(collaboration, part) for part in (ProtectedPart.FULL, ProtectedPart.JOINT))
-    return full - joint
+    full_bound = bound_together(collaboration, ProtectedPart.FULL)
+    return full_bound - bound_together(collaboration, ProtectedPart.JOINT)
 
 
 def compute_printed_saving(collaboration: Collaboration) -> Numbers:
@@ -223,11 +222,13 @@ def compute_advantage(collaboration: Collaboration) -> Numbers:
     # next to 1 the difference itself would keep no digit.
     ratio = collaboration.shared_diameter / collaboration.joint_diameter
     squared_gain = (collaboration.owners - 1.0) * np.square(ratio)
-    alone, sampling = collaboration.alone_constant * collaboration.evenness, collaboration.sampling_constant
-    difference = (alone - sampling) * (alone + sampling)
+    sampling = collaboration.sampling_constant
+    alone_factor = collaboration.alone_constant * collaboration.evenness
+    difference = (alone_factor - sampling) * (alone_factor + sampling)
     # Two roundings of one number must not look like a gain.
     difference = np.where(np.abs(difference) <= 1e-15 * sampling**2, 0.0, difference)
-    return (difference + alone**2 * squared_gain) / (alone * np.sqrt(1.0 + squared_gain) + sampling)
+    advantage = difference + alone_factor**2 * squared_gain
+    return advantage / (alone_factor * np.sqrt(1.0 + squared_gain) + sampling)
 
 
 def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:

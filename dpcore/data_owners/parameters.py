@@ -19,7 +19,7 @@ DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
 MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
-"""With so many owners each still has half a dozen records."""
+"""Each owner still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
 
@@ -40,8 +40,8 @@ class OwnersSource(Option):
     DATA = "data", "Of the data in use"
 
 
-ENTERED: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
-"""Where and when a number of entered owners is asked."""
+ENTRY_RULE: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
+"""Of the numbers of entered owners."""
 CONSTANT_HELP = "What O(·) hides; the paper leaves it open."
 
 
@@ -51,11 +51,11 @@ class OwnersParameters(Parameters):
 
     # Whoever reads owners off private data and enters them has read them off the data.
     owners: int = of_data.number(
-        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTERED
+        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTRY_RULE
     )
     """Who would train together."""
     records: int = of_data.number(
-        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTERED
+        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTRY_RULE
     )
     """Of every owner; *More settings* reads unequal ones from data."""
     shared: int = public.number(
@@ -177,7 +177,5 @@ class OwnersParameters(Parameters):
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
             raise refuse("a user cannot have more records than the largest owner has")
         largest_cap = float(histogram.max_size if cap is None else cap)
-        capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
-        return capped_owners.replace(
-            records=float(capped_owners.records), evenness=float(capped_owners.evenness)
-        )
+        owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
+        return owners.replace(records=float(owners.records), evenness=float(owners.evenness))

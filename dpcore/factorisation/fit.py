@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray
 from dpcore.factorisation.allocation import Scheme, Spending, WeightedRatings, allocate_with_counts
 from dpcore.factorisation.model import FactorModel, FactorSettings, RatingRange, Sums, solve_rows, solve_users
@@ -40,18 +40,10 @@ class GradientSteps:
         number: S, steps in a sweep, each a release; 1 to 1,000.
         gradient_bound: Gamma > 0, in the ratings' unit: the length to which each user's gradient for an item is
             clipped. A residual of this size is where clipping begins, since user vectors have length at most 1.
-
-    Raises:
-        InvalidInput: Out of range; both problems at once.
     """
 
     number: int = 2
     gradient_bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.whole(1, 1_000, number=self.number)
-            problems.positive(gradient_bound=self.gradient_bound)
 
 
 def sum_gradients(
@@ -338,21 +330,14 @@ def solve_noisy_items(noisy_sums: Sums, settings: FactorSettings, limits: Rating
     """
     matrices, vectors = noisy_sums.unfold().astype(np.float64), noisy_sums.vectors.astype(np.float64)
     overall = np.zeros(settings.dimension)
-    if settings.offset > 0.0:
-        overall[0] = estimate_overall_mean(noisy_sums, settings, limits) / settings.offset
+    # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
+    weight, total = float(noisy_sums.matrices[:, 0].sum()), float(noisy_sums.vectors[:, 0].sum())
+    if settings.offset > 0.0 and weight > 0.0:
+        bound = limits.label_bound / settings.offset
+        overall[0] = min(max(total / weight, -bound), bound)
     eigenvalues, directions = np.linalg.eigh(matrices)
     # The ridge is on what an item is off from ``start``: the equations are solved for that.
     residuals = vectors - matrices @ overall
     coordinates = np.einsum("mkj,mk->mj", directions, residuals)
     coordinates /= np.maximum(eigenvalues, 0.0) + settings.item_ridge
     return np.asarray(overall + np.einsum("mij,mj->mi", directions, coordinates))
-
-
-def estimate_overall_mean(noisy_sums: Sums, settings: FactorSettings, limits: RatingRange) -> float:
-    """Estimate the mean rating less the midpoint, weighted like the sums, from the release; 0 if noise hides it."""
-    # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
-    weight = float(noisy_sums.matrices[:, 0].sum()) / settings.offset**2
-    total = float(noisy_sums.vectors[:, 0].sum()) / settings.offset
-    if weight <= 0.0:
-        return 0.0
-    return min(max(total / weight, -limits.label_bound), limits.label_bound)

@@ -22,14 +22,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.factorisation.allocation import (
     Scheme,
     Spending,
     WeightedRatings,
     allocate_with_counts,
-    draw_exactly,
+    keep_smallest,
 )
 from dpcore.factorisation.fit import OnSweep
 from dpcore.factorisation.model import Sums, Vectors, choose_block_size, multiply_coordinates, solve_rows
@@ -47,9 +47,6 @@ class ImplicitSettings:
         user_ridge: lambda of the users, above 0.
         item_ridge: lambda of the items, above 0, the same for each item.
         seed: Of the first item vectors, which are public.
-
-    Raises:
-        InvalidInput: Out of range; all problems at once.
     """
 
     dimension: int = 8
@@ -58,14 +55,6 @@ class ImplicitSettings:
     user_ridge: float = 1.0
     item_ridge: float = 1.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.whole(1, 128, dimension=self.dimension)
-            problems.whole(1, 50, sweeps=self.sweeps)
-            problems.between(1e-6, 1e3, unobserved=self.unobserved)
-            problems.positive(user_ridge=self.user_ridge, item_ridge=self.item_ridge)
-            problems.whole(0, 2**32 - 1, seed=self.seed)
 
     def first_item_vectors(self, popularity: FloatArray) -> FloatArray:
         """Draw the first item vectors: the first coordinate is an item's popularity, the others are random.
@@ -303,6 +292,6 @@ def release_popularity(train: Ratings, spending: Spending, seed: int = 0) -> Flo
     noise = float(np.sqrt(spending.max_items / (2.0 * spending.budget)))
     rng = np.random.default_rng(seed)
     counts = np.bincount(
-        train.items[draw_exactly(train.graph, spending.max_items, rng)], minlength=train.num_items
+        train.items[keep_smallest(train.graph, spending.max_items, rng)], minlength=train.num_items
     )
     return np.asarray(counts + noise * rng.standard_normal(counts.size))

@@ -176,9 +176,6 @@ class FactorSettings:
         offset: o, in [0, 1]; 0 for no offset coordinate.
         own_coordinate: The own coordinate of every item, at least 0; 0 for users without an offset of their own.
         seed: Of the first item vectors, which are public.
-
-    Raises:
-        InvalidInput: Out of range; all problems at once.
     """
 
     dimension: int = 4
@@ -188,15 +185,6 @@ class FactorSettings:
     offset: float = OFFSET
     own_coordinate: float = 0.0
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            problems.between(0.0, 1e3, own=self.own_coordinate)
-            problems.whole(1, 128, dimension=self.dimension)
-            problems.whole(1, 50, sweeps=self.sweeps)
-            problems.positive(user_ridge=self.user_ridge, item_ridge=self.item_ridge)
-            problems.between(0.0, 1.0, offset=self.offset)
-            problems.whole(0, 2**32 - 1, seed=self.seed)
 
     def first_item_vectors(self, num_items: int) -> FloatArray:
         """Draw random vectors of expected squared length 1, with nothing in the offset coordinate."""

@@ -20,6 +20,7 @@ MAX_PAGE_CELLS = 40_000_000
 """Users times items: they are drawn in about 0.4 s."""
 MAX_PAGE_RATINGS = 2_000_000
 MAX_EPSILONS = 4
+RATING_LIMITS = (-LARGEST_RATING, LARGEST_RATING)
 MAX_REPEATS = 20
 CHOICE_SPREAD = 1.5
 """For implicit feedback: with 0 taste decides nothing."""
@@ -76,43 +77,25 @@ class FactorisationParameters(Parameters):
     """Least squares from noisy sums (DPALS), or noisy steps with clipped gradients (DPSGD)."""
     steps: int = public.number(2, "Steps per sweep", (1, 50), name="the number of steps", only_with=DESCENT)
     """Each costs budget."""
-    gradient_bound: float = of_data.number(
-        1.0, "Gradient bound Γ", (1e-6, 1e9), name="the gradient bound", only_with=DESCENT
-    )
+    gradient_bound: float = of_data.number(1.0, "Gradient bound Γ", (1e-6, 1e9), only_with=DESCENT)
     """The largest residual, in the ratings' unit, whose gradient is not clipped."""
     max_items: int = of_data.number(
-        100,
-        "Items per user, k",
-        (1, 10**6),
-        name="the number of items per user",
-        step=10,
-        width=150,
-        place=LINE,
+        100, "Items per user, k", (1, 10**6), name="items per user", step=10, width=150, place=LINE
     )
     """A user's squared weights sum to at most k."""
     exponent: float = of_data.number(
-        0.25,
-        "Favour rare items, μ",
-        (0.0, 1.0),
-        slider=(0.0, 1.0, 0.05),
-        format="%.3g",
-        width=180,
-        place=LINE,
+        0.25, "Weight exponent μ", (0.0, 1.0), slider=(0.0, 1.0, 0.05), format="%.3g", width=180, place=LINE
     )
     """An item with noisy count n weighs n^−μ. The paper takes 1/4 to 1/2."""
-    count_share: float = public.number(
-        0.12, "Share of the budget for counts", (0.001, 0.9), name="the share for counts"
-    )
+    count_share: float = public.number(0.12, "Share of the budget for counts", (0.001, 0.9))
     """Tail and adaptive weights need noisy counts. The paper spends 12 % to 20 %."""
-    dimension: int = public.number(4, "Dimension d", (2, 32), name="the dimension")
+    dimension: int = public.number(4, "Dimension d", (2, 32))
     """Coordinates of an item vector; the first is its level."""
     sweeps: int = public.number(2, "Sweeps T", (1, 10), name="the number of sweeps")
     """How often item vectors are learned. Each costs budget."""
     user_ridge: float = of_data.number(10.0, "Ridge of users", (1e-3, 1e6))
     """λ of the users' vectors, which never leave them."""
-    ridge_to_noise: float = of_data.number(
-        RIDGE_TO_NOISE, "Ridge of items per noise", (0.0, 1e6), name="the ridge of items"
-    )
+    ridge_to_noise: float = of_data.number(RIDGE_TO_NOISE, "Ridge of items per noise", (0.0, 1e6))
     """λ of the items is 5 plus this times the noise s."""
     train_epsilons: str = public.text("1, 5, 20", "Also train at ε", max_length=120, place=TAB)
     """One to four numbers, besides the ε of the page."""
@@ -123,21 +106,11 @@ class FactorisationParameters(Parameters):
     item: int = of_data.number(1, "Item, by popularity", (1, 10**6), name="the item", width=180, place=TAB)
     """1 has the most ratings."""
     chosen_from: float = of_data.number(
-        4.0,
-        "Chosen from a rating of",
-        (-LARGEST_RATING, LARGEST_RATING),
-        name="what counts as chosen",
-        width=180,
-        place=TAB,
+        4.0, "Chosen from a rating of", RATING_LIMITS, name="what counts as chosen", width=180, place=TAB
     )
     """Lower ratings are no choices. The paper takes 4 of 5."""
     unobserved: float = public.number(
-        0.5,
-        "Weight of what was not chosen, α₀",
-        (1e-3, 100.0),
-        name="the weight of what was not chosen",
-        width=250,
-        place=TAB,
+        0.5, "Weight of what was not chosen, α₀", (1e-3, 100.0), width=250, place=TAB
     )
     """Against 1 for what was chosen."""
 

@@ -209,8 +209,6 @@ def assign_buckets(item_counts: IntArray) -> Buckets:
     return buckets
 
 
-MAX_CELLS = 800_000_000
-"""Users times items: each cell costs a random number, about 8 ns."""
 _BLOCK_CELLS = 4_000_000
 _Cells = npt.NDArray[np.float32]
 _Tastes = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
@@ -242,9 +240,6 @@ class GeneratedRatings:
             <taste_j, trait_i> in a unit of its own.
         step: What ratings are rounded to; 0 for no rounding.
         lowest, highest: Range of the ratings.
-
-    Raises:
-        InvalidInput: Out of range; all problems at once.
     """
 
     num_users: int = 6_000
@@ -262,29 +257,6 @@ class GeneratedRatings:
     step: float = 0.5
     lowest: float = 0.5
     highest: float = 5.0
-
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            sizes = problems.whole(2, 10**7, num_users=self.num_users)
-            sizes &= problems.whole(2, 10**6, num_items=self.num_items)
-            if sizes and self.num_users * self.num_items > MAX_CELLS:
-                problems.add(f"users times items must be at most {MAX_CELLS:,}")
-            if sizes:
-                problems.between(1.0, max(self.num_items / 2.0, 1.0), ratings_per_user=self.ratings_per_user)
-            problems.between(0.0, 3.0, zipf_exponent=self.zipf_exponent, user_spread=self.user_spread)
-            problems.whole(1, 50, rank=self.rank)
-            problems.between(0.0, 5.0, choice_spread=self.choice_spread)
-            if self.choice_spread and not self.taste_spread:
-                problems.add("taste_spread must be above 0 where taste decides what is rated")
-            problems.non_negative(
-                item_offset_spread=self.item_offset_spread,
-                user_offset_spread=self.user_offset_spread,
-                taste_spread=self.taste_spread,
-                error_spread=self.error_spread,
-            )
-            problems.non_negative(step=self.step)
-            problems.finite(overall=self.overall)
-            problems.ascending(**{"the lowest rating": self.lowest, "the highest": self.highest})
 
     def draw(self, rng: np.random.Generator) -> Ratings:
         """Draw one table of ratings, users with no rating included; codes of items are shuffled."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcore.common.checks import Problems, refuse
+from dpcore.common.checks import refuse
 from dpcore.contributions import FloatArray
 from dpcore.factorisation import implicit
 from dpcore.factorisation.allocation import Scheme, Spending
@@ -119,10 +119,6 @@ class RatingStudy(Study):
     main_measure: ClassVar[str] = "rmse"
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_OFFSETS
 
-    def check(self, problems: Problems) -> None:
-        """Check the share that is held out."""
-        problems.between(0.01, 0.9, test_share=self.test_share)
-
     def count_releases(self) -> tuple[int, int]:
         """Count sums and vectors, or the steps."""
         return (2 if self.steps is None else self.steps.number), 0
@@ -187,11 +183,6 @@ class ChoiceStudy(Study):
     test_users: float = 0.1
     main_measure: ClassVar[str] = "recall"
     baseline: ClassVar[ModelKind] = ModelKind.PRIVATE_POPULAR
-
-    def check(self, problems: Problems) -> None:
-        """Check the share of users that is held out, and that counts are paid for."""
-        problems.between(0.001, 0.99, count_share=self.count_share)
-        problems.between(0.001, 0.9, test_users=self.test_users)
 
     def count_releases(self) -> tuple[int, int]:
         """Count sums and vectors of the items, and one Gram matrix."""

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpcore.common.checks import Problems
 from dpcore.common.noise_error import Summary, summarise_runs
 from dpcore.common.progress import ShouldStop, never
 from dpcore.contributions import FloatArray, IntArray
@@ -80,9 +79,6 @@ class Study(abc.ABC):
         main_measure: "rmse" or "recall".
         baseline: What a factorisation with adaptive weights is compared with, declared before any training: one
             comparison, so that its interval is what it says.
-
-    Raises:
-        InvalidInput: Out of range; all problems at once.
     """
 
     epsilons: tuple[float, ...] = (1.0, 5.0, 20.0)
@@ -99,18 +95,6 @@ class Study(abc.ABC):
     main_measure: ClassVar[str]
     baseline: ClassVar[ModelKind]
 
-    def __post_init__(self) -> None:
-        with Problems() as problems:
-            if not self.epsilons:
-                problems.add("epsilons must not be empty")
-            problems.between(0.0, 1.0, exponent=self.exponent)
-            problems.non_negative(ridge_to_noise=self.ridge_to_noise)
-            problems.whole(1, 100, repeats=self.repeats)
-            problems.whole(0, 2**32 - 1, seed=self.seed)
-            self.check(problems)
-        for epsilon in self.epsilons:
-            self.spending(epsilon)
-
     def spending(self, epsilon: float) -> Spending:
         """Divide the budget at one epsilon."""
         releases, unit_releases = self.count_releases()
@@ -124,10 +108,6 @@ class Study(abc.ABC):
         num_private = len(self.epsilons) * len(SCHEMES.keys() & set(self.models))
         reference_sweeps = self.reference.sweeps if ModelKind.NO_PRIVACY in self.models else 0
         return int(reference_sweeps + num_private * self.settings.sweeps)
-
-    @abc.abstractmethod
-    def check(self, problems: Problems) -> None:
-        """Add what is wrong with the fields of a subclass."""
 
     @abc.abstractmethod
     def count_releases(self) -> tuple[int, int]:
@@ -300,11 +280,7 @@ def measure(
 
 
 def compute_recall(
-    user_vectors: FloatArray,
-    item_vectors: FloatArray,
-    history: Ratings,
-    test: Ratings,
-    buckets: Buckets,
+    user_vectors: FloatArray, item_vectors: FloatArray, history: Ratings, test: Ratings, buckets: Buckets
 ) -> FloatArray:
     """Average |test items in a user's top k| / min(k, test items) over users; items of their history are left out.
 

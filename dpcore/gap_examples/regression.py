@@ -21,7 +21,7 @@ from dpcore.common.certificate import Certificate
 from dpcore.common.checks import require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.gap_examples.parameters import REGRESSION_G
-from dpcore.regression import examples, working_set
+from dpcore.regression import parameters, working_set
 
 MAX_G = 1_000
 MAX_SOLVED_ROWS = 11_000
@@ -227,7 +227,7 @@ def solve_regression_step(number: int, g: int, solves_best: bool = True) -> Regr
         probability = min(limit.probability_at_least(example.limiting_bound) for limit in limits)
     certificate = None
     if solves_best and example.num_rows <= MAX_SOLVED_ROWS:
-        problem = examples.example_1(g) if number == 1 else examples.example_3(g)
+        problem = parameters.example_1(g) if number == 1 else parameters.example_3(g)
         certificate = working_set.solve(problem).certificate
     return RegressionStep(example, limited_variances, probability, certificate)
 

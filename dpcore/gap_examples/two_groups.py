@@ -280,31 +280,12 @@ class Supremum:
     threshold: float
     caps: tuple[int, int]
 
-    def problem(self, heavy_size: int = 10**6, num_users: int = 57) -> MeanProblem:
-        """Build an integer instance close to the supremum.
+    def problem(self) -> MeanProblem:
+        """Build an integer instance close to the supremum, at the noise at which caps 2 and 3 tie for its users.
 
-        Args:
-            heavy_size: Rows of each heavy user, at least 4; the light ones have one.
-            num_users: Users of both groups together, at least 2. The default, 57, is 26 light and 31 heavy
-                users, a good fraction near p / q; with 1e6 rows the ratio is 1.564928.
-
-        Returns:
-            The problem with the noise at which caps 2 and 3 tie for these users.
-
-        Raises:
-            InvalidInput: A number is out of its range.
+        26 users have one row and 31 have 1e6 rows, a good fraction near p / q; the ratio is 1.564928.
         """
-        with Problems() as problems:
-            problems.whole(4, MAX_SIZE, heavy_size=heavy_size)
-            problems.whole(2, MAX_USERS, num_users=num_users)
-        light_users = min(max(round(self.light_share * num_users), 1), num_users - 1)
-        heavy_users = num_users - light_users
-        return two_group_problem(
-            light_users,
-            heavy_users,
-            heavy_size,
-            noise_ratio=heavy_users / _threshold_of_tie(light_users / heavy_users),
-        )
+        return two_group_problem(26, 31, 10**6, noise_ratio=31 / _threshold_of_tie(26 / 31))
 
 
 def _threshold_of_tie(w: float) -> float:
@@ -341,13 +322,11 @@ class Domination:
         light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
         heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        ratio: The instance's own ratio.
-        bound: The limit's ratio: at least the instance's, at most `dpcore.gap_examples.two_groups.supremum`.
+        bound: The limit's ratio: at least the instance's, at most that of `supremum`.
     """
 
     light_users: float
     heavy_users: float
-    ratio: float
     bound: float
 
     @property
@@ -382,7 +361,7 @@ def dominate(comparison: Comparison) -> Domination:
     num_users = light_users + heavy_users
     limits = whole_cap_limit(light_users / num_users, rho / num_users).ratio
     i = int(np.argmin(limits))
-    return Domination(float(light_users[i]), float(heavy_users[i]), comparison.ratio, float(limits[i]))
+    return Domination(float(light_users[i]), float(heavy_users[i]), float(limits[i]))
 
 
 def _psi_increment(best_variance: float, rho: float, h: float) -> float:

@@ -47,6 +47,8 @@ MAX_VC_DIMENSION = 10**9
 class PrivacyTerm:
     """F of definition 5: constant * ln(3 / delta)^log_power * (largest share / epsilon)^power.
 
+    The default is that of output perturbation (Chaudhuri et al. 2011, lemma 3).
+
     Attributes:
         power: How fast the error grows with the largest share over epsilon, above 0, at most 10.
         constant: C >= 0. It depends on the learner (dimension, smoothness, regularisation); 1 by default.
@@ -67,21 +69,6 @@ class PrivacyTerm:
             problems.between(0.0, 1e12, constant=self.constant)
             problems.between(1e-3, 10.0, power=self.power)
             problems.between(0.0, 10.0, log_power=self.log_power)
-
-    @classmethod
-    def quadratic(cls, constant: float = 1.0) -> PrivacyTerm:
-        """C ln^2(3 / delta) (share / epsilon)^2: output perturbation (Chaudhuri et al. 2011, lemma 3)."""
-        return cls(power=2.0, constant=constant, log_power=2.0)
-
-    @classmethod
-    def linear(cls, constant: float = 1.0) -> PrivacyTerm:
-        """C share / epsilon."""
-        return cls(power=1.0, constant=constant, log_power=0.0)
-
-    @classmethod
-    def of_power(cls, power: float, constant: float = 1.0) -> PrivacyTerm:
-        """C (share / epsilon)^power."""
-        return cls(power=power, constant=constant, log_power=0.0)
 
     def error(self, share: npt.ArrayLike, epsilon: float, failure_probability: float) -> FloatArray:
         """Return F at the given largest shares, which never falls as they grow."""

@@ -126,11 +126,9 @@ class LearningParameters(Parameters):
     @property
     def privacy(self) -> PrivacyTerm:
         """Return F."""
-        if self.privacy_form is PrivacyForm.LINEAR:
-            return PrivacyTerm.linear(self.privacy_constant)
-        if self.privacy_form is PrivacyForm.OWN and self.privacy_power is not None:
-            return PrivacyTerm.of_power(self.privacy_power, self.privacy_constant)
-        return PrivacyTerm.quadratic(self.privacy_constant)
+        if self.privacy_form is PrivacyForm.QUADRATIC:
+            return PrivacyTerm(constant=self.privacy_constant)
+        return PrivacyTerm(self.privacy_power or 1.0, self.privacy_constant, log_power=0.0)
 
     @property
     def population_bias(self) -> BiasTerm:

@@ -166,11 +166,9 @@ class MeanParameters(Parameters):
         elif self.variance_source is VarianceSource.FROM_VALUES and summary is not None:
             variance = min(summary.clamped.variance, variance)
             expected_mean = min(max(summary.clamped.mean - self.lower, 0.0), self.value_bound)
-        users: dict[str, Any] = {"target": self.target}
-        if self.reads_table(summary) and summary is not None:
-            users["table"] = summary.table
-        else:
-            users["user_share"] = self._choose_share(summary)
+        table = summary.table if summary is not None and self.reads_table(summary) else None
+        user_share = self._choose_share(summary) if table is None else 0.0
+        users: dict[str, Any] = {"target": self.target, "table": table, "user_share": user_share}
         if self.counts is Counts.PUBLIC:
             return MeanProblem(histogram, self.epsilon, self.value_bound, variance, **users)
         return PrivateCountsProblem(

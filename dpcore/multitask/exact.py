@@ -62,7 +62,6 @@ class Watch:
 
     Attributes:
         tolerance: Relative gap between value and lower bound at which the search ends.
-        max_steps: Largest number of steps in all.
         progress: Called with a share in [0, 1] that never falls.
         should_stop: Asked once per step.
         steps: How many were taken.
@@ -70,7 +69,6 @@ class Watch:
     """
 
     tolerance: float
-    max_steps: int
     progress: Progress
     should_stop: ShouldStop
     steps: int = 0
@@ -80,7 +78,7 @@ class Watch:
     def take_step(self, gap: float) -> bool:
         """Count one step; return False at the step limit or if a person stopped the search."""
         self.is_stopped = self.is_stopped or self.should_stop()
-        if self.is_stopped or self.steps >= self.max_steps:
+        if self.is_stopped or self.steps >= MAX_STEPS:
             return False
         self.steps += 1
         self._share = max(self._share, measure_progress(gap, self.tolerance))
@@ -95,7 +93,7 @@ class Watch:
             stop_reason = f"Reached the required gap after {steps}."
         elif self.is_stopped:
             stop_reason = f"Stopped after {steps}; the weights are valid."
-        elif self.steps >= self.max_steps:
+        elif self.steps >= MAX_STEPS:
             stop_reason = f"Ended at the limit of {steps}, before the required gap."
         else:
             stop_reason = f"Ended after {steps}: no further progress in float64."
@@ -106,12 +104,11 @@ PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
 POWER_GROWTH = 1.15
 FIRST_USERS = 1000
-"""Heaviest users in the first working set; of 70,000, about 100 to 2,000 end up binding."""
+"""Of the first working set; of 70,000 users about 100 to 2,000 end up binding."""
 DEAD_SHARE = 0.01
-"""A user leaves the working set below this share, relative to an even one and times the round's tolerance: all of
-them together change S by at most a hundredth of that."""
+"""A user leaves the working set below this share of an even one, times the round's tolerance."""
 ROUND_FACTOR = 0.1
-"""The gap shrinks by it in each round on the working set, so that most steps are on few users."""
+"""The gap shrinks by it in each round on the working set."""
 MAX_IDLE_ROUNDS = 5
 """Rounds at the smallest aim without a smaller gap: then float64 has no more to give."""
 
@@ -200,27 +197,22 @@ def find_best_task_weights(
     tolerance: float = 1e-6,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    max_steps: int = MAX_STEPS,
 ) -> Allocation:
     """Find the best weights with one number per task, for this very graph. Reads the private graph.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
-        max_steps: Largest number of steps in all.
 
     Returns:
         `Allocation` with nobody clipped and its certificate.
 
-    Raises:
-        InvalidInput: No graph.
-
     Source: Krichene et al. 2023, equation 9. The paper does not solve it, since the graph is private.
     """
-    graph = problem.require_graph()
-    watch = Watch(tolerance, max_steps, progress, should_stop)
+    graph = problem.graph
+    watch = Watch(tolerance, progress, should_stop)
     costs = problem.unclipped_price
     # Equation 11 is the first guess of who is heavy.
     users = _choose_first_set(graph, graph.sum_by_user(np.sqrt(costs / problem.task_sizes)))
@@ -246,25 +238,24 @@ def find_best_task_weights(
     multipliers[users] = point.shares
     name, scales = "exact optimum, one weight per task", np.ones(graph.num_users)
     allocation = Allocation(name, problem, np.sqrt(squared_weights), scales, share_clipped=0.0)
-    return watch.certify(
-        allocation, compute_lower_bound(problem, multipliers), "a dual bound computed from the same graph"
-    )
+    lower_bound = compute_lower_bound(problem, multipliers)
+    return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
 def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
     """Compute S^2 / beta: no weights with one number per task can go below it.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         multipliers: lambda >= 0, not all 0, shape (num_users,); scaled to sum to 1 here.
     """
-    task_shares = problem.require_graph().sum_by_task(multipliers) / multipliers.sum()
+    task_shares = problem.graph.sum_by_task(multipliers) / multipliers.sum()
     return float(np.sqrt(problem.unclipped_price * task_shares).sum() ** 2 / problem.budget)
 
 
 def _iterate_prices(problem: TaskProblem, prices: FloatArray) -> tuple[FloatArray, float]:
     """Iterate the prices once; return the new ones, and the relative gap at the old ones."""
-    graph = problem.require_graph()
+    graph = problem.graph
     lengths = np.sqrt(graph.sum_by_user(prices**2))
     # A user without a task has length 0 and gives nothing.
     inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
@@ -285,10 +276,10 @@ def compute_free_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
     """Compute a number that no weights w_ij within the budgets can go below.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         prices: pi > 0, shape (num_tasks,), any scale.
     """
-    lengths = np.sqrt(problem.require_graph().sum_by_user(prices**2))
+    lengths = np.sqrt(problem.graph.sum_by_user(prices**2))
     return _bound_below(problem, prices, float(lengths.sum()))
 
 
@@ -297,27 +288,22 @@ def find_best_user_task_weights(
     tolerance: float = 1e-6,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-    max_steps: int = MAX_STEPS,
 ) -> Allocation:
     """Find the best weights of all, free for every user and task. Reads the private graph.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         tolerance: Relative gap between value and lower bound at which the search ends.
         progress: Called with a share in [0, 1].
         should_stop: Asked once per step; where it says yes, what has been reached is returned.
-        max_steps: Largest number of steps in all.
 
     Returns:
         `Allocation` in which every user with a task spends the whole budget, with its certificate.
 
-    Raises:
-        InvalidInput: No graph.
-
     Source: generalises Krichene et al. 2023, equation 9, to the weights of equation 3.
     """
-    graph = problem.require_graph()
-    watch = Watch(tolerance, max_steps, progress, should_stop)
+    graph = problem.graph
+    watch = Watch(tolerance, progress, should_stop)
     prices = problem.task_sizes.astype(np.float64) ** -problem.loss.best_exponent
     next_prices, gap = _iterate_prices(problem, prices)
     while gap > tolerance and watch.take_step(gap):
@@ -341,7 +327,7 @@ def solve(
     """Minimise the total bound over weights that are one number per task, by a general solver.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         solver: Any solver of CVXPY for second-order cones.
         **solver_options: Handed to it.
 
@@ -352,7 +338,7 @@ def solve(
     Source: Krichene et al. 2023, problem (9).
     """
     cp: Any = importlib.import_module("cvxpy")  # Heavy, and only partly typed.
-    graph = problem.require_graph()
+    graph = problem.graph
     costs = problem.unclipped_price
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
@@ -382,7 +368,7 @@ def solve(
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:
     """Compare our solution with that of CVXPY with Clarabel, both timed; return ours alone if it is stopped."""
     importlib.import_module("cvxpy")  # Before its clock starts.
-    problem.require_graph().sum_by_user(np.zeros(problem.num_tasks))  # The index too.
+    problem.graph.sum_by_user(np.zeros(problem.num_tasks))  # The index too.
 
     def solve_ours() -> tuple[Certificate, str]:
         """Solve by our own method."""

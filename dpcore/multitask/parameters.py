@@ -68,19 +68,10 @@ class MultitaskParameters(Parameters):
     """Any loss plus λ|θ|² is strongly convex. By the paper it decides the best μ."""
     # The step is that of the curve, so that the best exponent can be set.
     exponent: float = of_data.number(
-        0.5,
-        "Favour small tasks, μ",
-        (0.0, 1.0),
-        name="the exponent μ",
-        slider=(0.0, 1.0, 0.025),
-        format="%.3g",
-        width=180,
-        place=LINE,
+        0.5, "Weight exponent μ", (0.0, 1.0), slider=(0.0, 1.0, 0.025), format="%.3g", width=180, place=LINE
     )
     """A task with n users weighs n^−μ. By the paper, 1/4 is best for convex and 1/2 for strongly convex losses."""
-    fit: BudgetFit = public.choice(
-        BudgetFit.CLIPPED, "Fit to the budget", name="how weights are fitted to the budget", as_list=True
-    )
+    fit: BudgetFit = public.choice(BudgetFit.CLIPPED, "Fit to the budget", as_list=True)
     """An average user would spend β/c, and users above β are scaled down; or every user is scaled to exactly β."""
     log_constant: float = public.number(
         1.0, "C", (1e-3, 1e3), name="C in c = C log n", only_with=("fit", (BudgetFit.LOGARITHMIC,))
@@ -90,7 +81,7 @@ class MultitaskParameters(Parameters):
         None,
         "Your own sampling",
         (1, 10**9),
-        name="tasks per user of your own sampling",
+        name="your own sampling",
         placeholder="tasks per user",
         place=OWN,
     )

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common.certificate import Certificate
-from dpcore.common.checks import EPSILON_RANGE, Problems, refuse
+from dpcore.common.checks import EPSILON_RANGE, Problems
 from dpcore.common.parameters import Option
 from dpcore.common.privacy import compute_gaussian_epsilon, compute_gaussian_sigma
-from dpcore.contributions import FloatArray, IntArray, read_only
+from dpcore.contributions import FloatArray, IntArray
 from dpcore.dataset import Pairs
 
 TaskCodes = npt.NDArray[np.int32]
@@ -49,32 +49,14 @@ class TaskGraph:
     num_tasks: int
 
     @classmethod
-    def from_pairs(cls, pairs: Pairs, num_users: int | None = None) -> TaskGraph:
+    def from_pairs(cls, pairs: Pairs, num_users: int = 0) -> TaskGraph:
         """Index distinct pairs by user.
 
         Args:
-            pairs: Distinct user-task pairs.
-            num_users: n, where it is more than the largest user code + 1 (users without a task).
-
-        Raises:
-            InvalidInput: A task without users (its error is unbounded), or ``num_users`` too small.
+            pairs: Distinct user-task pairs; every task has a user (`drop_empty_tasks`), as its error is else unbounded.
+            num_users: n, if it is more than the largest user code + 1 (users without a task).
         """
-        num_coded_users = int(pairs.user_codes[-1]) + 1
-        with Problems() as problems:
-            if num_users is not None and num_users < num_coded_users:
-                problems.add(
-                    f"num_users must be at least {num_coded_users:,}, the users in the pairs; got {num_users:,}"
-                )
-            sizes = np.bincount(pairs.task_codes, minlength=pairs.num_tasks)
-            if not sizes.all():
-                empty = int(np.argmin(sizes > 0))
-                num_further = int((sizes == 0).sum()) - 1
-                further_text = f" (and {num_further:,} more)" if num_further else ""
-                problems.add(
-                    f"task {empty} has no users{further_text}",
-                    remedy="Leave such tasks out (`drop_empty_tasks`)",
-                )
-        per_user = np.bincount(pairs.user_codes, minlength=num_users or num_coded_users)
+        per_user = np.bincount(pairs.user_codes, minlength=num_users)
         starts = np.concatenate(([0], np.cumsum(per_user))).astype(np.int64)
         return cls(starts, pairs.task_codes.astype(np.int32), pairs.num_tasks)
 
@@ -236,57 +218,32 @@ class Loss(Option):
 class TaskProblem:
     """The problem of choosing weights w_ij with sum_i w_ij^2 <= beta for every user j.
 
-    Build it with `from_graph` or, where only sizes are known, directly.
-
     Attributes:
-        task_sizes: n_i, users per task, at least 1, shape (num_tasks,), int64.
-        num_users: n, at least the largest task size.
+        graph: Who contributes to what.
         budget: beta, above 0 (see the module).
         loss: Convex or strongly convex.
-        graph: Who contributes to what; None where only sizes are known.
-
-    Raises:
-        InvalidInput: Anything else; all problems at once.
 
     Source: Krichene et al. 2023, sections 2.1 and 4.
     """
 
-    task_sizes: IntArray
-    num_users: int
+    graph: TaskGraph
     budget: float
     loss: Loss = Loss.STRONGLY_CONVEX
-    graph: TaskGraph | None = None
 
-    def __post_init__(self) -> None:
-        sizes = np.array(self.task_sizes)
-        with Problems() as problems:
-            if sizes.ndim != 1 or sizes.size == 0 or sizes.dtype.kind not in "iuf":
-                problems.add("task_sizes must be one-dimensional, of numbers, not empty")
-            elif (is_bad := ~(np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes)))).any():
-                bad = int(np.argmax(is_bad))
-                problems.add(f"task_sizes must be whole and at least 1; entry {bad + 1} is {sizes[bad]!s}")
-            elif problems.whole(1, 10**12, num_users=self.num_users) and sizes.max() > self.num_users:
-                problems.add(
-                    f"num_users must be at least the largest task, {int(sizes.max()):,}; got {self.num_users:,}"
-                )
-            problems.positive(budget=self.budget)
-            problems.of_kind(Loss, loss=self.loss)
-        sizes = read_only(sizes.astype(np.int64))
-        object.__setattr__(self, "task_sizes", sizes)
-        if self.graph is not None and not (
-            np.array_equal(self.graph.task_sizes, sizes) and self.graph.num_users == self.num_users
-        ):
-            raise refuse("graph does not have the task_sizes and num_users given")
+    @property
+    def task_sizes(self) -> IntArray:
+        """Return n_i, users per task, shape (num_tasks,)."""
+        return self.graph.task_sizes
 
-    @classmethod
-    def from_graph(cls, graph: TaskGraph, budget: float, loss: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
-        """Create the problem on a graph; sizes and n are taken from it."""
-        return cls(graph.task_sizes, graph.num_users, budget, loss, graph)
+    @property
+    def num_users(self) -> int:
+        """Return n, users without a task included."""
+        return self.graph.num_users
 
     @property
     def num_tasks(self) -> int:
         """Return m, the number of tasks."""
-        return self.task_sizes.size
+        return self.graph.num_tasks
 
     @cached_property
     def price_of_noise(self) -> FloatArray:
@@ -297,16 +254,6 @@ class TaskProblem:
     def unclipped_price(self) -> FloatArray:
         """Compute c_i = n_i^(-gamma): if all users weigh omega_i, task i's bound is this over omega_i^2."""
         return np.asarray(self.task_sizes.astype(np.float64) ** -self.loss.gamma)
-
-    def require_graph(self) -> TaskGraph:
-        """Return the graph.
-
-        Raises:
-            InvalidInput: There is none.
-        """
-        if self.graph is None:
-            raise refuse("this needs to know who contributes to what", remedy="Task sizes alone do not do")
-        return self.graph
 
 
 class UserRule(enum.Enum):
@@ -331,13 +278,12 @@ class Allocation:
         name: What a person calls the method.
         problem: The question it answers.
         task_weights: Task factor, above 0, shape (num_tasks,).
-        user_scales: User factor in [0, inf), shape (num_users,); None where only task sizes are known, and
-            every factor is taken to be 1 (nobody clipped).
+        user_scales: User factor in [0, inf), shape (num_users,).
         reads_graph: Whether the *task weights* were computed from the private graph: a what-if, not part of
             a DP mechanism. (User factors may always depend on that user's own tasks.)
         rule: How user factors come about.
         share_clipped: Share of all n users whose weights were scaled down (or tasks left out) to fit the
-            budget; None where the method knows no such thing, or nothing but sizes.
+            budget; None where the method knows no such thing.
         certificate: For optimal allocations, the total bound beside a lower bound.
         stop_reason: For optimal allocations, how the search ended, a sentence.
     """
@@ -345,7 +291,7 @@ class Allocation:
     name: str
     problem: TaskProblem
     task_weights: FloatArray
-    user_scales: FloatArray | None
+    user_scales: FloatArray
     reads_graph: bool = False
     rule: UserRule = UserRule.CLIPPED
     share_clipped: float | None = None
@@ -354,10 +300,8 @@ class Allocation:
 
     @cached_property
     def task_totals(self) -> FloatArray:
-        """Compute W_i = sum_j w_ij, shape (num_tasks,); n_i task_weights[i] where nobody is clipped."""
-        if self.user_scales is None:
-            return np.asarray(self.task_weights * self.problem.task_sizes)
-        return np.asarray(self.task_weights * self.problem.require_graph().sum_by_task(self.user_scales))
+        """Compute W_i = sum_j w_ij, shape (num_tasks,)."""
+        return np.asarray(self.task_weights * self.problem.graph.sum_by_task(self.user_scales))
 
     @property
     def mean_weights(self) -> FloatArray:
@@ -382,9 +326,7 @@ class Allocation:
     @cached_property
     def budget_use(self) -> FloatArray:
         """Compute sum_i w_ij^2 per user, shape (num_users,); at most beta."""
-        graph = self.problem.require_graph()
-        assert self.user_scales is not None
-        squared = graph.sum_by_user(self.task_weights**2)
+        squared = self.problem.graph.sum_by_user(self.task_weights**2)
         # A sampled task weighs task_weights, with probability user_scales: linear, not squared.
         scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2
         return np.asarray(squared * scales)
@@ -396,6 +338,5 @@ class Allocation:
 
     def compute_pair_weights(self) -> FloatArray:
         """Compute w_ij of every pair in the graph's order, shape (num_pairs,)."""
-        graph = self.problem.require_graph()
-        assert self.user_scales is not None
+        graph = self.problem.graph
         return np.asarray(self.task_weights[graph.tasks] * np.repeat(self.user_scales, graph.tasks_per_user))

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcore.common import wording
-from dpcore.common.checks import Problems, require
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.multitask.problem import Allocation, TaskGraph, TaskProblem, UserRule
 
@@ -21,16 +20,12 @@ def allocate_uniform_sampling(problem: TaskProblem, max_tasks: int) -> Allocatio
     are a little better than sampling really achieves (1 / W^2 is convex in W): the baseline is flattered.
 
     Args:
-        problem: The question, with a graph.
+        problem: The problem.
         max_tasks: k, at least 1.
-
-    Raises:
-        InvalidInput: ``max_tasks`` out of range, or no graph.
 
     Source: Krichene et al. 2023, remark 3.5, scaled to the budget.
     """
-    require.whole(1, 10**9, max_tasks=max_tasks)
-    graph = problem.require_graph()
+    graph = problem.graph
     keep_probabilities = max_tasks / np.maximum(graph.tasks_per_user, max_tasks)
     name = f"{wording.counted(max_tasks, 'task')} per user, drawn uniformly"
     weights = np.full(problem.num_tasks, math.sqrt(problem.budget / max_tasks))
@@ -50,11 +45,8 @@ def find_best_uniform_sampling(problem: TaskProblem) -> Allocation:
 
     All powers of 2, then a ternary narrowing around the best of them; every candidate k costs one pass over the
     pairs. A heuristic that favours the baseline: no proof that no other k is better.
-
-    Raises:
-        InvalidInput: No graph.
     """
-    largest = max(int(problem.require_graph().tasks_per_user.max()), 1)
+    largest = max(int(problem.graph.tasks_per_user.max()), 1)
     grid = sorted({*(1 << bit for bit in range(largest.bit_length())), largest})
     allocations = {max_tasks: allocate_uniform_sampling(problem, max_tasks) for max_tasks in grid}
 
@@ -85,7 +77,6 @@ def draw_uniformly(graph: TaskGraph, max_tasks: int, rng: np.random.Generator) -
     Returns:
         Shape (num_pairs,), in the graph's order.
     """
-    require.whole(1, 10**9, max_tasks=max_tasks)
     order = np.lexsort((rng.random(graph.num_pairs), graph.users))
     rank = np.arange(graph.num_pairs) - np.repeat(graph.starts[:-1], graph.tasks_per_user)
     is_kept = np.empty(graph.num_pairs, dtype=bool)
@@ -152,17 +143,9 @@ def release_counts(
             costs clipping, never privacy.
         failure_probability: p in (0, 1), split evenly over all that is released.
 
-    Raises:
-        InvalidInput: An argument is out of its range; all problems at once.
-
     Source: Krichene et al. 2023, appendix B and the accounting of section 5; the release of the largest
     truncation is ours.
     """
-    with Problems() as problems:
-        problems.positive(budget=budget)
-        problems.whole(1, 10**9, max_tasks=max_tasks)
-        problems.between(0.0, 0.999, truncation_share=truncation_share)
-        problems.between(1e-12, 0.5, failure_probability=failure_probability)
     from scipy.stats import norm
 
     counts = np.bincount(graph.tasks[draw_uniformly(graph, max_tasks, rng)], minlength=graph.num_tasks)

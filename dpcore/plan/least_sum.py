@@ -38,7 +38,7 @@ from dpcore.plan.parameters import NUM_PARTS, Budget
 GAP = 1e-4
 """Relative gap at which the search ends."""
 GRID_SIZE = 768
-"""Ends of cells, 1.8 % apart. Chords miss their curve by up to 5.7e-3 where the best bound jumps (measured)."""
+"""Ends of cells, 1.8 % apart. Chords miss their curve by up to 5.7e-3 (measured)."""
 MAX_BOXES = 600
 _MAX_PRICES, _MAX_ALTERNATIONS = 60, 30
 ARGUMENT = (

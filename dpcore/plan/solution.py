@@ -359,12 +359,12 @@ def solve(
     planned_lines = plan_lines(dataset, parameters) if planned_lines is None else planned_lines
     curves = [line.curve for line in planned_lines]
     target_errors = np.array([line.target_error for line in planned_lines])
-    budget, least_sum_split = parameters.budget, None
+    budget, split = parameters.budget, None
     equal_shares = np.full(len(curves), 1.0 / len(curves))
     needed_amounts = find_needed_budgets(curves, target_errors, budget)
     if parameters.objective is Objective.SUM:
-        least_sum_split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
-        shares = least_sum_split.shares
+        split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
+        shares = split.shares
     elif parameters.objective is Objective.LARGEST:
         shares = split_by_largest_error(curves, target_errors, budget)
     else:
@@ -375,9 +375,7 @@ def solve(
         allocate_lines(dataset, parameters, planned_lines, line_shares, budget)
         for line_shares in (shares, equal_shares)
     )
-    return PlanSolution(
-        parameters, planned_lines, budget, lines, equal_split, least_sum_split, needed_amounts
-    )
+    return PlanSolution(parameters, planned_lines, budget, lines, equal_split, split, needed_amounts)
 
 
 def _find_least_budget(

@@ -8,5 +8,5 @@ release is C y + Laplace noise with C X = I, so it is unbiased, and C minimises 
 
 Layers: ``problem`` (the question), ``dual`` (the lower bound for every C), ``estimate`` (the answer) -> the methods
 ``working_set`` (exact and fast, and the paper's solver) and ``sample_limiting`` (caps); beside them ``draw`` (one DP
-release), ``examples`` (generators) and ``study`` (the paper's figures). This file does no work.
+release), ``parameters`` (settings, generator and examples) and ``study`` (the paper's figures). This file does no work.
 """

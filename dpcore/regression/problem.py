@@ -300,17 +300,17 @@ class RegressionProblem(ByDigest):
         return content.hexdigest()
 
 
-def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
-    """Build the dataset as `dpcore.data.design_matrix.build_dataset`; features and users are public here.
+def read_labelled_table(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
+    """Build the dataset of a table whose features and users are public.
 
     Raises:
-        InvalidInput: As there, and where features are linearly dependent, by name.
+        InvalidInput: As of `dpcore.data.design_matrix.build_dataset`, and if features are linearly dependent, by name.
     """
-    return design_matrix.build_dataset(table, design, disclosure, _check_rank)
 
+    def check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
+        RegressionProblem(features, codes, 1.0, 1.0, 0.0, names)  # The settings only fill their places.
 
-read_labelled_table = build_dataset
-"""The problem that `dpcore.regression_weights` builds from a table."""
+    return design_matrix.build_dataset(table, design, disclosure, check_rank)
 
 
 def build_rows(table: LabelledRows) -> RegressionProblem:
@@ -330,8 +330,3 @@ def check(dataset: Dataset) -> RegressionProblem:
     """
     assert dataset.table is not None
     return build_rows(dataset.table)
-
-
-def _check_rank(features: FloatArray, codes: IntArray, names: tuple[str, ...]) -> None:
-    """Refuse linearly dependent features, by name; the other parameters only fill their places."""
-    RegressionProblem(features, codes, 1.0, 1.0, 0.0, names)

@@ -154,9 +154,9 @@ class Table:
 
     def find_cells(self, method: Method) -> IntArray:
         """Find the positions of a method's cells, by bound."""
-        cells = self.experiment.cells
-        indices = [cell_index for cell_index, cell in enumerate(cells) if cell.method is method]
-        return np.array(sorted(indices, key=lambda cell_index: cells[cell_index].reach), dtype=np.int64)
+        cells = list(enumerate(self.experiment.cells))
+        reaches = sorted((cell.reach, cell_index) for cell_index, cell in cells if cell.method is method)
+        return np.array([cell_index for _, cell_index in reaches], dtype=np.int64)
 
 
 def select_score(

@@ -80,19 +80,11 @@ def _squared_sensitivity(mechanism: Mechanism) -> int:
     return int(gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
 
 
-@dataclass(frozen=True)
-class _WeightGrid:
-    """The grid on which the sum of weights is released; ``squared`` is 0 if the sum is public."""
-
-    squared: int
-    step: float
-
-
-def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _WeightGrid:
-    """Choose the grid of the sum of weights."""
+def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> tuple[int, float]:
+    """Choose the grid of the sum of weights: its squared sensitivity in steps, 0 if it is public, and its step."""
     sensitivity = weight_sensitivity(mechanism.neighbours, bound)
     if not sensitivity:
-        return _WeightGrid(0, 1.0)
+        return 0, 1.0
     gradients = mechanism.steps * _squared_sensitivity(mechanism)
     sensitivity_in_steps = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
@@ -103,7 +95,7 @@ def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> _
         # Nor may all weights together be more steps than OpenDP's sampler takes, 2^53. Their number is public here; for
         # users who come or go it is not, and a weight is at most `root` steps.
         finest_step = max(finest_step, bound * num_users * 2.0**-52)
-    return _WeightGrid(sensitivity_in_steps**2, max(sensitivity / (sensitivity_in_steps - 2), finest_step))
+    return sensitivity_in_steps**2, max(sensitivity / (sensitivity_in_steps - 2), finest_step)
 
 
 class StoppedError(Exception):
@@ -192,8 +184,8 @@ def _price_release(
         squared_sensitivity = choose_rule_grid(mechanism, bound_follows).total
         num_draws = steps * (num_features + bound_follows) + 1
     else:
-        grid = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
-        squared_sensitivity = steps * _squared_sensitivity(mechanism) + grid.squared
+        squared_weights, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
+        squared_sensitivity = steps * _squared_sensitivity(mechanism) + squared_weights
         num_draws = steps * num_features + 1
     noise = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
     name = OUTPUT_MECHANISM if is_output else MECHANISM
@@ -262,7 +254,7 @@ class _Release:
         return round_gradients(rows, self.mechanism, bound, theta).sum(axis=0), 0
 
     def descend_by_rule(self) -> Model:
-        """Release as `adaptive_bound.simulate` does for one run."""
+        """Release as `descent.simulate` does for one run."""
         rows, mechanism, noise = self.choose_rows(), self.mechanism, self.noise
         bound_follows = self.cell.method is Method.FOLLOWED
         grid = choose_rule_grid(mechanism, bound_follows)
@@ -305,17 +297,17 @@ class _Release:
     def descend_as_entered(self) -> Model:
         """Release as `descent.train_cells` does for one run."""
         rows, mechanism, noise, bound = self.choose_rows(), self.mechanism, self.noise, self.cell.bound
-        grid = _choose_weight_grid(mechanism, bound, rows.num_users)
+        squared_weights, weight_step = _choose_weight_grid(mechanism, bound, rows.num_users)
         # The sum of weights, public or with noise, at least that of one user.
         weights = np.minimum(bound, rows.sizes)
         weight_sum = math.fsum(weights)
-        if grid.squared:
-            weight_steps = np.trunc(weights / grid.step).astype(np.int64).sum(keepdims=True)
-            weight_sum = max(float(noise.release(weight_steps, grid.squared)[0]) * grid.step, bound)
+        if squared_weights:
+            weight_steps = np.trunc(weights / weight_step).astype(np.int64).sum(keepdims=True)
+            weight_sum = max(float(noise.release(weight_steps, squared_weights)[0]) * weight_step, bound)
         unit, squared_gradient = bound * mechanism.clip / CELLS, _squared_sensitivity(mechanism)
 
         def take_gradient(theta: FloatArray, step: int) -> FloatArray:
-            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or grid.squared > 0)
+            self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weights > 0)
             gradient_sum, _ = self.sum_gradients(rows, bound, theta[:, 0])
             return np.asarray(unit * noise.release(gradient_sum, squared_gradient))[:, None]
 

@@ -28,9 +28,9 @@ from pages.shared.server import access
 from pages.shared.session import session
 
 SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
-"""What a public demo trains at most, about the defaults."""
+"""Limits of a public demo."""
 NOT_ANSWERED = ("item", "chosen_from", "unobserved")
-"""Fields that only a tab uses, and no report says."""
+"""Fields of tabs."""
 PAIRS = (
     ("steps", "gradient_bound"),
     RANGE,
@@ -43,14 +43,9 @@ PAIRS = (
 """Fields that stand beside each other."""
 
 
-def has_ratings(dataset: Dataset) -> bool:
-    """Return True if the data hold a value for pairs of users and items."""
-    return dataset.pairs is not None and dataset.pairs.sums is not None
-
-
 def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell of the script on generated ratings."""
-    return "data = None  # Ratings are generated, as the settings say."
+    return "data = None  # Ratings are generated."
 
 
 class FactorisationPage(Page):
@@ -59,15 +54,16 @@ class FactorisationPage(Page):
     def read_inputs(self, slots: layout.PageSlots, dataset: Dataset) -> FactorisationParameters | None:
         """Draw the inputs; ratings of one's own need their range first."""
         ends = {QUESTION.key("lowest"): "the lowest rating", QUESTION.key("highest"): "the highest rating"}
-        sources = list(RatingSource) if has_ratings(dataset) else [RatingSource.GENERATED]
+        has_ratings = dataset.pairs is not None and dataset.pairs.sums is not None
+        sources = list(RatingSource) if has_ratings else [RatingSource.GENERATED]
 
         def list_empty() -> list[str]:
             return [name for key, name in ends.items() if st.session_state[key] is None]
 
         def draw_source() -> None:
             fields.draw(QUESTION, "source", options=sources)
-            if not has_ratings(dataset):
-                st.caption("The data in use hold no ratings of items, so these are generated.")
+            if not has_ratings:
+                st.caption("The data in use hold no ratings, so these are generated.")
                 session.draw_data_link("Bring ratings")
 
         def draw_training() -> None:
@@ -75,10 +71,6 @@ class FactorisationPage(Page):
             fields.draw_row(QUESTION, "repeats", "train_seed", shares=(1, 1))
 
         def ask_range(unused: Collection[str]) -> bool:
-            if dataset.pairs is not None and not has_ratings(dataset):
-                st.markdown(
-                    ":small[The data in use have groups but no ratings of them: **these are generated**.]"
-                )
             if RANGE[0] in unused:
                 return False
             session.explain_cleared(ends)
@@ -87,8 +79,7 @@ class FactorisationPage(Page):
             # Below the line, where they are seen; once both are filled they stand under *More settings*.
             fields.draw_row(QUESTION, *RANGE)
             st.info(
-                f"**What range can a rating have?** Enter {' and '.join(list_empty())}, from what a rating is by "
-                "design. Do not read it off private data. The answer follows.",
+                f"**What range can a rating have?** Enter {' and '.join(list_empty())} by design, not from data.",
                 icon=":material/straighten:",
             )
             return True
@@ -115,7 +106,7 @@ class FactorisationPage(Page):
         if generator is not None and generator.num_users * generator.ratings_per_user > SERVED_RATINGS:
             problems.add(
                 f"this public demo generates at most {SERVED_RATINGS:,} ratings",
-                remedy="Take fewer users or fewer ratings per user, or run the app on your own computer",
+                remedy="Take fewer, or run your own",
             )
         if parameters.repeats > SERVED_REPEATS:
             problems.add(f"this public demo trains at most {SERVED_REPEATS} seeds", remedy="Take fewer")

@@ -33,9 +33,8 @@ QUESTION = Question(
     icon=":material/grid_on:",
     url_path="factorisation",
     group="Models",
-    lead="You learn a recommender from ratings, with privacy for each user. "
-    "**Which items get a user's budget, and is it worth it?**",
-    sentence="I learn a recommender from ratings: which items should get a user's privacy budget, and is it worth it?",
+    lead="You learn a private recommender. **Which items get a user's budget, and is it worth it?**",
+    sentence="I learn a recommender from ratings: which items get a user's budget, and is it worth it?",
     release="A recommender from ratings",
     answers_from=(Facet.GROUPS,),
     parameters=FactorisationParameters,

@@ -19,10 +19,8 @@ def solve(dataset: Dataset, parameters: LearningParameters) -> LearningCap:
 
 def answer(dataset: Dataset, parameters: LearningParameters) -> str:
     """Write the best cap if users differ as is set, and if they are alike."""
-    current, first = (
-        solve(dataset, parameters),
-        solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance)),
-    )
+    current = solve(dataset, parameters)
+    first = solve(dataset, replace(parameters, loss_variance=_BEGIN.loss_variance))
     change = current.max_contributions - first.max_contributions
     rises = "It rises" if change > 0 else "It falls" if change < 0 else "It stays"
     rows = wording.counted(current.max_contributions, "row")

@@ -101,8 +101,6 @@ def _why(page_setting: ReleaseSetting, mean_setting: ReleaseSetting) -> str:
         share, page_share = (wording.number(s.user_share, 2) for s in (mean_setting, page_setting))
         if page_setting.user_share and mean_setting.user_share and not mean_setting.is_table_mean:
             return "it is about a population's mean, this page about this table's"
-        if not page_setting.user_share:
-            return f"here rows are independent (ρ = 0), there ρ = {share}"
         return f"its share ρ of the variance between users is {share}, here it is {page_share}"
     if "variance_share" in differing:
         shares = (wording.number(s.variance_share or 0.0) for s in (mean_setting, page_setting))

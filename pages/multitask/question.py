@@ -25,9 +25,8 @@ QUESTION = Question(
     icon=":material/account_tree:",
     url_path="many-tasks",
     group="Models",
-    lead="You train one model per task, say per product, with user-level DP. "
-    "**Which tasks get a user's budget?**",
-    sentence="I train one model per task: how should each user's privacy budget be divided among their tasks?",
+    lead="You train one private model per task. **Which tasks get a user's budget?**",
+    sentence="I train one model per task: which get a user's budget?",
     release="One model per task",
     answers_from=(Facet.GROUPS,),
     parameters=MultitaskParameters,

@@ -21,12 +21,9 @@ def answer(dataset: Dataset, parameters: PlanParameters) -> str:
     )
 
 
-_FIRST_PARAMETERS = PlanParameters(
-    1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0
-)
 STEP = Step(
     origin=session.Origin("shop-events"),
-    parameters=_FIRST_PARAMETERS,
+    parameters=PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0),
     field="epsilon",
     goal=10.0,
     is_enough=lambda epsilon: epsilon >= 3.0,

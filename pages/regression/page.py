@@ -22,16 +22,12 @@ from dpcore.regression.answer.answer import FIT
 from dpcore.regression.answer.solution import PROVED, count_clipped, get_table, solve_beside_page
 from dpcore.regression.draw import Draw, draw_coefficients
 from dpcore.regression.estimate import ErrorTarget, compute_variances
-from dpcore.regression.parameters import (
-    DataSource,
-    RegressionGenerator,
-    RegressionParameters,
-    round_outwards,
-)
+from dpcore.regression.parameters import DataSource, RegressionGenerator, RegressionParameters, round_outwards
 from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
+from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.data import table_upload
 from pages.shared.fields import fields, jobs
@@ -123,7 +119,7 @@ def generate() -> RegressionData | None:
     if generator is None:
         fields.show_problems(problems)
         return None
-    data, _ = jobs.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
+    data, _ = cache.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
     return RegressionData(data, data.digest)
 
 

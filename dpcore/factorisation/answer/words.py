@@ -121,20 +121,10 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         for items, noise in zip(("the rarest", "popular"), adaptive.noise_to_signal[[0, -1]], strict=True)
     )
     noise_numbers = (
-        Number(
-            "Noise s on each sum",
-            wording.number(adaptive.noise),
-            help="Standard deviation; a rating of weight 1 adds at most 1 to a sum.",
-            value=adaptive.noise,
-        ),
+        Number("Noise s on each sum", wording.number(adaptive.noise), value=adaptive.noise),
         rare_noise,
         popular_noise,
-        Number(
-            "Noise on each count",
-            wording.number(count_noise),
-            help="Standard deviation.",
-            value=count_noise,
-        ),
+        Number("Noise on each count", wording.number(count_noise), value=count_noise),
     )
     if verdict is None:
         return noise_numbers
@@ -151,12 +141,7 @@ def build_numbers(solution: FactorisationSolution) -> tuple[Number, ...]:
         "most rated": float(changes[-1]),
     }
     return (
-        Number(
-            f"Test error (RMSE), {recommended.value}",
-            f"{error:.4f}",
-            help="Mean over seeds.",
-            value=error,
-        ),
+        Number(f"Test error (RMSE), {recommended.value}", f"{error:.4f}", value=error),
         interval,
         Number("Factorisation", f"{verdict.mean:.4f}", FACTORISATION.value, value=verdict.mean),
         *(
@@ -183,47 +168,19 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
             "Budget that is used": f"{used_shares}.",
             "Noise over signal": "above 1, an item's vector is mostly noise.",
         }
-    result = verdict.result
-    errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in result.study.models}
-    errors_without_privacy = "; ".join(
-        f"{model_kind.value.partition(',')[0].lower()} {error:.4f}"
-        for model_kind, error in errors.items()
-        if not model_kind.is_private
-    )
-    trained = list_verdicts(result)
+    errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in PRIVATE_KINDS}
+    limit = min(errors.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
+    near_optimal = [model_kind.value for model_kind, error in errors.items() if error <= limit]
+    trained = list_verdicts(verdict.result)
     winning_epsilons = ", ".join(wording.entered(v.epsilon) for v in trained if v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
-    limit = min(errors[model_kind] for model_kind in PRIVATE_KINDS) * (1.0 + NEAR_OPTIMAL_SHARE)
-    near_optimal = [model_kind.value for model_kind in PRIVATE_KINDS if errors[model_kind] <= limit]
-    facts_against_uniform = {}
-    for model_kind, name in ((ModelKind.ADAPTIVE, "Adaptive weights"), (ModelKind.TAIL, "Tail sampling")):
-        change = result.compare(model_kind, ModelKind.UNIFORM)
-        rarest, most_rated = (
-            _write_gain(change.mean[verdict.index, bucket], change.half_width[verdict.index, bucket])
-            for bucket in (1, -1)
-        )
-        facts_against_uniform[f"{name} against uniform"] = (
-            f"{rarest} on the rarest fifth of items, {most_rated} on the most rated."
-        )
     return {
-        "Without privacy": f"{errors_without_privacy}.",
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of "
         f"{', '.join(wording.entered(v.epsilon) for v in trained)}.",
         "Own offsets": "how far users rate above item means, computed locally, not released.",
         "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
-        **facts_against_uniform,
-        "Seeds": f"{result.study.repeats}, each with one split and noise for all models. Intervals are Student's, "
-        f"paired, at 95{wording.PERCENT}.",
+        "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
     }
-
-
-def _write_gain(change: float, half_width: float) -> str:
-    """Write a change of the error: ``gain 0.0041 ± 0.0013``."""
-    if not math.isfinite(change):
-        return "not tested"
-    if math.isfinite(half_width) and half_width >= abs(change):
-        return f"no clear change ({_add_interval(_write_signed(change), half_width)})"
-    return f"{'gain' if change < 0.0 else 'cost'} {_add_interval(f'{abs(change):.4f}', half_width)}"
 
 
 def _write_signed(value: float) -> str:

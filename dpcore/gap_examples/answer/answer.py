@@ -262,8 +262,7 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     limit = two_groups.whole_cap_limit(p, t)
     yield (
         f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
-        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**. The star is at p = {best.light_share:.6f}, t = "
-        f"{best.noise_per_user:.6f}: **{best.ratio:.6f}**."
+        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**."
     )
     comparison: Comparison = yield section.Cached(compare, (best.problem(),))
     light, heavy = comparison.problem.histogram.users.tolist()
@@ -376,11 +375,11 @@ def build_answer(
     limit_text = f"For any data set the excess is at most {format_gain(two_groups.supremum().ratio)}."
     code: CodeChoice | None = None
     if value_range is not None and value_range[0] < value_range[1]:
-        bounds, mean_parameters = (
-            (cap.max_contributions, smooth.threshold),
+        mean_parameters, neighbours = (
             mean.MeanParameters(parameters.epsilon, *value_range),
+            Neighbours.REPLACE_VALUES,
         )
-        code = mean_forms(*bounds, Neighbours.REPLACE_VALUES, dataset, mean_parameters)
+        code = mean_forms(cap.max_contributions, smooth.threshold, neighbours, dataset, mean_parameters)
     lower, upper = value_range or (None, None)
     return Answer(
         headline=write_headline(comparison),

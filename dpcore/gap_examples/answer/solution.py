@@ -46,36 +46,20 @@ class GapSolution:
         near_optimal_caps: Smallest and largest cap within 5 % of the best cap's standard error.
         proof: The paper's proof carried out.
         domination: The two groups that are at least as bad; None without sampling error.
-        bounds: Bounds of the curves, ascending, shape (points,).
-        cap_variances: Variance with a cap over that of the best weights, over ``bounds``.
-        smooth_variances: Variance with weights over that of the best weights, over ``bounds``.
     """
 
     comparison: Comparison
     near_optimal_caps: tuple[int, int]
     proof: FourfoldProof
     domination: Domination | None
-    bounds: FloatArray
-    cap_variances: FloatArray
-    smooth_variances: FloatArray
 
 
 def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
-    """Compare the best cap with the best weights, carry out the proof, and evaluate the curves."""
+    """Compare the best cap with the best weights, and carry out the proofs."""
     problem = parameters.problem(dataset.histogram)
     comparison = compare(problem)
-    proof = fourfold_proof(problem)
-    marked_bounds = [comparison.cap.max_contributions, comparison.smooth.threshold, proof.max_contributions]
-    bounds = np.unique(np.concatenate((choose_curve_bounds(dataset.histogram), marked_bounds)))
-    return GapSolution(
-        comparison=comparison,
-        near_optimal_caps=mean.caps_within(problem),
-        proof=proof,
-        domination=dominate(comparison) if problem.value_variance > 0.0 else None,
-        bounds=bounds,
-        cap_variances=mean.capped_variance(problem, bounds) / comparison.smooth.variance,
-        smooth_variances=mean.smooth_variance(problem, bounds) / comparison.smooth.variance,
-    )
+    domination = dominate(comparison) if problem.value_variance > 0.0 else None
+    return GapSolution(comparison, mean.caps_within(problem), fourfold_proof(comparison), domination)
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
@@ -117,16 +101,23 @@ def _supremum_line() -> Level:
 def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
     """Plot both variances over the bound, in units of the best weights', with the proof's cap h'."""
     comparison, proof = solution.comparison, solution.proof
-    bounds = Column("bound", solution.bounds)
-    capped = Column("cap_variance_over_best_weights", solution.cap_variances)
-    smooth = Column("smooth_variance_over_best_weights", solution.smooth_variances)
+    problem, cap, weights = comparison.problem, comparison.cap, comparison.smooth
+    marked_bounds = [cap.max_contributions, weights.threshold, proof.max_contributions]
+    values = np.unique(np.concatenate((choose_curve_bounds(problem.histogram), marked_bounds)))
+    bounds = Column("bound", values)
+    capped = Column(
+        "cap_variance_over_best_weights", mean.capped_variance(problem, values) / weights.variance
+    )
+    smooth = Column(
+        "smooth_variance_over_best_weights", mean.smooth_variance(problem, values) / weights.variance
+    )
     proof_name = f"Proof's h′ (case {proof.case})"
     return Plot(
         "gap-data",
         "Variance against the bound",
         f"The best bound has {comparison.ratio:.4f} times the variance of the best weights, the proof's bound "
         f"{proof.ratio:.3f} times.",
-        build_bound_axis(comparison.problem.histogram),
+        build_bound_axis(problem.histogram),
         VARIANCE_AXIS,
         (
             Curve("Bounded rows", bounds, capped, Style.CAP),
@@ -134,8 +125,8 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
             _supremum_line(),
             Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
             Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
-            Mark("Best bound", comparison.cap.max_contributions, comparison.ratio, Style.CAP),
-            Mark("Best weights, h*", comparison.smooth.threshold, 1.0, Style.SMOOTH, "circle"),
+            Mark("Best bound", cap.max_contributions, comparison.ratio, Style.CAP),
+            Mark("Best weights, h*", weights.threshold, 1.0, Style.SMOOTH, "circle"),
         ),
         dataset.provenance,
         is_main=True,

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from dpcore.answer import standard
+from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice, build_error_parts
-from dpcore.answer.section import (
-    BEHIND,
-    Cached,
-    Choice,
-    Figures,
-    File,
-    Label,
-    Note,
-    Parts,
-    Sections,
-    Table,
-)
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import build_forms, cap_form, fields_of_data
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure
 from dpcore.common.strict_json import certificate_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.dataset import Dataset
@@ -45,40 +32,39 @@ from dpcore.learning.optimal_cap import NEIGHBOURS, list_capped_users
 from dpcore.learning.parameters import ASSUMPTIONS, NOT_ABOUT_DATA, LearningParameters
 from dpcore.report.content import list_public_inputs, write_columns
 
-PUBLIC = Label(Disclosure.PUBLIC)
-DRAWN_POINTS = 40
 
-
-def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Say how bias and noise are bounded."""
-    yield Note(describe_formulae(answer.parameters))
+    yield section.Note(describe_formulae(answer.parameters))
 
 
-def compare_bias_bounds(answer: Answer, dataset: Dataset) -> Parts:
+def compare_bias_bounds(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show all bounds on the bias beside each other, on the axes of the main figure."""
     yield (
         "Always **worst case ≤ share of rows cut ≤ log form**; the forms with Var(H) can be larger or smaller. The "
         "share of rows cut beats Corollary 1 everywhere and needs nothing more."
     )
-    yield Figures((answer.plots["learning-terms"](),), main_axes="xy")
-    others = yield Cached(solve_rivals, (answer.solution.problem,))
-    yield Table(
+    yield section.Figures((answer.plots["learning-terms"](),), main_axes="xy")
+    others = yield section.Cached(solve_rivals, (answer.solution.problem,))
+    yield section.Table(
         list_rival_rows(answer.solution, others, answer.parameters.own_bound), "All bounds", plain=True
     )
-    yield Label()
+    yield section.Label()
 
 
-def show_capped_users(answer: Answer, dataset: Dataset) -> Parts:
+def show_capped_users(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show who loses rows."""
     solution, own_bound = answer.solution, answer.parameters.own_bound
     cap = solution.choice.max_contributions
     if own_bound is not None:
-        is_own = yield Choice("whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"})
+        is_own = yield section.Choice(
+            "whose_cap", "Under which bound", {False: "Best bound", True: "Your own bound"}
+        )
         cap = own_bound if is_own else cap
     histogram = solution.problem.histogram
     columns, num_unlisted = list_capped_users(histogram, solution.fraction(cap))
     if not columns["size"].size:
-        yield Note("Nobody has more rows: this bound leaves nothing out.", "check")
+        yield section.Note("Nobody has more rows: this bound leaves nothing out.", "check")
         return
     num_capped = histogram.users_above(cap)
     yield f"**{wording.counted(num_capped, 'user')}**, the heaviest first; a share is that of one such user."
@@ -90,15 +76,15 @@ def show_capped_users(answer: Answer, dataset: Dataset) -> Parts:
         "share_after": "Share of the kept rows",
     }
     formats = {name: "percent" if name.startswith("share") else "localized" for name in titles}
-    yield Table(columns, "Who loses rows", formats, titles)
+    yield section.Table(columns, "Who loses rows", formats, titles)
     if num_unlisted:
-        yield Note(f"Not listed: {wording.counted(num_unlisted, 'smaller size')} above the bound.")
-    yield File("Who loses rows (CSV)", "learning_capped.csv", columns)
-    yield Label()
+        yield section.Note(f"Not listed: {wording.counted(num_unlisted, 'smaller size')} above the bound.")
+    yield section.File("Who loses rows (CSV)", "learning_capped.csv", columns)
+    yield section.Label()
 
 
-SECTIONS: Sections = {
-    BEHIND: describe_inputs,
+SECTIONS: section.Sections = {
+    section.BEHIND: describe_inputs,
     "These data": {"All bounds on the bias": compare_bias_bounds, "Who loses rows": show_capped_users},
     "The paper": {
         "Figure 2": population.show_mass,

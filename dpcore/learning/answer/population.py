@@ -57,56 +57,44 @@ class PopulationSolution:
 
 def solve(parameters: LearningParameters) -> PopulationSolution:
     """Find the best share for a sample and in the limit, and compute the curves of figure 3."""
-    sample_problem, limit_problem = (
-        parameters.population(parameters.population_rows),
-        parameters.population(None),
-    )
+    sample_problem = parameters.population(parameters.population_rows)
+    limit_problem = parameters.population(None)
     best = population.find_best_fraction(sample_problem)
     tau_0 = log_spaced(1.0 / parameters.population_rows, 1.0, POINTS, extra=(best.fraction,))
     columns = {"tau_0": tau_0}
     for problem, prefix, average in ((sample_problem, "", "expected_"), (limit_problem, "limit_", "limit_")):
-        statistics, parts = (
-            population.compute_statistics(problem, tau_0),
-            population.compute_error_parts(problem, tau_0),
-        )
+        statistics = population.compute_statistics(problem, tau_0)
+        parts = population.compute_error_parts(problem, tau_0)
         columns |= {
             f"{average}kept_share": statistics.kept_share,
             f"{prefix}bias_twice": parts.bias,
             f"{prefix}privacy_noise": parts.privacy,
             f"{average}users_capped": statistics.users_capped,
         }
-    return PopulationSolution(
-        parameters=parameters,
-        columns=columns,
-        best=best,
-        capped_at_best=float(population.compute_statistics(sample_problem, best.fraction).users_capped),
-        family={
-            epsilon: tuple(
-                population.find_best_fraction(
-                    replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha))
-                )
-                for alpha in FAMILY
-            )
-            for epsilon in (parameters.epsilon, PAPER_EPSILON)
-        },
-    )
+    family = {}
+    for epsilon in (parameters.epsilon, PAPER_EPSILON):
+        problems = [
+            replace(limit_problem, epsilon=epsilon, participation=PowerLaw(alpha)) for alpha in FAMILY
+        ]
+        family[epsilon] = tuple(population.find_best_fraction(problem) for problem in problems)
+    capped_at_best = float(population.compute_statistics(sample_problem, best.fraction).users_capped)
+    return PopulationSolution(parameters, columns, best, capped_at_best, family)
 
 
 def list_mass_columns(alpha: float) -> dict[str, FloatArray]:
     """List the mass of uncapped users over tau_0, for the chosen alpha and for `FAMILY`, as columns."""
-    law, family = PowerLaw(alpha), {other: PowerLaw(other) for other in FAMILY}
+    law = PowerLaw(alpha)
     # The heaviest users' shares, where the mass jumps, are among the points.
-    jumps = np.concatenate(
-        [each_law.probability(np.arange(1.0, 31.0)) for each_law in (law, *family.values())]
-    )
+    heaviest = np.arange(1.0, 31.0)
+    jumps = np.concatenate([PowerLaw(other).probability(heaviest) for other in (alpha, *FAMILY)])
     tau_0 = log_spaced(*FRACTIONS, 240, extra=jumps[(FRACTIONS[0] < jumps) & (jumps < 1.0)].tolist())
     return {
         "tau_0": tau_0,
         "uncapped_mass": law.uncapped_mass(tau_0),
         "kept_share_in_the_limit": law.kept_share(tau_0),
         **{
-            f"uncapped_mass_alpha_{wording.digits(other)}": other_law.uncapped_mass(tau_0)
-            for other, other_law in family.items()
+            f"uncapped_mass_alpha_{wording.digits(other)}": PowerLaw(other).uncapped_mass(tau_0)
+            for other in FAMILY
         },
     }
 
@@ -201,9 +189,8 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     if is_floor_zero(cost, parameters):
         return f"{course} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course}; it **flattens at {wording.number(cost.limit.total)}**, and the best τ₀ tends to "
-        f"{wording.number(cost.limit.fraction)}. A smaller τ₀ makes the noise vanish, but the bias grows: ever more "
-        "users have the same weight."
+        f"{course}; it **flattens at {wording.number(cost.limit.total)}**. The best τ₀ tends to "
+        f"{wording.number(cost.limit.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
 
@@ -226,10 +213,8 @@ def plot_mass(alpha: float) -> Plot:
     items: list[Item] = []
     for other, (style, dash) in FAMILY_STYLES.items():
         if other != alpha:
-            name, mass = (
-                f"α = {wording.entered(other)}",
-                columns[f"uncapped_mass_alpha_{wording.digits(other)}"],
-            )
+            mass = columns[f"uncapped_mass_alpha_{wording.digits(other)}"]
+            name = f"α = {wording.entered(other)}"
             items.append(Curve(name, fractions, mass, style, dash=dash, width=1.5, steps="hv"))
     items += [
         Curve(f"{chosen}, users who lose none", fractions, columns["uncapped_mass"], Style.TOTAL, steps="hv"),
@@ -361,8 +346,8 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     """Show figure 3."""
     parameters: LearningParameters = answer.parameters
     yield (
-        f"Over the bound as a share τ₀ of n rows; limit on the bias: *{parameters.population_bias.title}*. The lines "
-        "are exact expectations; the paper averages samples, which you can add."
+        f"Over the bound as a share τ₀ of n rows, with *{parameters.population_bias.title}*. The lines are exact; the "
+        "paper averages samples, which you can add."
     )
     alpha, rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
 
@@ -395,8 +380,8 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         "The largest share is $\\tau/n_\\tau$, as in the paper; the line n → ∞ uses the heaviest user's share."
     )
     yield (
-        "**How few lose rows**, in the limit of many rows. The paper reports 2 to 8 users at ε = 1, without its α and "
-        "constants; with C = 3, and all else as this page begins, the table says 3 to 8."
+        "**How few lose rows**, in the limit of many rows. The paper reports 2 to 8 users, without its α and "
+        "constants; with C = 3 the table says 3 to 8."
     )
     yield Table(list_family_rows(solution), "Users who lose rows, by α", key="learning_family")
     yield PUBLIC

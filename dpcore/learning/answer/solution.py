@@ -198,10 +198,8 @@ def plot_bound(solution: LearningSolution, dataset: Dataset, own_bound: int | No
 
 def plot_terms(solution: LearningSolution, dataset: Dataset, own_bound: int | None) -> Plot:
     """Plot twice every bound on the bias over the cap."""
-    curves, best_terms = (
-        solution.curves,
-        optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction),
-    )
+    curves = solution.curves
+    best_terms = optimal_cap.compute_bias_terms(solution.problem, solution.choice.fraction)
     worst, cut, log = (
         wording.number(2.0 * float(best_terms[term]))
         for term in (BiasTerm.WORST_CASE, BiasTerm.CUT_SHARE, BiasTerm.LOG_KEPT)
@@ -295,9 +293,8 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
         )
     facts |= {
         "Who is affected": f"{affected} Share of the heaviest user: {share_before}, then {share_after}.",
-        noise_error.NAME: "the limit takes the rows of one user as independent draws. If a share ρ = "
-        f"{noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is about "
-        f"{factor} times as large.",
+        noise_error.NAME: "the limit takes the rows of one user as independent draws; at ρ = "
+        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {factor} times as large.",
     }
     if own_bound is not None:
         parts = solution.error_parts_at(own_bound)

@@ -11,27 +11,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dpcore import mean
-from dpcore.answer import standard
+from dpcore.answer import section, standard
 from dpcore.answer.answer import Answer, ReleaseSetting, add_choice
 from dpcore.answer.axes import OutsideCounts
 from dpcore.answer.methods import Methods, cite_noise, write_guarantee
 from dpcore.answer.plot import Plot
-from dpcore.answer.section import (
-    BEHIND,
-    Cached,
-    Figures,
-    Label,
-    Missing,
-    Note,
-    Parts,
-    PrivateRange,
-    Proposal,
-    Search,
-    SearchResult,
-    Sections,
-    Solver,
-    Table,
-)
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, Form, Forms, build_forms, cap_form, fields_of_data, smooth_form
 from dpcore.common import wording
@@ -55,23 +39,23 @@ from dpcore.mean.private_counts import PrivateCountsProblem
 from dpcore.mean.table_values import ValueSummary
 from dpcore.report.content import write_columns
 
-NO_VALUES = Missing("values, one per row", "Bring data with values")
+NO_VALUES = section.Missing("values, one per row", "Bring data with values")
 PLAIN = mean.Growth()
 """The weight of a user grows with the number of their rows."""
 
 
-def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> Solver:
+def solve_beside_page(dataset: Dataset, parameters: MeanParameters) -> section.Solver:
     """Find the best bounds; the summary of the values does not depend on epsilon, and is computed once."""
     summary = None
     if dataset.values is not None:
-        summary = yield Cached(
+        summary = yield section.Cached(
             ValueSummary.from_dataset, (dataset, parameters.lower, parameters.upper), kept=8
         )
-    solution = yield Cached(solve, (dataset, parameters.without("own_bound"), summary))
-    return SearchResult(solution)
+    solution = yield section.Cached(solve, (dataset, parameters.without("own_bound"), summary))
+    return section.SearchResult(solution)
 
 
-def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
+def describe_inputs(answer: Answer, dataset: Dataset) -> section.Parts:
     """Name the quantities that the answer is computed with, and where they come from."""
     parameters, problem, clamped = answer.parameters, answer.solution.problem, answer.solution.clamped
     variance, largest = wording.number(problem.value_variance), wording.number(parameters.largest_variance)
@@ -83,48 +67,37 @@ def describe_inputs(answer: Answer, dataset: Dataset) -> Parts:
         sentence = outside.write_sentence("[L, U]", " and is clamped", " and are clamped")
     elif parameters.variance_source is VarianceSource.FROM_VALUES:
         sentence += " The worst case stands in for σ²."
-    yield Note(
+    yield section.Note(
         f"B = {wording.number(parameters.value_bound)}, σ² = {variance} (at most {largest}), {users}. {sentence}"
     )
 
 
-def show_weights(answer: Answer, dataset: Dataset) -> Parts:
+def show_weights(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show how much one row counts against its user's size."""
-    yield Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
+    yield section.Figures((answer.plots["mean-weights"](),), controls="y", main_axes="x")
 
 
-def show_hidden(answer: Answer, dataset: Dataset) -> Parts:
+def show_hidden(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show what the assumption of independent rows hides."""
     summary = answer.solution.values
     if summary is None:
         yield NO_VALUES
         return
     yield "\n".join(f"- {sentence}" for sentence in describe_shifts(answer.solution, summary))
-    yield Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
-    yield Label()
+    yield section.Figures((answer.plots["mean-shift"](),), controls="y", main_axes="x")
+    yield section.Label()
 
 
-def compute_ranges(
-    dataset: Dataset, parameters: MeanParameters, solution: MeanSolution
-) -> tuple[plots.Ranges, Plot, Plot]:
-    """Return the best ranges, and the error over either end."""
-    ranges = plots.choose_ranges(dataset, solution, parameters)
-    return ranges, plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)
-
-
-def show_ranges(answer: Answer, dataset: Dataset) -> Parts:
+def show_ranges(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show which range the values ask for, beside a search over the bound on rows."""
     if not plots.has_range_choice(dataset):
-        if dataset.values is None:
-            yield NO_VALUES
-        else:
-            yield "All values are the same, or too large to square."
+        yield NO_VALUES if dataset.values is None else "All values are the same, or too large to square."
         return
     leak = ", **a private look** that no ε covers." if dataset.is_private else "."
     yield f"**A range that you know is the first choice.** The ranges below are computed from the values{leak}"
-    ranges, upper, lower = yield Cached(compute_ranges, (dataset, answer.parameters, answer.solution), kept=4)
+    ranges = yield section.Cached(plots.choose_ranges, (dataset, answer.solution, answer.parameters), kept=4)
     problem = ranges.rows.problem
-    joint = yield Search(
+    joint = yield section.Search(
         "range_search",
         problem.epsilon,
         lambda progress, should_stop: value_range.best_joint(
@@ -137,21 +110,23 @@ def show_ranges(answer: Answer, dataset: Dataset) -> Parts:
         soon=0.3,
         light=True,
     )
-    yield Table(plots.build_table(ranges, joint), "The range in use and the best ones")
+    yield section.Table(plots.build_table(ranges, joint), "The range in use and the best ones")
     if dataset.is_private:
-        yield Note("These ranges leak into every release that uses them. You can draw a range privately.")
-        yield PrivateRange()
+        yield section.Note(
+            "These ranges leak into every release that uses them. You can draw a range privately."
+        )
+        yield section.PrivateRange()
     elif joint is not None and plots.is_usable(problem, joint):
         low, high = plots.round_outward(joint)
         if (low, high) != (ranges.current.lower, ranges.current.upper):
             label = f"Use L = {wording.entered(low)}, U = {wording.entered(high)}"
-            yield Proposal(label, "straighten", {"lower": low, "upper": high})
-    yield Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
-    yield Figures((upper, lower), titled=True)
+            yield section.Proposal(label, "straighten", {"lower": low, "upper": high})
+    yield section.Label(after="\n".join(f"- {sentence}" for sentence in plots.describe_ranges(ranges, joint)))
+    yield section.Figures((plots.plot_upper(ranges, dataset), plots.plot_lower(ranges, dataset)), titled=True)
 
 
-SECTIONS: Sections = {
-    BEHIND: describe_inputs,
+SECTIONS: section.Sections = {
+    section.BEHIND: describe_inputs,
     "Rows and users": {"Weight of a row": show_weights, "When users differ": show_hidden},
     "Range": show_ranges,
 }
@@ -233,23 +208,20 @@ def build_answer(
             "smooth": private_counts.error_parts(solved.smooth),
         },
         number_keys=("max_contributions", "threshold"),
-        question=_PRIVATE_COUNTS if solved.has_private_counts else _PUBLIC_COUNTS,
+        question=_describe_release(solved),
         data=_describe_values(solved, dataset, parameters),
     )
 
 
-_PUBLIC_COUNTS = {
-    "neighbours": mean.NEIGHBOURS.value,
-    "mechanism": "Laplace",
-    "errors_are": "exact",
-    "source": "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3",
-}
-_PRIVATE_COUNTS = {
-    "neighbours": private_counts.NEIGHBOURS.value,
-    "mechanism": "Laplace, on the pair of sums of w (y - L) and w (U - y)",
-    "errors_are": private_counts.ERROR_IS,
-    "source": "Sweet Spot; Epasto et al. 2020 has public counts only",
-}
+def _describe_release(solution: MeanSolution) -> dict[str, str]:
+    """Return the fields of the choice file on the release and its errors."""
+    mechanism, errors = "Laplace", "exact"
+    source = "Epasto et al. 2020, Smoothly Bounding User Contributions in DP, section 3"
+    if solution.has_private_counts:
+        mechanism, errors = "Laplace, on the pair of sums of w (y - L) and w (U - y)", private_counts.ERROR_IS
+        source = "Sweet Spot; Epasto et al. 2020 has public counts only"
+    neighbours = solution.neighbours.value
+    return {"neighbours": neighbours, "mechanism": mechanism, "errors_are": errors, "source": source}
 
 
 def _describe_values(

@@ -22,7 +22,7 @@ from dpcore.mean import worst_values
 from dpcore.mean.models import interval_around
 from dpcore.mean.parameters import MeanParameters
 from dpcore.mean.private_counts import ROUGH_NOISE, PrivateCountsProblem, Release
-from dpcore.mean.table_values import Clamped, ValueSummary, bounded_mean
+from dpcore.mean.table_values import Clamped, ValueSummary
 
 UNIT = "unit of the values"
 MEAN_OVER_USERS = "Mean over users"
@@ -44,12 +44,10 @@ class SplitRelease:
     Attributes:
         cap: The best cap of that release.
         capped: The error of that release over the ``bounds`` of the solution.
-        centred: The best cap of the release that centres the values first.
     """
 
     cap: mean.CapChoice
     capped: mean.MeanError
-    centred: mean.CapChoice
 
 
 @dataclass(frozen=True)
@@ -162,8 +160,7 @@ def solve(dataset: Dataset, parameters: MeanParameters, values: ValueSummary | N
     split_release = worst_case = None
     if isinstance(problem, PrivateCountsProblem):
         split = replace(problem, release=Release.SPLIT)
-        centred = mean.best_cap(replace(problem, release=Release.CENTRED_SPLIT))
-        split_release = SplitRelease(mean.best_cap(split), mean.capped_error(split, bounds), centred)
+        split_release = SplitRelease(mean.best_cap(split), mean.capped_error(split, bounds))
     if problem.target is mean.Target.TABLE:
         user_weights = mean.user_weight(problem, smooth.threshold, histogram.sizes) * histogram.sizes
         worst_case = WorstCaseErrors(
@@ -224,9 +221,7 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     """Build the best bound and the best smooth weights, each with its error, and the worst-case error."""
     cap, smooth, worst_case = solution.cap, solution.smooth, solution.worst_case
     target = "of the rows in this table" if solution.is_about_table else "of the population"
-    error_help = (
-        f"Root mean square distance of a release from the mean {target}. The note is its share of noise."
-    )
+    error_help = f"Root mean square distance of a release from the mean {target}."
     label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
     rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
     cap_help = "Upper bound on contributions per user."
@@ -387,12 +382,11 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if solution.values is not None and parameters.reads_values:
         facts["How users differ"] = describe_user_share(solution.values)
     if (split := solution.split_release) is not None:
-        split_error, centred_error = split.cap.standard_error, split.centred.standard_error
+        split_error = split.cap.standard_error
         rows = wording.counted(split.cap.max_contributions, "row")
         facts["Against the usual split"] = (
-            f"numerator and denominator with ε/2 each err by {number(split_error)} at their best bound of {rows}: "
-            f"{wording.change(split_error, best_error)}. With centred values: "
-            f"{wording.change(centred_error, best_error)}."
+            f"numerator and denominator with ε/2 each: error {number(split_error)} at their best bound of {rows}, "
+            f"{wording.change(split_error, best_error)}."
         )
     if dataset.is_private and not solution.has_private_counts:
         facts["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
@@ -405,33 +399,18 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if (worst := solution.worst_case) is not None:
         facts["Whatever the values"] = (
             f"for values in [L, U] the error is at most {number(worst.cap)} with the best bound, "
-            f"{number(worst.smooth)} with its smooth weights and {number(worst.any_weights)} with the best weights for "
-            f"that{linearised}. It is met if heavy users have all their values at one end."
+            f"{number(worst.smooth)} with its smooth weights, {number(worst.any_weights)} with the best weights for "
+            f"that{linearised}. Reached if heavy users have all values at one end."
         )
     if isinstance(solution.problem, PrivateCountsProblem):
-        facts["At which mean"] = _describe_noise(solution.problem, solution.clamped, bound)
+        value_mean = solution.problem.value_mean
+        mean_text = "at which it is largest, L or U" if value_mean is None else "of all rows, for every bound"
+        facts["At which mean"] = f"the noise is computed for the mean {mean_text}."
     facts[MEAN_OVER_USERS] = (
-        f"its error is {number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. *Code "
-        f"for your library* has it under *{MEAN_OVER_USERS}*."
+        f"error {number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. *Code for "
+        "your library* has it."
     )
     return facts
-
-
-def _describe_noise(problem: PrivateCountsProblem, clamped: Clamped | None, cap: int) -> str:
-    """Describe at which mean the noise is computed.
-
-    The answer takes the mean of all rows for every bound. With one factor for all bounds the error is a quadratic on
-    every piece, so that the best bound is exact.
-    """
-    if problem.value_mean is None or clamped is None:
-        return "the noise is computed for the mean at which it is largest, L or U."
-    kept_mean = float(bounded_mean(clamped, float(cap)))
-    kept_problem = replace(problem, value_mean=min(max(kept_mean - clamped.lower, 0.0), problem.value_bound))
-    change = wording.change(math.sqrt(kept_problem.privacy_factor), math.sqrt(problem.privacy_factor))
-    return (
-        f"the noise is computed at the mean of the rows, {wording.number(clamped.mean)}. At that of the bounded rows, "
-        f"{wording.number(kept_mean)}, it is {change}."
-    )
 
 
 def describe_user_share(values: ValueSummary) -> str:
@@ -441,8 +420,7 @@ def describe_user_share(values: ValueSummary) -> str:
         return "it cannot be estimated: nobody has two rows, or there is only one user."
     return (
         f"about {wording.percent(share.clipped_estimate)} of the variance lies between users "
-        f"({wording.percent(share.low)} to {wording.percent(share.high)}, leaving out each user in turn), computed "
-        "from these values and as private as they are."
+        f"({wording.percent(share.low)} to {wording.percent(share.high)}), as private as these values."
     )
 
 

@@ -18,12 +18,12 @@ from dpcore.report.content import Line, summarise_dataset
 
 UNCHANGED = 0.005
 """Smaller changes are not mentioned."""
-_SCALED_DOWN = "the weights of a user above the budget were scaled down to it"
+_SCALED_DOWN = "those of users above it were scaled down"
 FIT_TEXTS = {
     BudgetFit.CLIPPED: _SCALED_DOWN,
     BudgetFit.LOGARITHMIC: _SCALED_DOWN,
-    BudgetFit.NOBODY_CLIPPED: "all weights were made so small that no user exceeds the budget",
-    BudgetFit.FULL: "the weights of every user were scaled to the whole budget",
+    BudgetFit.NOBODY_CLIPPED: "all weights are so small that no user exceeds it",
+    BudgetFit.FULL: "those of every user were scaled to it",
 }
 
 
@@ -31,7 +31,7 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
     """List the assumptions of the answer."""
     fit_assumptions: tuple[str, ...] = (
         "Task sizes are public, or were released privately (tab *Private counts*)",
-        "Users of a task are interchangeable: unequal weights favour users with few tasks, which no bound here counts",
+        "Users of a task are alike: no bound counts that unequal weights favour those with few tasks",
     )
     if solution.comparison.rule.fit.clips_nobody:
         fit_assumptions = (
@@ -40,8 +40,7 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
     return (
         "Neighbouring data sets differ in one user, with all their data in all tasks",
         "The squared weights of a user sum to at most β, all that the guarantee needs",
-        "The error bounds (theorems 3.8 and 3.12) omit constants that all tasks share: they compare weights and do not "
-        "predict accuracy",
+        "The error bounds (theorems 3.8 and 3.12) omit shared constants: they compare weights and predict no accuracy",
         *fit_assumptions,
     )
 
@@ -93,44 +92,27 @@ def build_numbers(solution: MultitaskSolution) -> tuple[Number, ...]:
     exponent, ratio = solution.comparison.recommendation
     used_shares = allocation.budget_use[solution.tasks.graph.tasks_per_user > 0] / allocation.problem.budget
     used_share, clipped_share = float(used_shares.mean()), allocation.share_clipped
-    gain = budgets.weight_gain
+    clipped_text = wording.percent(clipped_share) if clipped_share else "none"
+    gain, beta = budgets.weight_gain, budgets.exact_budget
     return (
-        Number(
-            "Exponent μ",
-            wording.entered(exponent),
-            help="A task of n users weighs n^−μ, fitted to the budget.",
-            value=exponent,
-            key="exponent",
-        ),
+        Number("Exponent μ", wording.entered(exponent), value=exponent, key="exponent"),
         Number(
             "Total error bound",
             format_change(ratio),
             "against uniform weights",
-            "Excess error from the noise, up to a constant.",
-            ratio,
-            "of uniform weights'",
+            value=ratio,
+            unit="of uniform weights'",
         ),
         Number(
-            "Budget used",
-            wording.percent(used_share),
-            "of β, average user",
-            "A user's squared weights over β. The rest is lost.",
-            used_share,
-            "share of β",
+            "Budget used", wording.percent(used_share), "of β, average user", "", used_share, "share of β"
         ),
-        Number(
-            "Users clipped",
-            wording.percent(clipped_share) if clipped_share else "none",
-            "scaled down to β",
-            value=clipped_share,
-            unit="share of users",
-        ),
+        Number("Users clipped", clipped_text, "scaled down to β", "", clipped_share, "share of users"),
         Number(
             "User budget β",
-            wording.number(budgets.exact_budget),
+            wording.number(beta),
             "exact" if gain is None else f"weights {format_factor(gain)} the paper's",
             "The most that a user's squared weights may sum to.",
-            budgets.exact_budget,
+            beta,
             key="user_budget",
         ),
     )
@@ -163,9 +145,9 @@ def write_detail(solution: MultitaskSolution) -> str:
         gain_text = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
         sentences.append(f"The exact optimum would gain {gain_text}.")
     if comparison.rule.fit.clips_nobody:
+        inflation = wording.number(compute_inflation(comparison))
         sentences.append(
-            f"c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which task**: no "
-            "private mechanism has it."
+            f"c = {inflation} **depends on who contributed to which task**, so it is not private."
         )
     if comparison.problem.loss is Loss.CONVEX:
         sentences.append("For convex losses only the total is a bound.")
@@ -211,7 +193,7 @@ def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> st
     """Describe a uniform sampling."""
     return (
         f"{wording.counted(count_tasks_per_user(sampling), 'task')} per user: total bound "
-        f"{format_change(comparison.compare_total(sampling))} against uniform weights (slightly underestimated)."
+        f"{format_change(comparison.compare_total(sampling))} against uniform weights (underestimated)."
     )
 
 
@@ -257,10 +239,10 @@ def write_methods(solution: MultitaskSolution) -> Methods:
     """Write the recommended exponent, and the total error bound compared with that of equal weights."""
     parameters, (best_exponent, ratio) = solution.parameters, solution.comparison.recommendation
     fit_text = (
-        f"and {FIT_TEXTS[parameters.fit]}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
-        "[@balle2018]."
+        f"within a budget: {FIT_TEXTS[parameters.fit]}. All releases are one Gaussian mechanism [@dong2022], "
+        "calibrated exactly [@balle2018]."
     )
-    weights_text = "A task with n users was given a weight proportional to n to the power"
+    weights_text = "Tasks of n users had weights proportional to n to the power"
     return Methods(
         guarantee=write_guarantee(
             "One model per task was released",
@@ -272,7 +254,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         f"the excess error is {wording.number(ratio, 3)} times that of equal weights.",
         public_sentences=f"{weights_text} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
-        rule="It brings that bound to within 5 % of its least; the numbers of users per task are treated as public.",
+        rule="It brings that bound to within 5 % of its least; task sizes are treated as public.",
         subject="The exponent",
     )
 
@@ -288,17 +270,8 @@ def build_count_numbers(
     return (
         Number("Total bound with n̂ + s", f"{wording.number(with_slack)}×", of_exact),
         Number("With n̂ alone, at least 1", f"{wording.number(without_slack)}×", of_exact),
-        Number(
-            "Cost factor",
-            f"{wording.number(cost_factor)}×",
-            "theorem B.2",
-            "(1/m) Σ (n̂ + s)/n, for strongly convex losses.",
-        ),
-        Number(
-            "Slack s",
-            wording.counted(counts.slack, "user"),
-            f"{wording.number(counts.truncation)} for the uncounted",
-        ),
+        Number("Cost factor", f"{wording.number(cost_factor)}×", "theorem B.2", "(1/m) Σ (n̂ + s)/n"),
+        Number("Slack s", wording.counted(counts.slack, "user")),
     )
 
 

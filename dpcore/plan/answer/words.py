@@ -153,9 +153,7 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
     }
 
 
-TABLE_NOTE = (
-    "Errors are root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
-)
+TABLE_NOTE = "Root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
 
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
@@ -169,7 +167,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         extra_error = max(solution.equal_split_factor - 1.0, 0.0)
         num_reached = sum(line.is_reached for line in solution.equal_split)
         sentences["Equal split"] = (
-            f"its errors are {wording.percent(extra_error)} larger (root of the sum of squares over wanted errors); "
+            f"its errors are {wording.percent(extra_error)} larger (root mean square over wanted errors); "
             f"{num_reached} of {len(solution.lines)} are as wanted."
         )
     for line in solution.planned:
@@ -220,7 +218,7 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     sentences = [
         f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
         "Every further release needs a budget of its own",
-        "The plan is best among these bounds and independent noise; one mechanism for several numbers can be better",
+        "The plan is best for independent noise; one mechanism for several numbers can be better",
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
     for line in solution.planned:

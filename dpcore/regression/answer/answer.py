@@ -117,9 +117,7 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     estimate, caps, num_users = solution.best_estimate, solution.caps, solution.problem.num_users
     effect = noise_error.weighted_effect(estimate.matrix, solution.problem.user_codes)
     error = math.sqrt(effect * estimate.sampling_variance + estimate.privacy_variance)
-    no_cap_scale = wording.number(solution.no_cap.noise.scale)
     facts = {
-        "Noise": f"with no bound its scale would be {no_cap_scale}, set by the heaviest user.",
         "Who sets the noise": f"{wording.counted(solution.at_limit, 'user')} of {wording.number(num_users)} "
         f"{wording.agreeing(solution.at_limit, 'has', 'share')} the largest weight; "
         f"{wording.percent(np.count_nonzero(estimate.matrix) / estimate.matrix.size)} of the weights are not 0.",
@@ -334,7 +332,7 @@ def build_answer(
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
+        dataset: Labels, features and owners, as `dpcore.regression.problem.read_labelled_table` makes them of a table;
             None where they are generated, as the parameters say.
         parameters: The question.
         solution: What `solve` found for both, or what its searches have found so far; searched for here by default.

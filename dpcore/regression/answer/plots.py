@@ -69,22 +69,13 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
         ]
     limits = fit_limits(errors, heights)
     is_ours = np.array([method is ours for method in methods])
-    bar_look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True}
-    bars = [
-        Bars(
-            name,
-            labels[i],
-            errors[i],
-            style,
-            opacity=opacity,
-            hover=(("times the best", ratios[i]),),
-            **bar_look,
-        )
-        for name, i, style, opacity in (
-            (OURS, is_ours, Style.SMOOTH, 1.0),
-            ("Other ways", ~is_ours, Style.CAP, 0.6),
-        )
-    ]
+    bars = []
+    for name, i, style, opacity in (
+        (OURS, is_ours, Style.SMOOTH, 1.0),
+        ("Other ways", ~is_ours, Style.CAP, 0.6),
+    ):
+        look: dict[str, Any] = {"base": limits[0], "gap": 0.4, "is_overlaid": True, "opacity": opacity}
+        bars.append(Bars(name, labels[i], errors[i], style, hover=(("times the best", ratios[i]),), **look))
     errors_text = ", ".join(f"{m.name.lower()} {wording.number(m.error(target))}" for m in methods)
     return Plot(
         ERROR_KEYS[target],

@@ -9,7 +9,6 @@ from dpcore.answer.answer import Number
 from dpcore.answer.methods import ChoiceSource, Methods, write_guarantee
 from dpcore.common import wording
 from dpcore.common.progress import Stage
-from dpcore.training import decision
 from dpcore.training.account import Cell, Method
 from dpcore.training.answer.solution import TrainingSolution
 from dpcore.training.mechanism import Average, Pace, apply_rule
@@ -130,24 +129,9 @@ def write_detail(solution: TrainingSolution) -> str:
 
 
 def build_facts(solution: TrainingSolution) -> dict[str, str]:
-    """Build the facts, sentences by name."""
-    sentences = {}
-    if Method.FOLLOWED in solution.best_by_method:
-        sentences["Where the loss comes from"] = _describe_parts(solution)
-    methods = [method for method in solution.best_by_method if method is not solution.answer_cell.method]
-    if methods:
-        comparisons = "; ".join(_compare_method(solution, method) for method in methods)
-        sentences["The other methods"] = f"{comparisons}."
-    return sentences
-
-
-def _average_loss(solution: TrainingSolution, method: Method) -> float:
-    """Return the mean loss of a method at its best bound."""
-    return solution.average(Measure.LOSS, cell_index=solution.best_by_method[method].cell_index)
-
-
-def _describe_parts(solution: TrainingSolution) -> str:
-    """Describe the excess loss of an adaptive bound as stopping, clipping and noise."""
+    """Describe the excess loss of an adaptive bound as stopping, clipping and noise, if there are runs of it."""
+    if Method.FOLLOWED not in solution.best_by_method:
+        return {}
     loss = _average_loss(solution, Method.FOLLOWED)
     without_privacy, _, without_noise, unclipped = solution.average_references(Measure.LOSS, ScoreUnit.ROWS)
     parts = (
@@ -157,25 +141,15 @@ def _describe_parts(solution: TrainingSolution) -> str:
         loss - without_noise,
     )
     excess, stopping, clipping, noise = (wording.number(difference, 2) for difference in parts)
-    return (
-        f"an adaptive bound loses {excess} to privacy: {stopping} by stopping early, {clipping} by clipping, "
-        f"{noise} by noise."
-    )
+    return {
+        "Where the loss comes from": f"an adaptive bound loses {excess} to privacy: {stopping} by stopping early, "
+        f"{clipping} by clipping, {noise} by noise."
+    }
 
 
-def _compare_method(solution: TrainingSolution, method: Method) -> str:
-    """Compare one method at its best bound with the answer."""
-    cell_index = solution.best_by_method[method].cell_index
-    reach = solution.cells[cell_index].reach
-    bound_text = "" if method is Method.FOLLOWED else f", h = {wording.entered(reach)}"
-    text = f"{method.label}{bound_text}: {wording.number(_average_loss(solution, method))}"
-    summary = decision.compare_cells(solution.table, cell_index, solution.answer_index)
-    difference, half_width = float(summary.mean), float(summary.half_width)
-    if math.isnan(half_width):
-        return text
-    direction = "more" if difference >= 0.0 else "less"
-    doubt_text = "" if abs(difference) > half_width else " (not clear)"
-    return f"{text}, {wording.number(abs(difference), 2)} ± {wording.number(half_width, 2)} {direction}{doubt_text}"
+def _average_loss(solution: TrainingSolution, method: Method) -> float:
+    """Return the mean loss of a method at its best bound."""
+    return solution.average(Measure.LOSS, cell_index=solution.best_by_method[method].cell_index)
 
 
 def describe_inputs(solution: TrainingSolution) -> str:

@@ -375,7 +375,7 @@ def test_task_weights_are_those_of_dpcore(folder: Path, fit: BudgetFit) -> None:
         .sort_values(["user", "task"])
     )
     graph = TaskGraph.from_pairs(Pairs(pairs["user"], pairs["task"], 40), 400)
-    problem = TaskProblem.from_graph(graph, budget, Loss.CONVEX)
+    problem = TaskProblem(graph, budget, Loss.CONVEX)
     expected = WeightRule(0.25, fit).allocate(problem).compute_pair_weights()
     np.testing.assert_allclose(pairs["weight"], expected, rtol=1e-9)
     modules = (pairs["weight"] ** 2).groupby(pairs["user"]).sum()

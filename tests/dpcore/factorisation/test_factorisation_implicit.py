@@ -168,9 +168,6 @@ def test_a_budget_for_something_else_is_refused() -> None:
             implicit.fit_private(ratings, SETTINGS, Scheme.UNIFORM, wrong)
     with pytest.raises(InvalidInput, match="o rating is at least 9"):
         implicit.select_choices(table(1), 9.0)
-    with pytest.raises(InvalidInput) as refused:
-        ImplicitSettings(dimension=0, unobserved=0.0, item_ridge=-1.0)
-    assert len(refused.value.problems) == 3
 
 
 TASTE = GeneratedRatings(2_500, 300, 15.0, choice_spread=2.0)

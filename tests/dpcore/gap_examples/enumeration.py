@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcore.contributions import FloatArray, IntArray
 from dpcore.gap_examples.regression import SampleLimiting
-from dpcore.regression.examples import kinds_1, kinds_3
+from dpcore.regression.parameters import list_rows_of_example_1, list_rows_of_example_3
 
 
 class RegressionInstance(NamedTuple):
@@ -34,8 +34,8 @@ class RegressionInstance(NamedTuple):
 def build_instance(number: int, g: int) -> RegressionInstance:
     """The rows of an example."""
     if number == 1:
-        return RegressionInstance(*kinds_1(g), 0.0, 1.0)
-    return RegressionInstance(*kinds_3(g), 1.0, float(g))
+        return RegressionInstance(*list_rows_of_example_1(g), 0.0, 1.0)
+    return RegressionInstance(*list_rows_of_example_3(g), 1.0, float(g))
 
 
 def compute_row_variance(instance: RegressionInstance, users: IntArray, weights: FloatArray) -> float:

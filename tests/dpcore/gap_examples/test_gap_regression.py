@@ -9,7 +9,7 @@ import pytest
 
 from dpcore.common.checks import InvalidInput
 from dpcore.gap_examples.regression import example_1, example_3, limit_samples_3, limit_variances_1
-from dpcore.regression import examples, working_set
+from dpcore.regression import parameters, working_set
 from tests.dpcore.gap_examples.enumeration import (
     RegressionInstance,
     build_instance,
@@ -115,7 +115,7 @@ def test_bad_input_is_refused_in_words() -> None:
 
 
 @pytest.mark.parametrize("g", [2, 3, 7])
-@pytest.mark.parametrize(("number", "problem"), [(1, examples.example_1), (3, examples.example_3)])
+@pytest.mark.parametrize(("number", "problem"), [(1, parameters.example_1), (3, parameters.example_3)])
 def test_both_packages_mean_the_same_instance(number: int, problem, g: int) -> None:  # type: ignore[no-untyped-def]
     instance, solved = build_instance(number, g), problem(g)
     rows = np.column_stack(instance.rows())
@@ -127,7 +127,7 @@ def test_both_packages_mean_the_same_instance(number: int, problem, g: int) -> N
 
 @pytest.mark.parametrize("g", [1, 2, 3, 5, 8, 13])
 def test_the_best_c_of_example_1(g: int) -> None:
-    example, solution = example_1(g), working_set.solve(examples.example_1(g))
+    example, solution = example_1(g), working_set.solve(parameters.example_1(g))
     assert example.optimum == 1.0 / (g * g + 1.0) ** 2
     assert solution.certificate.proves(1e-7)
     assert solution.variance == pytest.approx(example.optimum, rel=1e-7)
@@ -137,7 +137,7 @@ def test_the_best_c_of_example_1(g: int) -> None:
 
 @pytest.mark.parametrize("g", [2, 3, 5, 8, 16, 50])
 def test_the_best_c_of_example_3(g: int) -> None:
-    example, solution = example_3(g), working_set.solve(examples.example_3(g))
+    example, solution = example_3(g), working_set.solve(parameters.example_3(g))
     assert solution.certificate.proves(1e-7)
     assert solution.variance == pytest.approx(example.optimum, rel=1e-7)
     assert example.optimum < example.feasible_variance <= example.weights_bound * (1 + 1e-12)

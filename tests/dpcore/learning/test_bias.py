@@ -73,7 +73,9 @@ def test_linear_noise_caps_the_top_few(constant: float) -> None:
     # users hold more than u: the best cap leaves floor(C / (2 eps)) users above u, as for a sum (section 3).
     counts = np.array([1] * 50 + [700, 640, 555, 410, 333, 222, 111])
     problem = BiasProblem(
-        histogram=ContributionHistogram.from_counts(counts), epsilon=1.0, privacy=PrivacyTerm.linear(constant)
+        histogram=ContributionHistogram.from_counts(counts),
+        epsilon=1.0,
+        privacy=PrivacyTerm(1.0, constant, 0.0),
     )
     best = optimal_cap.find_best_cap(problem, is_integer=False)
     p = np.sort(counts / counts.sum())[::-1]
@@ -86,7 +88,7 @@ def test_linear_noise_caps_the_top_few(constant: float) -> None:
 def test_a_plateau_is_still_proved() -> None:
     # C / eps = 2: between the two heaviest shares the objective is constant.
     histogram = ContributionHistogram(sizes=[10, 300, 600], users=[50, 1, 1])
-    problem = BiasProblem(histogram=histogram, epsilon=1.0, privacy=PrivacyTerm.linear(2.0))
+    problem = BiasProblem(histogram=histogram, epsilon=1.0, privacy=PrivacyTerm(1.0, 2.0, 0.0))
     assert optimal_cap.find_best_cap(problem).certificate.proves(1e-6)
 
 
@@ -155,11 +157,13 @@ def test_equal_users_lose_nothing_by_any_cap() -> None:
 
 def test_privacy_terms() -> None:
     share, epsilon, delta = 0.02, 0.5, 0.05
-    assert float(PrivacyTerm.quadratic(3.0).error(share, epsilon, delta)) == pytest.approx(
+    assert float(PrivacyTerm(constant=3.0).error(share, epsilon, delta)) == pytest.approx(
         3.0 * math.log(60.0) ** 2 * 0.04**2, rel=1e-12
     )
-    assert float(PrivacyTerm.linear().error(share, epsilon, delta)) == pytest.approx(0.04, rel=1e-12)
-    assert float(PrivacyTerm.of_power(1.5, 2.0).error(share, epsilon, delta)) == pytest.approx(
+    assert float(PrivacyTerm(1.0, log_power=0.0).error(share, epsilon, delta)) == pytest.approx(
+        0.04, rel=1e-12
+    )
+    assert float(PrivacyTerm(1.5, 2.0, 0.0).error(share, epsilon, delta)) == pytest.approx(
         2.0 * 0.04**1.5, rel=1e-12
     )
 
@@ -312,7 +316,7 @@ def test_a_few_users_above_the_cap_are_proved_too() -> None:
             BiasTerm.CHI_SQUARED,
             1e-8,
             5.9,
-            PrivacyTerm.quadratic(),
+            PrivacyTerm(),
         ),
         (
             [46878110821, 78379883039, 81216814372],
@@ -320,7 +324,7 @@ def test_a_few_users_above_the_cap_are_proved_too() -> None:
             BiasTerm.TIGHTEST,
             0.25,
             309.4,
-            PrivacyTerm.linear(),
+            PrivacyTerm(1.0, log_power=0.0),
         ),
     ):
         problem = BiasProblem(

@@ -162,12 +162,3 @@ def test_variance_and_log_forms_compare_either_way() -> None:
     assert slight[BiasTerm.LOG_KEPT] < slight[BiasTerm.VARIANCE_KEPT]
     heavy = bounds(np.array([500] + [1] * 500), 1.0, 1e-3)
     assert heavy[BiasTerm.VARIANCE_KEPT] < heavy[BiasTerm.WORST_CASE]
-
-
-def test_every_term_says_what_it_needs() -> None:
-    for term in BiasTerm:
-        for text in (term.group, term.title, term.formula, term.needs):
-            assert text
-            assert not text.endswith(".")
-        assert (r"\operatorname{Var}(H)" in term.formula) == term.needs_variance
-        assert term.needs_shares == ("Every user's share" in term.needs)

@@ -254,7 +254,7 @@ def test_the_best_cap_against_every_segment_of_random_populations() -> None:
             float(np.exp(rng.uniform(0.0, 4.0))),
             (2, 6)[k // 8],
         )
-        problem = limit_problem(alpha, term, privacy=PrivacyTerm.of_power(power, factor))
+        problem = limit_problem(alpha, term, privacy=PrivacyTerm(power, factor, 0.0))
         best = population.find_best_fraction(problem)
         tau, users, value = exact_best(alpha, exact, factor, power)
         assert best.users_capped == users, problem
@@ -365,7 +365,7 @@ def test_bad_input_is_refused_all_at_once() -> None:
 def test_linear_noise_in_the_limit_caps_the_top_few() -> None:
     # As for data: slope -2 k + C / eps in u = tau_0 / Q(tau_0).
     law = PowerLaw(1.0)
-    problem = PopulationProblem(participation=law, epsilon=1.0, privacy=PrivacyTerm.linear(5.0))
+    problem = PopulationProblem(participation=law, epsilon=1.0, privacy=PrivacyTerm(1.0, 5.0, 0.0))
     p = law.probability(np.arange(1.0, 10.0))
     expected = 2.0 * np.maximum(p - p[2], 0.0).sum() + 5.0 * p[2]
     assert population.find_best_fraction(problem).total == pytest.approx(expected, rel=2e-6)

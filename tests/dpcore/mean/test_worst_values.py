@@ -22,21 +22,23 @@ from dpcore.mean.answer import build_answer
 from dpcore.total import TotalProblem
 
 
-def problem(counts: list[int], epsilon: float = 1.0, bound: float = 1.0):
+def build_problem(counts: list[int], epsilon: float = 1.0, bound: float = 1.0):
     return mean.MeanProblem(ContributionHistogram.from_counts(counts), epsilon, bound, 0.0)
 
 
-def tables(number: int, seed: int = 0) -> list[list[int]]:
+def draw_tables(number: int, seed: int = 0) -> list[list[int]]:
     generator = np.random.default_rng(seed)
     return [generator.integers(1, 7, generator.integers(1, 5)).tolist() for _ in range(number)]
 
 
-def vertices(counts: list[int]) -> itertools.product:
+def list_vertices(counts: list[int]) -> itertools.product:
     """How many rows of every user lie at U, all others at L."""
     return itertools.product(*(range(s + 1) for s in counts))
 
 
-def of_table(counts: list[int], at_upper: tuple[int, ...], h: float, capped: bool) -> tuple[float, float]:
+def compute_table_error(
+    counts: list[int], at_upper: tuple[int, ...], h: float, capped: bool
+) -> tuple[float, float]:
     """Shift and the variance of the draw, by the definition, of rows at 0 and 1."""
     kept_rows = np.minimum(h, counts)
     shift, variance = 0.0, 0.0
@@ -49,12 +51,14 @@ def of_table(counts: list[int], at_upper: tuple[int, ...], h: float, capped: boo
 
 
 def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
-    for counts in tables(25):
+    for counts in draw_tables(25):
         for h in (1.0, 1.7, 3.0, 6.0):
-            worst = max(abs(of_table(counts, at, h, capped=False)[0]) for at in vertices(counts))
+            worst = max(
+                abs(compute_table_error(counts, at, h, capped=False)[0]) for at in list_vertices(counts)
+            )
             weight = min(h, max(counts)) / np.minimum(h, counts).sum()
             for epsilon, bound in ((1.0, 1.0), (0.2, 7.0)):
-                found = worst_values.smooth_weights_error(problem(counts, epsilon, bound=bound), h)
+                found = worst_values.smooth_weights_error(build_problem(counts, epsilon, bound=bound), h)
                 assert float(found) == pytest.approx(
                     bound * math.hypot(worst, math.sqrt(2.0) * weight / epsilon), rel=1e-9
                 )
@@ -63,13 +67,13 @@ def test_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
 def test_any_weights_are_as_bad_as_the_worst_of_all_vertices() -> None:
     """As those that follow rho: min(t, p + nu x), here at random."""
     generator = np.random.default_rng(7)
-    for counts in tables(12, seed=5):
+    for counts in draw_tables(12, seed=5):
         sizes, code_of_user = np.unique(counts, return_inverse=True)
         weights = generator.uniform(0.0, 1.0, sizes.size)
         weights /= weights[code_of_user].sum()
         away = weights[code_of_user] - np.array(counts) / sum(counts)
-        worst = max(abs(away @ (np.array(at) / counts)) for at in vertices(counts))
-        found = worst_values.any_weights_error(problem(counts, 0.7, bound=3.0), weights)
+        worst = max(abs(away @ (np.array(at) / counts)) for at in list_vertices(counts))
+        found = worst_values.any_weights_error(build_problem(counts, 0.7, bound=3.0), weights)
         assert found == pytest.approx(3.0 * math.hypot(worst, math.sqrt(2.0) * weights.max() / 0.7), rel=1e-9)
 
 
@@ -99,16 +103,18 @@ def test_what_stands_beside_an_error_holds_on_values_made_to_reach_it() -> None:
 
 
 def test_caps_are_never_worse_than_said_and_reach_it_with_even_numbers_of_rows() -> None:
-    for counts in tables(14, seed=1):
+    for counts in draw_tables(14, seed=1):
         even = [2 * s for s in counts[:3]]
         for of in (counts, even):
             for h in (1, 2, 4):
                 worst = max(
                     shift**2 + variance
-                    for shift, variance in (of_table(of, at, h, capped=True) for at in vertices(of))
+                    for shift, variance in (
+                        compute_table_error(of, at, h, capped=True) for at in list_vertices(of)
+                    )
                 )
                 noise = 2.0 * (min(h, max(of)) / np.minimum(h, of).sum()) ** 2
-                found = float(worst_values.caps_error_bound(problem(of), h)) ** 2 - noise
+                found = float(worst_values.caps_error_bound(build_problem(of), h)) ** 2 - noise
                 assert found >= worst * (1 - 1e-9) - 1e-15
                 if of is even and sum(even) <= 16 and max(even) <= 4:
                     assert found <= 1.1 * worst + 1e-12
@@ -130,7 +136,7 @@ def test_figures_by_hand() -> None:
         float(worst_values.smooth_weights_error(question, 10.0))
     )
     # One user of 90 rows of 149 above a bound T of 40 to 90: 90 - T = 2 T / epsilon^2 at epsilon = 2, T = 60.
-    best = worst_values.best_weights(problem([1, 2, 3, 5, 8, 40, 90], 2.0))
+    best = worst_values.best_weights(build_problem([1, 2, 3, 5, 8, 40, 90], 2.0))
     assert best.largest_weight * 149 == pytest.approx(60.0)
 
 
@@ -138,10 +144,10 @@ def test_the_best_weights_are_best_of_all_weights() -> None:
     """The bias of weights u is B sum (p - u)_+, convex: least over all weights by a general solver, at each t."""
     import cvxpy as cp
 
-    for counts in [*tables(4, seed=3), [1, 1, 1, 40], [3, 3, 3]]:
+    for counts in [*draw_tables(4, seed=3), [1, 1, 1, 40], [3, 3, 3]]:
         share = np.array(counts) / sum(counts)
         for epsilon in (0.3, 3.0):
-            question = problem(counts, epsilon)
+            question = build_problem(counts, epsilon)
             found = worst_values.best_weights(question)
             assert found.certificate.proves(1e-9)
             assert found.error == pytest.approx(
@@ -183,5 +189,5 @@ def test_a_million_sizes_are_no_matter() -> None:
 
 def test_what_cannot_be_is_refused_with_all_reasons() -> None:
     with pytest.raises(InvalidInput) as refused:
-        problem([1], 0.0, bound=-1.0)
+        build_problem([1], 0.0, bound=-1.0)
     assert len(refused.value.problems) == 2

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpcore.dataset import Pairs
-from dpcore.multitask.problem import TaskGraph
+from dpcore.multitask.problem import Allocation, Loss, TaskGraph, TaskProblem
+from dpcore.multitask.weights import compute_task_weights
 
 DenseToGraph = Callable[[np.ndarray], TaskGraph]
 DrawGraph = Callable[..., TaskGraph]
@@ -17,6 +18,19 @@ DrawGraph = Callable[..., TaskGraph]
 def _graph_of(dense: np.ndarray) -> TaskGraph:
     users, tasks = np.nonzero(dense)
     return TaskGraph.from_pairs(Pairs(users, tasks, dense.shape[1]), dense.shape[0])
+
+
+def build_problem(
+    sizes: np.ndarray, num_users: int, budget: float, loss: Loss = Loss.STRONGLY_CONVEX
+) -> TaskProblem:
+    """A problem on tasks of these sizes; the first users have all tasks."""
+    return TaskProblem(_graph_of(np.arange(num_users)[:, None] < sizes), budget, loss)
+
+
+def allocate_unclipped(problem: TaskProblem, exponent: float, inflation: float = 1.0) -> Allocation:
+    """The weights of equation 11, whatever users then spend."""
+    weights = compute_task_weights(problem, exponent, inflation)
+    return Allocation("unclipped", problem, weights, np.ones(problem.num_users))
 
 
 @pytest.fixture(scope="session")

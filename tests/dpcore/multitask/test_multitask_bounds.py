@@ -7,14 +7,15 @@ import pytest
 
 from dpcore.multitask import weights
 from dpcore.multitask.problem import Loss, TaskProblem
+from tests.dpcore.multitask.conftest import allocate_unclipped, build_problem
 
 
 def test_gains_are_ratios_of_the_bounds() -> None:
     sizes = np.array([1, 1, 4, 30, 200])
     for loss in Loss:
-        problem = TaskProblem(sizes, 500, 0.1, loss)
-        best = weights.allocate_by_power(problem, loss.best_exponent).total_bound
-        ratio = weights.allocate_by_power(problem, 0.0).total_bound / best
+        problem = build_problem(sizes, 500, 0.1, loss)
+        best = allocate_unclipped(problem, loss.best_exponent).total_bound
+        ratio = allocate_unclipped(problem, 0.0).total_bound / best
         # Bound (7) has the root of the sum.
         expected = np.sqrt(ratio) if loss is Loss.CONVEX else ratio
         assert weights.compute_gain(sizes, loss) == pytest.approx(expected)
@@ -55,8 +56,8 @@ def test_strongly_convex_gain_limit(nu: float) -> None:
 
 def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     sizes = np.array([50, 1, 9, 3, 3, 100, 7])
-    problem = TaskProblem(sizes, 200, 1.0)
-    adapted, uniform = weights.allocate_by_power(problem, 0.5), weights.allocate_by_power(problem, 0.0)
+    problem = build_problem(sizes, 200, 1.0)
+    adapted, uniform = allocate_unclipped(problem, 0.5), allocate_unclipped(problem, 0.0)
     slices = weights.slice_by_size(adapted, uniform, 3)
     assert [(b.num_tasks, b.smallest_size, b.largest_size) for b in slices] == [
         (3, 1, 3),
@@ -76,11 +77,8 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
 def test_clipping_only_ever_raises_a_bound(random_graph) -> None:
     graph = random_graph(3, 60, 6)
     for loss in Loss:
-        problem = TaskProblem.from_graph(graph, 0.2, loss)
-        # Without a graph nobody is clipped.
-        unclipped = TaskProblem(graph.task_sizes, graph.num_users, 0.2, loss)
-        clipped, closed_form = (
-            weights.allocate_by_power(p, loss.best_exponent) for p in (problem, unclipped)
-        )
+        problem = TaskProblem(graph, 0.2, loss)
+        clipped = weights.allocate_by_power(problem, loss.best_exponent)
+        closed_form = allocate_unclipped(problem, loss.best_exponent)
         assert clipped.share_clipped
         assert np.all(closed_form.task_bounds <= clipped.task_bounds * (1.0 + 1e-9))

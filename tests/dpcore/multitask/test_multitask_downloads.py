@@ -26,7 +26,7 @@ def _run(code: str, graph, folder: Path, monkeypatch) -> np.ndarray:
 
 @pytest.mark.parametrize("method", ["clipped", "full", "free"])
 def test_the_code_computes_the_weights(random_graph, tmp_path, monkeypatch, method: str) -> None:
-    problem = TaskProblem.from_graph(random_graph(13, 25, 6), 0.3)
+    problem = TaskProblem(random_graph(13, 25, 6), 0.3)
     allocation = {
         "clipped": lambda: weights.allocate_by_power(problem, 0.5),
         "full": lambda: weights.allocate_normalised(problem, 0.25),
@@ -38,7 +38,7 @@ def test_the_code_computes_the_weights(random_graph, tmp_path, monkeypatch, meth
 
 
 def test_the_sampling_code_keeps_k_tasks(random_graph, tmp_path, monkeypatch) -> None:
-    problem = TaskProblem.from_graph(random_graph(13, 25, 6), 0.3)
+    problem = TaskProblem(random_graph(13, 25, 6), 0.3)
     allocation = sampling.allocate_uniform_sampling(problem, 2)
     (tmp_path / "task_weights.csv").write_text(sections.write_task_weights(allocation, LABEL))
     pair_weights = _run(sections.write_numpy_code(allocation), problem.graph, tmp_path, monkeypatch)
@@ -47,7 +47,7 @@ def test_the_sampling_code_keeps_k_tasks(random_graph, tmp_path, monkeypatch) ->
 
 
 def test_task_weights_are_read_back(random_graph) -> None:
-    allocation = weights.allocate_by_power(TaskProblem.from_graph(random_graph(2), 0.3), 0.5)
+    allocation = weights.allocate_by_power(TaskProblem(random_graph(2), 0.3), 0.5)
     label, *body = sections.write_task_weights(allocation, LABEL).splitlines()
     assert label == f"# {LABEL}"
     rows = list(csv.DictReader(body))
@@ -59,7 +59,7 @@ def test_task_weights_are_read_back(random_graph) -> None:
 def test_pair_weights_are_read_back_from_pieces(random_graph, monkeypatch) -> None:
     monkeypatch.setattr(sections, "ROWS_PER_PIECE", 7)
     graph = random_graph(3)
-    allocation = weights.allocate_by_power(TaskProblem.from_graph(graph, 0.3), 0.5)
+    allocation = weights.allocate_by_power(TaskProblem(graph, 0.3), 0.5)
     label, *body = sections.write_pair_weights(allocation, LABEL).splitlines()
     assert LABEL in label
     rows = list(csv.DictReader(body))

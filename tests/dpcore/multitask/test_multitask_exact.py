@@ -35,7 +35,7 @@ def _free_weights(table: np.ndarray, loss: Loss, beta: float) -> float:
 def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(seed, num_users=10 + seed, num_tasks=3 + seed % 9)
     loss = list(Loss)[seed % 2]
-    answer = exact.find_best_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
+    answer = exact.find_best_task_weights(TaskProblem(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=2e-6)
     assert answer.certificate.proves(1e-8)
     assert answer.budget_use.max() <= 0.25
@@ -44,7 +44,7 @@ def test_problem_9_agrees_with_cvxpy(random_graph, dense_of, seed: int) -> None:
 @pytest.mark.parametrize("loss", Loss)
 def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, dense_of, loss: Loss) -> None:
     graph = random_graph(7, num_users=30, num_tasks=6)
-    problem = TaskProblem.from_graph(graph, 0.25, loss)
+    problem = TaskProblem(graph, 0.25, loss)
     certificate, status = exact.solve(problem)
     assert "optimal" in status
     assert certificate.value == pytest.approx(_problem_9(dense_of(graph), loss, 0.25), rel=1e-6)
@@ -56,7 +56,7 @@ def test_the_reference_proves_its_answer_by_its_own_multipliers(random_graph, de
 
 
 def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -> None:
-    problem = TaskProblem.from_graph(random_graph(7, num_users=30, num_tasks=6), 0.25, Loss.CONVEX)
+    problem = TaskProblem(random_graph(7, num_users=30, num_tasks=6), 0.25, Loss.CONVEX)
     certificate, status = exact.solve(problem, solver="OSQP")  # It solves no such cones.
     assert "failed" in status
     assert certificate.relative_gap > 0.0
@@ -69,7 +69,7 @@ def test_a_reference_that_fails_says_so_and_proves_nothing_false(random_graph) -
 def test_free_weights_agree_with_cvxpy(random_graph, dense_of, seed: int) -> None:
     graph = random_graph(100 + seed, num_users=8, num_tasks=4)
     loss = list(Loss)[seed % 2]
-    answer = exact.find_best_user_task_weights(TaskProblem.from_graph(graph, 0.25, loss), TIGHT)
+    answer = exact.find_best_user_task_weights(TaskProblem(graph, 0.25, loss), TIGHT)
     assert answer.total_bound == pytest.approx(_free_weights(dense_of(graph), loss, 0.25), rel=2e-6)
     assert answer.certificate.proves(1e-8)
     assert answer.budget_use.max() <= 0.25
@@ -79,7 +79,7 @@ def test_small_working_sets_reach_the_same_optimum(random_graph, dense_of, monke
     monkeypatch.setattr(exact, "FIRST_USERS", 3)
     for seed in range(5):
         graph = random_graph(200 + seed, num_users=150, num_tasks=12)
-        problem = TaskProblem.from_graph(graph, 1.0)
+        problem = TaskProblem(graph, 1.0)
         answer = exact.find_best_task_weights(problem, TIGHT)
         assert answer.total_bound == pytest.approx(_problem_9(dense_of(graph), problem.loss, 1.0), rel=2e-6)
 
@@ -88,7 +88,7 @@ def test_users_without_a_task_do_not_disturb(graph_of, dense_of, random_graph, m
     monkeypatch.setattr(exact, "FIRST_USERS", 40)
     table = dense_of(random_graph(8, 30, 5))
     idle = np.zeros((50, 5))
-    problems = [TaskProblem.from_graph(graph_of(t), 1.0) for t in (table, np.vstack((idle, table)))]
+    problems = [TaskProblem(graph_of(t), 1.0) for t in (table, np.vstack((idle, table)))]
     for solve in (exact.find_best_task_weights, exact.find_best_user_task_weights):
         values = [solve(problem, TIGHT).total_bound for problem in problems]
         assert values[1] == pytest.approx(values[0], rel=1e-7)
@@ -98,13 +98,13 @@ def test_users_without_a_task_do_not_disturb(graph_of, dense_of, random_graph, m
 def test_closed_forms(graph_of, loss: Loss) -> None:
     # Everybody in all of 4 tasks: 4 omega^2 = beta. One task each: omega^2 = beta.
     for table, squared in ((np.ones((9, 4)), 0.1), (np.kron(np.eye(3), np.ones((2, 1))), 0.4)):
-        problem = TaskProblem.from_graph(graph_of(table), 0.4, loss)
+        problem = TaskProblem(graph_of(table), 0.4, loss)
         np.testing.assert_allclose(exact.find_best_task_weights(problem, TIGHT).task_weights ** 2, squared)
         np.testing.assert_allclose(
             exact.find_best_user_task_weights(problem, TIGHT).compute_pair_weights() ** 2, squared
         )
     # One user in tasks 0 and 1, another in task 1: only the first binds, p_i ~ sqrt(c_i).
-    problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [0, 1]])), 1.0, loss)
+    problem = TaskProblem(graph_of(np.array([[1, 1], [0, 1]])), 1.0, loss)
     roots = np.sqrt([1.0, 0.5**loss.gamma])
     answer = exact.find_best_task_weights(problem, TIGHT)
     np.testing.assert_allclose(answer.task_weights**2, roots / roots.sum(), rtol=1e-6)
@@ -114,7 +114,7 @@ def test_closed_forms(graph_of, loss: Loss) -> None:
 @settings(max_examples=40, deadline=None)
 def test_lower_bounds_hold_for_all_multipliers_and_all_feasible_weights(random_graph, seed, loss) -> None:
     rng = np.random.default_rng(seed)
-    problem = TaskProblem.from_graph(random_graph(seed, 12, 5), 0.6, loss)
+    problem = TaskProblem(random_graph(seed, 12, 5), 0.6, loss)
     graph, sizes = problem.graph, problem.task_sizes
     squared = rng.exponential(size=5) + 1e-3
     squared *= 0.6 / graph.sum_by_user(squared).max()
@@ -132,11 +132,13 @@ def test_lower_bounds_hold_for_all_multipliers_and_all_feasible_weights(random_g
     )
 
 
-def test_half_answers_are_not_proved(random_graph) -> None:
-    problem = TaskProblem.from_graph(random_graph(31, 60, 9), 1.0)
+def test_half_answers_are_not_proved(random_graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = TaskProblem(random_graph(31, 60, 9), 1.0)
     for solve in (exact.find_best_task_weights, exact.find_best_user_task_weights):
         best = solve(problem, TIGHT)
-        unfinished = solve(problem, TIGHT, max_steps=1)
+        with monkeypatch.context() as patched:
+            patched.setattr(exact, "MAX_STEPS", 1)
+            unfinished = solve(problem, TIGHT)
         assert best.certificate is not None
         assert not unfinished.certificate.proves(1e-6)
         assert unfinished.certificate.lower_bound <= best.total_bound <= unfinished.total_bound * (1.0 + 1e-9)
@@ -145,7 +147,7 @@ def test_half_answers_are_not_proved(random_graph) -> None:
 
 
 def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
-    problem = TaskProblem.from_graph(random_graph(17, 40, 8), 0.3, Loss.CONVEX)
+    problem = TaskProblem(random_graph(17, 40, 8), 0.3, Loss.CONVEX)
     rng = np.random.default_rng(0)
     for _ in range(20):
         one, two = rng.lognormal(sigma=2.0, size=(2, 8))
@@ -158,7 +160,7 @@ def test_free_weights_are_a_contraction_by_three_quarters(random_graph) -> None:
 
 @pytest.mark.parametrize("solve", [exact.find_best_task_weights, exact.find_best_user_task_weights])
 def test_a_stopped_search_returns_valid_weights(random_graph, solve) -> None:
-    problem = TaskProblem.from_graph(random_graph(31, 60, 9), 1.0)
+    problem = TaskProblem(random_graph(31, 60, 9), 1.0)
     shares: list[float] = []
     answers = iter([False, False, True])
     stopped = solve(problem, TIGHT, progress=shares.append, should_stop=lambda: next(answers, True))
@@ -172,7 +174,7 @@ def test_a_stopped_search_returns_valid_weights(random_graph, solve) -> None:
 
 def test_weight_skew_by_hand(graph_of) -> None:
     # Task 0 has a heavy user (2 tasks) and a light one; normalised uniform weights: sqrt(1/2) and 1.
-    problem = TaskProblem.from_graph(graph_of(np.array([[1, 1], [1, 0]])), 1.0)
+    problem = TaskProblem(graph_of(np.array([[1, 1], [1, 0]])), 1.0)
     skew = weights.compute_skew(weights.allocate_normalised(problem, 0.0))
     heavy = np.sqrt(0.5)
     total = heavy + 1.0
@@ -181,5 +183,5 @@ def test_weight_skew_by_hand(graph_of) -> None:
 
 
 def test_one_weight_per_task_does_not_skew(random_graph) -> None:
-    skew = weights.compute_skew(exact.find_best_task_weights(TaskProblem.from_graph(random_graph(4), 1.0)))
+    skew = weights.compute_skew(exact.find_best_task_weights(TaskProblem(random_graph(4), 1.0)))
     np.testing.assert_allclose(skew, 0.0, atol=1e-12)

@@ -24,7 +24,6 @@ def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
         algorithms=(Algorithm.SUFFICIENT_STATISTICS,), exponents=(0.0, 0.5, 1.0), repeats=10, seed=2023
     )
     result = run_experiment(experiment)
-    assert result.is_finished
     # One-sided paired t test at 99.9 % for each of the 8 comparisons: all of them together at 99.2 %.
     needed = student.ppf(0.999, experiment.repeats - 1)
     for other in (0.0, 1.0):
@@ -69,12 +68,12 @@ def test_threads_and_order_do_not_change_the_result() -> None:
 
 def test_stop_keeps_what_is_done_and_progress_reaches_one() -> None:
     shares: list[float] = []
-    assert run_experiment(SMALL, progress=shares.append).is_finished
+    result = run_experiment(SMALL, progress=shares.append)
+    assert result.num_done == result.num_runs
     assert shares[-1] == 1.0
     assert shares == sorted(shares)
     never = Experiment(repeats=1000)
     early = run_experiment(never, should_stop=lambda: True)
-    assert not early.is_finished
     assert early.num_done < early.num_runs == 8 * 9 * 1000
     assert all(early.summarise(panel).mean.shape == (9,) for panel in early.errors)
 

@@ -10,6 +10,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.multitask import exact, weights
 from dpcore.multitask.problem import Loss, TaskProblem
 from dpcore.multitask.weights import BudgetFit, WeightRule, allocate_by_power, allocate_normalised
+from tests.dpcore.multitask.conftest import allocate_unclipped, build_problem
 
 BUDGET = 0.3
 
@@ -17,10 +18,10 @@ BUDGET = 0.3
 @pytest.mark.parametrize("fit", BudgetFit)
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: float) -> None:
-    problem = TaskProblem.from_graph(random_graph(2, 60, 8), BUDGET)
+    problem = TaskProblem(random_graph(2, 60, 8), BUDGET)
     used = WeightRule(exponent, fit).allocate(problem).budget_use
     assert np.all(used <= BUDGET)
-    has_task = problem.require_graph().tasks_per_user > 0
+    has_task = problem.graph.tasks_per_user > 0
     if fit is BudgetFit.FULL:
         assert used[has_task] == pytest.approx(BUDGET)
     if fit is BudgetFit.NOBODY_CLIPPED:
@@ -28,7 +29,7 @@ def test_no_fit_exceeds_a_users_budget(random_graph, fit: BudgetFit, exponent: f
 
 
 def test_fits_are_those_of_the_weights_module(random_graph) -> None:
-    problem = TaskProblem.from_graph(random_graph(5, 40, 7), BUDGET)
+    problem = TaskProblem(random_graph(5, 40, 7), BUDGET)
     clipped, full = WeightRule(0.5).allocate(problem), WeightRule(0.5, BudgetFit.FULL).allocate(problem)
     assert clipped.compute_pair_weights() == pytest.approx(
         allocate_by_power(problem, 0.5).compute_pair_weights()
@@ -45,7 +46,7 @@ def test_fits_are_those_of_the_weights_module(random_graph) -> None:
 
 
 def test_a_logarithm_needs_two_users(graph_of) -> None:
-    problem = TaskProblem.from_graph(graph_of(np.ones((1, 3))), BUDGET)
+    problem = TaskProblem(graph_of(np.ones((1, 3))), BUDGET)
     with pytest.raises(InvalidInput):
         WeightRule(0.5, BudgetFit.LOGARITHMIC).allocate(problem)
 
@@ -53,7 +54,7 @@ def test_a_logarithm_needs_two_users(graph_of) -> None:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("loss", Loss)
 def test_each_fit_is_above_the_optimum_of_its_kind(random_graph, seed: int, loss: Loss) -> None:
-    problem = TaskProblem.from_graph(random_graph(seed, 50, 7), BUDGET, loss)
+    problem = TaskProblem(random_graph(seed, 50, 7), BUDGET, loss)
     same = exact.find_best_task_weights(problem, 1e-6).total_bound
     anything = exact.find_best_user_task_weights(problem, 1e-6).total_bound
     assert anything <= same * (1.0 + 1e-6)
@@ -68,7 +69,7 @@ def test_clipped_weights_can_beat_the_optimum_that_clips_nobody(graph_of) -> Non
     # sake: W = 2 sqrt(beta / 9), a total of 9 * 2 / W^2 = 40.5 / beta. With c = 1 a light user keeps
     # omega^2 = 10 beta / 18, more than sqrt(beta) / 3, and the heavy one is scaled down to beta / 9 a task:
     # W = (sqrt(10 / 18) + 1 / 3) sqrt(beta).
-    problem = TaskProblem.from_graph(graph_of(np.vstack((np.ones(9), np.eye(9)))), BUDGET)
+    problem = TaskProblem(graph_of(np.vstack((np.ones(9), np.eye(9)))), BUDGET)
     best = exact.find_best_task_weights(problem, 1e-8).total_bound
     assert best == pytest.approx(40.5 / BUDGET)
     clipped = WeightRule(0.5, BudgetFit.CLIPPED).allocate(problem).total_bound
@@ -79,11 +80,10 @@ def test_clipped_weights_can_beat_the_optimum_that_clips_nobody(graph_of) -> Non
 @pytest.mark.parametrize("loss", Loss)
 def test_certificate_on_average(loss: Loss) -> None:
     sizes = np.array([1, 4, 4, 9, 30, 77])
-    problem = TaskProblem(sizes, 100, BUDGET, loss)
+    problem = build_problem(sizes, 100, BUDGET, loss)
     for exponent in (0.0, 0.3, 1.0):
         proof = weights.certify_on_average(problem, exponent)
-        # Without a graph nobody is clipped.
-        assert proof.value == pytest.approx(allocate_by_power(problem, exponent).total_bound)
+        assert proof.value == pytest.approx(allocate_unclipped(problem, exponent).total_bound)
         assert proof.relative_gap > 0.01
     assert weights.certify_on_average(problem, loss.best_exponent).proves(1e-12)
     # No weights that spend the average user's budget go below.
@@ -95,8 +95,8 @@ def test_certificate_on_average(loss: Loss) -> None:
 
 
 def test_a_buckets_ratios_reach_over_its_tasks() -> None:
-    problem = TaskProblem(np.array([1, 3, 3, 7, 9, 50, 100]), 200, 1.0)
-    adapted, uniform = allocate_by_power(problem, 0.5), allocate_by_power(problem, 0.0)
+    problem = build_problem(np.array([1, 3, 3, 7, 9, 50, 100]), 200, 1.0)
+    adapted, uniform = allocate_unclipped(problem, 0.5), allocate_unclipped(problem, 0.0)
     # With mu = 1/2 a task's bound is m / (n beta), with uniform weights sum(n) / (n beta n_i).
     first, *_, last = weights.slice_by_size(adapted, uniform, 3)
     assert (first.least_ratio, first.largest_ratio) == pytest.approx((7 * 1 / 173, 7 * 3 / 173))

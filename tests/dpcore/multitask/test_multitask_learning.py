@@ -54,7 +54,7 @@ def _half(matrices: np.ndarray) -> np.ndarray:
 def test_noiseless_statistics_give_ridge_where_nobody_is_clipped(random_graph, ridge: float) -> None:
     graph = random_graph(3, 40, 5)
     examples = _examples(graph, 0, spread=0.2)
-    problem = TaskProblem.from_graph(graph, 1.0)
+    problem = TaskProblem(graph, 1.0)
     allocation = weights.allocate_by_power(problem, 0.5, weights.inflate_for_no_clipping(problem, 0.5))
     # Bounds so wide that no feature, label or solution is touched.
     result = _fit_ridge(examples, allocation.compute_pair_weights(), RidgeSettings(50.0, 50.0, ridge))
@@ -94,7 +94,7 @@ def test_removing_a_user_moves_the_sums_by_no_more_than_stated(
     graph = graph_of(table)
     examples = _examples(graph, seed, spread=3.0)
     beta = 0.7
-    allocation = weights.allocate_by_power(TaskProblem.from_graph(graph, beta), 0.5)
+    allocation = weights.allocate_by_power(TaskProblem(graph, beta), 0.5)
     w = allocation.compute_pair_weights()
     settings_ = RidgeSettings(feature_bound, 0.5, ridge)
     whole = compute_weighted_sums(examples, w, settings_)
@@ -141,7 +141,7 @@ def test_matrix_and_vector_noise_have_the_stated_variance(graph_of) -> None:
 
 def test_noisy_solutions_lie_in_the_domain(random_graph) -> None:
     graph = random_graph(4)
-    w = weights.allocate_normalised(TaskProblem.from_graph(graph, 0.3), 0.5).compute_pair_weights()
+    w = weights.allocate_normalised(TaskProblem(graph, 0.3), 0.5).compute_pair_weights()
     result = _fit_ridge(_examples(graph, 2), w, RidgeSettings(2.0, 1.0, 0.1), np.random.default_rng(0))
     assert np.linalg.norm(result, axis=1).max() <= 1.0 + 1e-12
 
@@ -189,7 +189,7 @@ def test_removing_a_user_moves_a_steps_gradients_by_no_more_than_stated(
     graph = graph_of(table)
     examples = _examples(graph, seed, spread=5.0)
     beta = 0.4
-    w = weights.allocate_normalised(TaskProblem.from_graph(graph, beta), 0.3).compute_pair_weights()
+    w = weights.allocate_normalised(TaskProblem(graph, beta), 0.3).compute_pair_weights()
     theta = np.random.default_rng(seed).normal(size=(4, 3))
     settings_used = DescentSettings(gradient_bound=bound, ridge=ridge)
     whole = sum_gradients(examples, w, settings_used, theta)

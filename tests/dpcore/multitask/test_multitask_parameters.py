@@ -16,7 +16,7 @@ def test_every_problem_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         MultitaskParameters(-1.0, delta=2.0, exponent=1.5, num_users=0, experiment_epsilons="one")
     message = " ".join(p.sentence for p in refused.value.problems)
-    for word in ("Epsilon", "δ must", "The exponent μ", "The number of users", "separated by commas"):
+    for word in ("Epsilon", "δ must", "The weight exponent μ", "The number of users", "separated by commas"):
         assert word in message
 
 

@@ -14,6 +14,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.multitask import sampling, weights
 from dpcore.multitask.experiment import SkewedTasks
 from dpcore.multitask.problem import Loss, TaskGraph, TaskProblem
+from tests.dpcore.multitask.conftest import allocate_unclipped, build_problem
 
 
 @pytest.mark.parametrize("loss", list(Loss))
@@ -22,17 +23,17 @@ def test_equation_11_solves_problem_10(loss: Loss, seed: int) -> None:
     rng = np.random.default_rng(seed)
     sizes = np.ceil(rng.pareto(1.0, 8) * 3 + 1).astype(int)
     num_users, beta, c = int(sizes.max()) + 5, 0.3, 1.0 + rng.random()
-    problem = TaskProblem(sizes, num_users, beta, loss)
+    problem = build_problem(sizes, num_users, beta, loss)
     p = cp.Variable(8)
     objective = cp.Minimize(cp.sum(cp.multiply(sizes.astype(float) ** -loss.gamma, cp.inv_pos(p))))
     best = cp.Problem(objective, [c * (sizes / num_users) @ p <= beta]).solve(solver=cp.CLARABEL)
-    allocation = weights.allocate_by_power(problem, loss.best_exponent, c)
+    allocation = allocate_unclipped(problem, loss.best_exponent, c)
     assert allocation.total_bound == pytest.approx(best, rel=1e-6)
     np.testing.assert_allclose(allocation.task_weights**2, p.value, rtol=1e-3)
 
 
 def test_equation_18_is_the_same_with_estimates() -> None:
-    problem = TaskProblem(np.array([5, 2, 9]), 20, 0.4)
+    problem = build_problem(np.array([5, 2, 9]), 20, 0.4)
     shifted = np.array([6.5, 4.0, 11.25])
     # 1 / ((n_hat + s)^(1/2) sqrt(m / (n beta_bar)))
     expected = 1.0 / (np.sqrt(shifted) * math.sqrt(3 / (20 * 0.4)))
@@ -47,7 +48,7 @@ def test_equation_18_is_the_same_with_estimates() -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_no_user_ever_exceeds_the_budget(random_graph, seed, exponent, factor, beta) -> None:
-    problem = TaskProblem.from_graph(random_graph(seed, 15, 7), beta)
+    problem = TaskProblem(random_graph(seed, 15, 7), beta)
     for answer in (
         weights.allocate_by_power(problem, exponent, factor),
         weights.allocate_normalised(problem, exponent),
@@ -60,7 +61,7 @@ def test_no_user_ever_exceeds_the_budget(random_graph, seed, exponent, factor, b
 
 def test_equation_12_by_hand(graph_of) -> None:
     graph = graph_of(np.array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [1, 1, 0]]))
-    problem = TaskProblem.from_graph(graph, 0.5)
+    problem = TaskProblem(graph, 0.5)
     answer = weights.allocate_by_power(problem, 0.5)
     omega = weights.compute_task_weights(problem, 0.5)
     pair = 0
@@ -83,7 +84,7 @@ def test_equation_12_by_hand(graph_of) -> None:
 
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0])
 def test_the_unclipped_inflation_is_the_smallest(random_graph, exponent: float) -> None:
-    problem = TaskProblem.from_graph(random_graph(4, 40, 8), 0.2)
+    problem = TaskProblem(random_graph(4, 40, 8), 0.2)
     inflation = weights.inflate_for_no_clipping(problem, exponent)
     fits = weights.allocate_by_power(problem, exponent, inflation)
     assert fits.share_clipped == 0.0
@@ -91,14 +92,11 @@ def test_the_unclipped_inflation_is_the_smallest(random_graph, exponent: float) 
     tighter = inflation * (1.0 - 1e-6)
     assert weights.allocate_by_power(problem, exponent, tighter).share_clipped > 0.0
     # Where nobody is clipped, sizes alone tell the bounds: 1 / (omega_i^2 n_i^gamma).
-    without_graph = TaskProblem(problem.task_sizes, problem.num_users, 0.2)
-    np.testing.assert_allclose(
-        fits.task_bounds, weights.allocate_by_power(without_graph, exponent, inflation).task_bounds
-    )
+    np.testing.assert_allclose(fits.task_bounds, allocate_unclipped(problem, exponent, inflation).task_bounds)
 
 
 def test_average_budget_use_is_beta_over_c(random_graph) -> None:
-    problem = TaskProblem.from_graph(random_graph(6, 50, 5), 0.7, Loss.CONVEX)
+    problem = TaskProblem(random_graph(6, 50, 5), 0.7, Loss.CONVEX)
     for inflation in (1.0, weights.inflate_logarithmically(50, 0.5)):
         omega = weights.compute_task_weights(problem, 0.3, inflation)
         used = problem.graph.sum_by_user(omega**2)
@@ -108,7 +106,7 @@ def test_average_budget_use_is_beta_over_c(random_graph) -> None:
 
 def test_expected_totals_foretell_those_of_a_graph_of_the_papers_kind() -> None:
     pairs = SkewedTasks(num_users=8_000, num_tasks=60, tasks_per_user=15.0).draw(np.random.default_rng(3))
-    problem = TaskProblem.from_graph(TaskGraph.from_pairs(pairs, 8_000), 0.5)
+    problem = TaskProblem(TaskGraph.from_pairs(pairs, 8_000), 0.5)
     for exponent in (0.0, 0.5, 1.0):
         real = weights.allocate_normalised(problem, exponent).task_totals
         np.testing.assert_allclose(weights.expect_totals(problem, exponent), real, rtol=0.05)
@@ -116,7 +114,7 @@ def test_expected_totals_foretell_those_of_a_graph_of_the_papers_kind() -> None:
 
 def test_uniform_sampling_by_enumeration(graph_of) -> None:
     graph = graph_of(np.array([[1, 1, 1], [1, 0, 0], [1, 1, 0]]))
-    problem = TaskProblem.from_graph(graph, 0.8)
+    problem = TaskProblem(graph, 0.8)
     answer = sampling.allocate_uniform_sampling(problem, 2)
     # Each kept task weighs sqrt(0.8 / 2); a task of user 0 is kept with probability 2/3.
     one = math.sqrt(0.4)
@@ -134,19 +132,13 @@ def test_draws_are_uniform_over_a_users_tasks(graph_of) -> None:
 
 
 def test_the_best_sampling_is_no_worse_than_any_k(random_graph) -> None:
-    problem = TaskProblem.from_graph(random_graph(12, 60, 12), 0.5, Loss.CONVEX)
+    problem = TaskProblem(random_graph(12, 60, 12), 0.5, Loss.CONVEX)
     best = sampling.find_best_uniform_sampling(problem)
     totals_by_k = [sampling.allocate_uniform_sampling(problem, k).total_bound for k in range(1, 13)]
     assert best.total_bound == pytest.approx(min(totals_by_k))
     assert best.reads_graph
 
 
-def test_hostile_arguments_get_a_sentence(random_graph) -> None:
-    problem = TaskProblem.from_graph(random_graph(2), 1.0)
-    with pytest.raises(InvalidInput) as refused:
-        weights.compute_task_weights(problem, 1.5, counts=[1.0, -2.0])
-    assert len(refused.value.problems) == 2
+def test_a_logarithm_of_one_user_is_refused() -> None:
     with pytest.raises(InvalidInput, match="um_users must be a whole"):
         weights.inflate_logarithmically(1)
-    with pytest.raises(InvalidInput, match="ax_tasks must be a whole"):
-        sampling.allocate_uniform_sampling(problem, 0)

@@ -43,7 +43,9 @@ def of_frame(frame: pd.DataFrame):
 def build(text_or_frame, *features: Feature, intercept: bool = True, **roles: str) -> Dataset:
     read = of_frame(text_or_frame) if isinstance(text_or_frame, pd.DataFrame) else table(text_or_frame)
     roles = {"label": "rating", "user": "user"} | roles
-    return dm.build_dataset(read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE)
+    return dm.read_labelled_table(
+        read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE
+    )
 
 
 def refusal(*arguments, **named) -> str:
@@ -197,7 +199,7 @@ def test_dependent_features_are_named():
 def test_too_few_rows_and_too_many_features():
     few = ratings(3)
     few["number"] = [1, 4, 9]
-    assert "more than 3 complete rows" in refusal(few, Feature("size"), Feature("number"))
+    assert "more complete rows than the 3 here" in refusal(few, Feature("size"), Feature("number"))
     frame = ratings(200)
     for k in range(2):
         frame[f"c{k}"] = [f"v{(j * (k + 3)) % 31}" for j in range(200)]
@@ -230,7 +232,7 @@ def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
         ("colour", CATEGORIES),
         ("size", FeatureKind.NUMERIC),
     ]
-    assert dm.build_dataset(of_frame(frame), design, Disclosure.PUBLIC).table.features.shape == (100, 4)
+    assert dm.read_labelled_table(of_frame(frame), design, Disclosure.PUBLIC).table.features.shape == (100, 4)
 
 
 def test_the_guess_takes_a_column_that_is_called_label():

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.regression import examples, sample_limiting, working_set
+from dpcore.regression import parameters, sample_limiting, working_set
 from dpcore.regression.estimate import compute_prediction_error, estimate_residual_variance
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import estimate_caps, random_problem, total_variance
 
 
 def data_problem(seed=0, epsilon=1.0):
-    data = examples.synthetic(300, 2, 1, exponent=1.6, seed=seed)
+    data = parameters.generate_table(300, 2, 1, exponent=1.6, seed=seed)
     bound = float(np.ptp(data.labels))
     return data, RegressionProblem(data.features, data.user_codes, epsilon, bound, 400.0)
 
@@ -169,14 +169,14 @@ def test_a_general_solver_that_fails_says_so():
 
 
 def test_synthetic_data_follow_the_law():
-    sizes = examples.compute_zipf_sizes(100_000, 1.7)
+    sizes = parameters.compute_zipf_sizes(100_000, 1.7)
     assert sizes.sum() == 100_000
     # As many users with i rows as the law says, to the nearest whole number (+-1 by cumulative rounding).
     law = np.arange(1, 100_001.0) ** -1.7
     scale = 100_000 / (np.arange(1, 100_001.0) @ law)
     for i in (1, 2, 3, 10):
         assert abs(np.sum(sizes == i) - scale * law[i - 1]) <= 1.0
-    data = examples.synthetic(2000, 3, 2, label_noise=7.0, seed=5)
+    data = parameters.generate_table(2000, 3, 2, label_noise=7.0, seed=5)
     assert np.count_nonzero(data.coefficients) == 3
     # The residual variance of 2,000 rows has relative standard deviation sqrt(2/2000) = 3.2 %.
     assert estimate_residual_variance(data.features, data.labels) == pytest.approx(49.0, rel=0.16)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from dpcore.common.checks import InvalidInput
-from dpcore.regression import examples, sample_limiting, study, working_set
+from dpcore.regression import parameters, sample_limiting, study, working_set
 from dpcore.regression.estimate import compute_prediction_error
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import estimate_caps
 
-DATA = examples.synthetic(300, 2, 1, exponent=1.6, seed=3)
+DATA = parameters.generate_table(300, 2, 1, exponent=1.6, seed=3)
 PROBLEM = RegressionProblem(
     DATA.features, DATA.user_codes, 1.0, float(np.ptp(DATA.labels)), residual_variance=400.0
 )
@@ -104,7 +104,7 @@ def test_generated_data_are_averaged_over_seeds():
 
 @pytest.mark.parametrize("g", [2, 3, 4, 6, 8])
 def test_caps_of_example_1_keep_their_bound(g):
-    problem = examples.example_1(g)
+    problem = parameters.example_1(g)
     draws = sample_limiting.try_caps(problem, caps=range(1, g + 1))
     variances = sample_limiting.average_draws(problem, draws).variance
     assert variances.min() >= 1.0 / (4.0 * g**3)  # claim 3
@@ -117,7 +117,7 @@ def test_caps_of_example_1_keep_their_bound(g):
 
 @pytest.mark.parametrize("g", [2, 4, 8, 16, 32])
 def test_example_3_keeps_both_claims(g):
-    problem = examples.example_3(g)
+    problem = parameters.example_3(g)
     draws = sample_limiting.try_caps(problem, caps=range(1, g + 1))
     assert working_set.solve(problem).variance <= 6.0 / g
     # Claim 9 holds in at least half of the draws, so the mean is at least half of g / 9.

@@ -5,7 +5,7 @@ import pytest
 
 from dpcore import mean
 from dpcore.contributions import ContributionHistogram
-from dpcore.regression import estimate, examples, working_set
+from dpcore.regression import estimate, parameters, working_set
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import random_problem, total_variance
 
@@ -29,7 +29,7 @@ def test_agrees_with_cvxpy_and_is_proved(seed):
     ("residual_variance", "epsilon"), [(0.0, 1.0), (400.0, 0.1), (400.0, 3.0), (400.0, 300.0)]
 )
 def test_every_regime_closes_the_gap(residual_variance, epsilon):
-    data = examples.synthetic(600, 3, 1, exponent=1.5, seed=4)
+    data = parameters.generate_table(600, 3, 1, exponent=1.5, seed=4)
     bound = float(np.ptp(data.labels))
     problem = RegressionProblem(data.features, data.user_codes, epsilon, bound, residual_variance)
     found = working_set.solve(problem)
@@ -43,7 +43,7 @@ def test_every_regime_closes_the_gap(residual_variance, epsilon):
 
 
 def test_restricted_problem_with_rough_newton_still_ends_at_the_optimum(monkeypatch):
-    data = examples.synthetic(400, 3, 0, exponent=1.2, seed=1)
+    data = parameters.generate_table(400, 3, 0, exponent=1.2, seed=1)
     problem = RegressionProblem(data.features, data.user_codes, 0.5, 300.0, 400.0)
     many = working_set.solve(problem)
     monkeypatch.setattr(working_set, "NEWTON_STEPS", 0)
@@ -98,7 +98,7 @@ def test_units_far_apart_are_solved():
 
 
 def test_stopping_returns_the_best_so_far():
-    data = examples.synthetic(500, 3, 0, seed=2)
+    data = parameters.generate_table(500, 3, 0, seed=2)
     problem = RegressionProblem(data.features, data.user_codes, 0.2, 500.0, 400.0)
     final = working_set.solve(problem)
     asked = 0
@@ -121,7 +121,7 @@ def test_stopping_returns_the_best_so_far():
 
 
 def test_the_first_answer_is_whole_and_proved_as_far_as_it_says():
-    data = examples.synthetic(500, 3, 0, seed=2)
+    data = parameters.generate_table(500, 3, 0, seed=2)
     problem = RegressionProblem(data.features, data.user_codes, 0.2, 500.0, 400.0)
     told: list[estimate.LinearEstimate] = []
     final = working_set.solve(problem, on_first=told.append)

@@ -73,19 +73,19 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     assert simulated < model.noise < (1 + 1e-5) * simulated
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
-    grid = release._choose_weight_grid(mechanism, bound, rows.num_users)
-    steps = 7 * release._squared_sensitivity(mechanism) + grid.squared
+    squared_weights, weight_step = release._choose_weight_grid(mechanism, bound, rows.num_users)
+    steps = 7 * release._squared_sensitivity(mechanism) + squared_weights
     rho = steps / (2 * (model.noise / (bound / integer_sums.CELLS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
-    if grid.squared:
+    if squared_weights:
         for one, other in ((1, 30), (3, 4), (30, 1)):
-            steps_moved = [math.trunc(min(bound, s) / grid.step) for s in (one, other)]
+            steps_moved = [math.trunc(min(bound, s) / weight_step) for s in (one, other)]
             distance = (
                 steps_moved[0]
                 if relation is Neighbours.ADD_OR_REMOVE_USER
                 else steps_moved[0] - steps_moved[1]
             )
-            assert distance**2 <= grid.squared
+            assert distance**2 <= squared_weights
             assert max(steps_moved) * 200_000 < 2**63  # of as many users as are taken, the sum does not wrap
 
 
@@ -98,9 +98,9 @@ def test_a_bound_just_above_an_average_is_not_paid_for_and_then_refused():
     model = release.train_once(rows, mechanism, Cell(Method.SMOOTH, 1.0 + 1e-7), charges.append)
     assert charges == [model.facts]
     # A user who is replaced still moves the sum by no more than was paid for: from weight 1 to h.
-    grid = release._choose_weight_grid(mechanism, 1.0 + 1e-7, rows.num_users)
-    distance = math.trunc((1.0 + 1e-7) / grid.step) - math.trunc(1.0 / grid.step)
-    assert 0 < distance**2 <= grid.squared
+    squared_weights, weight_step = release._choose_weight_grid(mechanism, 1.0 + 1e-7, rows.num_users)
+    distance = math.trunc((1.0 + 1e-7) / weight_step) - math.trunc(1.0 / weight_step)
+    assert 0 < distance**2 <= squared_weights
 
 
 def test_a_model_learns_and_differs_from_draw_to_draw():
@@ -196,9 +196,9 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
     assert np.array_equal(*of_others)
     distance = sum(int(k) ** 2 for k in sums[0] - sums[1])
     assert distance <= release._squared_sensitivity(mechanism)
-    grid = release._choose_weight_grid(mechanism, cap, 2)
-    if grid.squared:
-        assert (abs(weights[0] - weights[1]) / grid.step) ** 2 <= grid.squared
+    squared_weights, weight_step = release._choose_weight_grid(mechanism, cap, 2)
+    if squared_weights:
+        assert (abs(weights[0] - weights[1]) / weight_step) ** 2 <= squared_weights
     else:
         assert weights[0] == weights[1]
 

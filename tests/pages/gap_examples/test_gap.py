@@ -52,26 +52,27 @@ TABS = (
 BEST = supremum().ratio
 
 
-def step(at: AppTest, tab: str) -> AppTest:
+def open_step(at: AppTest, tab: str) -> AppTest:
     """Open a step; run twice, since state of widgets that are not drawn vanishes on the second run only."""
     at.session_state["gap_examples.tabs"] = tab
     fine(at.run())
     return fine(at.run())
 
 
-def point(at: AppTest, key: str, name: str) -> tuple[float, float]:
+def read_point(at: AppTest, key: str, name: str) -> tuple[float, float]:
     ((x,), (y,)) = trace(chart(at, key), name)
     return float(x), float(y)
 
 
 def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
-    both, proof = compare(problem), fourfold_proof(problem)
-    assert point(at, "gap_data", "Best bound") == (
+    both = compare(problem)
+    proof = fourfold_proof(both)
+    assert read_point(at, "gap_data", "Best bound") == (
         both.cap.max_contributions,
         pytest.approx(both.cap.variance / both.smooth.variance),
     )
-    assert point(at, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
-    x, y = point(at, "gap_data", f"Proof's h′ (case {proof.case})")
+    assert read_point(at, "gap_data", "Best weights, h*") == (pytest.approx(both.smooth.threshold), 1.0)
+    x, y = read_point(at, "gap_data", f"Proof's h′ (case {proof.case})")
     at_cap = float(mean.capped_variance(problem, proof.max_contributions))
     assert (x, y) == (proof.max_contributions, pytest.approx(at_cap / both.smooth.variance))
     assert y <= 4.0
@@ -143,21 +144,21 @@ def test_private_data_are_labelled_and_stay_out_of_the_link():
 
 
 def test_theorem_2_is_drawn_and_calculated():
-    at = step(open_app(QUESTION.title), "Paper's example")
+    at = open_step(open_app(QUESTION.title), "Paper's example")
     for g in (1, 2, 10, 100, 1000):
         fine(at.select_slider(key="gap_examples.g").set_value(g).run())
-        assert point(at, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
+        assert read_point(at, "gap_theorem_2", "Here") == (g, pytest.approx(3 * g / (2 * g + 1)))
         assert f"{3 * g / (2 * g + 1):.6f}" in shown_texts(at)
 
 
 def test_two_groups_follow_their_sliders():
-    at = step(open_app(QUESTION.title), "Two groups")
-    assert point(at, "gap_two_groups", "Maximum, 25/16") == (0.4, pytest.approx(25 / 16))
+    at = open_step(open_app(QUESTION.title), "Two groups")
+    assert read_point(at, "gap_two_groups", "Maximum, 25/16") == (0.4, pytest.approx(25 / 16))
     at.slider(key="gap_examples.light_users").set_value(40)
     at.select_slider(key="gap_examples.light_size").set_value(2)
     fine(at.select_slider(key="gap_examples.heavy_size").set_value(500).run())
     problem = two_group_problem(40, 60, 1000, 2)
-    assert point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
+    assert read_point(at, "gap_two_groups", "Here") == (0.4, pytest.approx(compare(problem).ratio))
     p, limit = trace(chart(at, "gap_two_groups"), "R → ∞, s = 1")
     finite = trace(chart(at, "gap_two_groups"), "R = 500, s = 2")[1]
     assert limit == pytest.approx(whole_cap_limit(p).ratio)
@@ -166,19 +167,19 @@ def test_two_groups_follow_their_sliders():
 
 
 def test_any_noise_stays_under_its_envelope():
-    at = step(open_app(QUESTION.title), "Any noise")
+    at = open_step(open_app(QUESTION.title), "Any noise")
     for noise in (0.05, 0.44, 1.5):
         fine(at.slider(key="gap_examples.noise_per_user").set_value(noise).run())
         figure = chart(at, "gap_any_noise")
         curve = trace(figure, f"t = {noise:g}")[1]
         envelope = trace(figure, "Worst t for each p")[1]
         assert np.all(curve <= envelope + 1e-12)
-        assert point(at, "gap_any_noise", "Worst p at this t")[1] <= BEST
-    assert point(at, "gap_any_noise", f"Largest of all: {BEST:.5f}")[1] == pytest.approx(BEST)
+        assert read_point(at, "gap_any_noise", "Worst p at this t")[1] <= BEST
+    assert read_point(at, "gap_any_noise", f"Largest of all: {BEST:.5f}")[1] == pytest.approx(BEST)
 
 
 def test_regression_shows_the_exact_ratio():
-    at = step(open_app(QUESTION.title), "Regression")
+    at = open_step(open_app(QUESTION.title), "Regression")
     fine(at.select_slider(key="gap_examples.regression_g").set_value(8).run())
     for example, make in ((1, example_1), (3, example_3)):
         choose_example(at, example)
@@ -186,7 +187,7 @@ def test_regression_shows_the_exact_ratio():
         best = min(
             enumerate_sample_limiting(build_instance(example, 8), h).mean_variance for h in range(1, 9)
         )
-        g, ratio = point(at, "gap_growth", "Here")
+        g, ratio = read_point(at, "gap_growth", "Here")
         assert (g, ratio) == (8, pytest.approx(best / made.feasible_variance))
         x, y = trace(chart(at, "gap_growth"), "To the paper's C")
         assert x.tolist() == list(REGRESSION_G)
@@ -224,7 +225,7 @@ def test_a_link_sets_every_step():
     at = open_app(QUESTION.title, link="1", **to_fields(parameters))
     assert at.session_state[keys.PAGE_PARAMETERS] == parameters
     for tab in TABS:
-        step(at, tab)
+        open_step(at, tab)
     assert at.session_state[keys.PAGE_PARAMETERS] == parameters
 
 

@@ -70,36 +70,36 @@ def at(opened: AppTest) -> AppTest:
     """The module's session on the default sample, with nothing entered."""
     opened.session_state[keys.LOADED_DATA] = replace(opened.session_state[keys.LOADED_DATA], dataset=SAMPLE)
     names = {name: QUESTION.first(name) for name in QUESTION.fields}
-    return on_tab(enter(opened, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
+    return open_tab(enter_fields(opened, epsilon=DEFAULT_EPSILON, **names), layout.BEHIND)
 
 
-def on_tab(at: AppTest, tab: str) -> AppTest:
+def open_tab(at: AppTest, tab: str) -> AppTest:
     if at.session_state["learning.tabs"] != tab:
         at.session_state["learning.tabs"] = tab
         at.run()
     return fine(at.run())
 
 
-def enter(at: AppTest, **values: object) -> AppTest:
+def enter_fields(at: AppTest, **values: object) -> AppTest:
     """Set fields by name, and run."""
     for name, value in values.items():
         at.session_state["epsilon" if name == "epsilon" else f"learning.{name}"] = value
     return fine(at.run())
 
 
-def same(drawn: object, computed: np.ndarray) -> bool:
+def equals_where_drawable(drawn: object, computed: np.ndarray) -> bool:
     """Equal where drawable; a gap where a log axis has no place."""
     drawn = np.asarray(drawn)
     there = np.isfinite(computed) & (computed > 0)
     return bool(np.all(np.isnan(drawn[~there])) and np.allclose(drawn[there], computed[there], rtol=1e-12))
 
 
-def answered(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningSolution, Answer]:
+def build_learning_answer(parameters: LearningParameters, dataset=SAMPLE) -> tuple[LearningSolution, Answer]:
     one = learning_answer.build_answer(dataset, parameters)
     return one.solution, one
 
 
-def words_of(one: Answer) -> str:
+def read_texts(one: Answer) -> str:
     facts = [f"{name}: {sentence}" for name, sentence in one.all_facts]
     return unescaped("\n".join([one.headline, one.detail, *facts]))
 
@@ -113,14 +113,14 @@ def assert_drawn(get, problem: optimal_cap.BiasProblem) -> None:
     # The curve is drawn where whole caps are, and no cap drawn is better than the best.
     assert np.allclose(caps, np.rint(caps))
     parts = optimal_cap.compute_error_parts(problem, np.asarray(caps) / problem.histogram.num_rows)
-    assert same(total, parts.total)
+    assert equals_where_drawable(total, parts.total)
     assert np.nanmin(total) >= best.total * (1 - 1e-6)
     for name, part in (
         ("Bias", parts.bias),
         ("Sampling", parts.finite_sample),
         ("Noise", parts.privacy),
     ):
-        assert same(get(name)[1], part)
+        assert equals_where_drawable(get(name)[1], part)
 
 
 def assert_answer(at: AppTest, problem: optimal_cap.BiasProblem) -> None:
@@ -194,7 +194,7 @@ def test_fields_and_epsilon_make_the_question_and_leave_the_axes(at):
 @pytest.mark.parametrize("term", BiasTerm)
 def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     parameters = LearningParameters(0.5, bias=term, loss_variance=0.03)
-    view, one = answered(parameters, COMMITS)
+    view, one = build_learning_answer(parameters, COMMITS)
     figure = drawn_as(one.plots["learning-bound"]())
 
     def traced(name):
@@ -208,40 +208,18 @@ def test_every_bound_on_the_bias_is_answered_and_says_what_it_needs(term):
     assert ("Var(H) is not used" in used) is not term.needs_variance
 
 
-def test_the_privacy_term_is_written_out():
-    linear = LearningParameters(1.0, privacy_form=PrivacyForm.LINEAR, privacy_constant=40.0)
-    assert r"F = 40 $(\text{share}/\varepsilon)$" in solution.describe_formulae(linear)
-    quadratic = solution.describe_formulae(LearningParameters(1.0, privacy_constant=40.0))
-    assert r"$C \ln^2(3/\delta)$ $(\text{share}/\varepsilon)^{2}$ with C = 40" in quadratic
-
-
-def test_the_bias_vanishes_where_users_are_alike():
-    assert answered(LearningParameters(1.0), COMMITS)[0].choice.bias > 0
-    view, alike = answered(LearningParameters(1.0, loss_variance=0.0), COMMITS)
-    assert view.choice.bias == 0.0
-    assert "Users are taken to be alike" in alike.detail
-
-
 def test_a_bound_above_one_is_said_to_promise_nothing():
     for epsilon, above in ((0.1, True), (100.0, False)):
-        view, one = answered(LearningParameters(epsilon), COMMITS)
+        view, one = build_learning_answer(LearningParameters(epsilon), COMMITS)
         assert (view.choice.total > 1) is above
         assert ("An excess risk above 1 promises nothing" in one.detail) is above
 
 
-def test_the_card_has_one_number_to_copy_and_its_parts():
-    view, one = answered(LearningParameters(1.0))
-    best = view.choice
-    assert one.numbers[0].text_to_copy == str(best.max_contributions)
-    assert one.numbers[1].text == wording.number(best.total)
-    assert f"({wording.percent(best.bias / best.total)} bias)" == one.numbers[1].note
-    low, high = view.near_optimal
-    assert f"{wording.number(low)} to {wording.counted(high, 'row')}, within 5" in one.near_optimal
-
-
 def test_private_data_say_what_a_cap_leaks():
-    _, public = answered(LearningParameters(1.0))
-    _, private = answered(LearningParameters(1.0), replace(SAMPLE, disclosure=Disclosure.PRIVATE))
+    _, public = build_learning_answer(LearningParameters(1.0))
+    _, private = build_learning_answer(
+        LearningParameters(1.0), replace(SAMPLE, disclosure=Disclosure.PRIVATE)
+    )
     assert solution.LEAKS not in public.detail
     assert solution.LEAKS in private.detail
     assert private.disclosure is Disclosure.PRIVATE
@@ -254,11 +232,11 @@ def test_private_data_say_what_a_cap_leaks():
 def test_an_own_bound_is_compared_and_marked(cap):
     shop = samples.load("shop-events")
     parameters = LearningParameters(0.1, own_bound=cap)
-    view, one = answered(parameters, shop)
+    view, one = build_learning_answer(parameters, shop)
     at_cap = optimal_cap.compute_error_parts(view.problem, cap / shop.histogram.num_rows)
     assert (
         f"excess risk at most {wording.number(float(at_cap.total))} (bias {wording.number(float(at_cap.bias))}"
-        in words_of(one)
+        in read_texts(one)
     )
     figure = drawn_as(one.plots["learning-bound"]())
     (marked,) = [found for found in figure.data if found.name == "Your own bound"]
@@ -280,14 +258,14 @@ def test_an_own_bound_moves_only_its_marker(at, monkeypatch):
 
 def test_all_bounds_are_drawn_and_listed():
     parameters = LearningParameters(1.0, loss_variance=0.02, own_bound=2)
-    view, one = answered(parameters, COMMITS)
+    view, one = build_learning_answer(parameters, COMMITS)
     problem, figure = view.problem, drawn_as(one.plots["learning-terms"]())
     drawn = {one.name: one for one in figure.data}
     cut = drawn["Share of rows cut (i)"]
     terms = optimal_cap.compute_bias_terms(problem, np.asarray(cut.x) / problem.histogram.num_rows)
     assert set(BiasTerm) - set(TERMS) == {BiasTerm.PROPOSITION_1, BiasTerm.TIGHTEST}
     for term in TERMS:
-        assert same(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
+        assert equals_where_drawable(drawn[f"{term.title} ({term.group})"].y, 2.0 * terms[term]), term
     corollary = drawn["Corollary 1 (iv)"].y
     both = np.isfinite(cut.y) & np.isfinite(corollary)
     assert both.any()
@@ -308,7 +286,7 @@ def test_all_bounds_are_drawn_and_listed():
 def test_who_is_capped_is_listed_from_the_users_themselves(at):
     histogram = data(at).histogram
     counts = np.repeat(histogram.sizes, histogram.users)
-    view, _ = answered(LearningParameters(DEFAULT_EPSILON))
+    view, _ = build_learning_answer(LearningParameters(DEFAULT_EPSILON))
     for cap in (view.choice.max_contributions, 2000):
         columns, further = optimal_cap.list_capped_users(histogram, cap / histogram.num_rows)
         assert further == 0
@@ -317,11 +295,11 @@ def test_who_is_capped_is_listed_from_the_users_themselves(at):
         assert list(columns["size"]) == sorted(set(counts[counts > cap].tolist()), reverse=True)
         assert columns["share_before"][0] == pytest.approx(counts.max() / counts.sum())
         assert columns["share_after"][0] == pytest.approx(cap / np.minimum(counts, cap).sum())
-    on_tab(enter(at, own_bound=2000), "Who loses rows")
+    open_tab(enter_fields(at, own_bound=2000), "Who loses rows")
     fine(at.segmented_control(key="learning.whose_cap").set_value(True).run())
     (table,) = [frame.value for frame in at.dataframe]
     assert table["users"].sum() == (counts > 2000).sum()
-    enter(at, own_bound=10**6)
+    enter_fields(at, own_bound=10**6)
     assert "this bound leaves nothing out" in shown_texts(at)
 
 
@@ -342,7 +320,7 @@ def test_figure_2_is_the_mass_of_uncapped_users():
 
 
 def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
-    on_tab(at, "Figure 3")
+    open_tab(at, "Figure 3")
     at.number_input(key="learning.population_rows").set_value(2000)
     at.number_input(key="learning.draws").set_value(40)
     fine(at.number_input(key="learning.alpha").set_value(0.75).run())
@@ -351,12 +329,12 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     figure = chart(at, "learning_figure_3a")
     tau_0, total = trace(figure, "Sum")
     parts = population.compute_error_parts(here, tau_0)
-    assert same(total, parts.bias + parts.privacy)
+    assert equals_where_drawable(total, parts.bias + parts.privacy)
     assert np.all(parts.finite_sample == 0)
     ((x,), (y,)) = trace(figure, "Smallest")
     assert (x, y) == (pytest.approx(best.fraction), pytest.approx(best.total))
     users = trace(chart(at, "learning_figure_3b"), "Users who lose rows")[1]
-    assert same(users, compute_expectations(PowerLaw(0.75), 2000, tau_0).users_capped)
+    assert equals_where_drawable(users, compute_expectations(PowerLaw(0.75), 2000, tau_0).users_capped)
     assert "Simulated" not in [t["name"] for t in figure["data"]]
     fine(at.button(key="learning_draws_job_start").click().run())
     finished(at, "learning.draws_job")
@@ -367,7 +345,7 @@ def test_figure_3_is_exact_and_the_simulation_lies_over_it(at):
     often = expected > 1.0
     error = np.sqrt(expected[often] / 40)
     assert np.all(np.abs(y[often] - expected[often]) <= 6 * error)
-    assert same(y, draws.mean(axis=0))
+    assert equals_where_drawable(y, draws.mean(axis=0))
     assert "40 samples drawn" in shown_texts(at)
     # Another population: the samples no longer fit.
     fine(at.number_input(key="learning.alpha").set_value(1.0).run())
@@ -400,7 +378,7 @@ def test_figure_3b_finds_few_users_capped_at_the_papers_epsilon():
 
 
 def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at):
-    finished(on_tab(at, "Cost of privacy"), "learning.cost_job")
+    finished(open_tab(at, "Cost of privacy"), "learning.cost_job")
     rows, smallest = trace(chart(at, "learning_cost"), "Smallest sum: cost of privacy")
     assert list(rows) == [float(10**k) for k in range(2, 10)]
     one = population.find_best_fraction(LearningParameters(DEFAULT_EPSILON).population(10**5))
@@ -424,7 +402,7 @@ def test_the_cost_of_privacy_flattens_above_zero_and_only_alike_users_escape(at)
     assert not cost.best
     job = jobs.Job(("", usual.about_cost))
     job.run(lambda progress, should_stop: cost)
-    enter(at, cost_job=job, loss_variance=usual.loss_variance)
+    enter_fields(at, cost_job=job, loss_variance=usual.loss_variance)
     assert "Stopped: 0 of 8 values of n were done" in errors(at)
     fine(at.button(key="learning_cost_job_again").click().run())
     finished(at, "learning.cost_job")
@@ -439,7 +417,7 @@ def test_degenerate_data_are_answered_on_every_tab(at):
         for tab in TABS:
             at.session_state["learning.tabs"] = tab  # Run once: the next tab is the second run.
             assert not errors(fine(at.run()))
-        assert_answer(on_tab(at, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
+        assert_answer(open_tab(at, layout.BEHIND), LearningParameters(1.0).problem(tiny.histogram))
 
 
 # --- parameters ---------------------------------------------------------------------------------------------
@@ -497,28 +475,6 @@ def test_a_hostile_link_gives_sentences_and_the_page_goes_on():
     assert_answer(at, LearningParameters(2.0).problem(SAMPLE.histogram))
 
 
-def test_cleared_fields_give_sentences_and_can_be_filled_again(at):
-    sentences = {
-        keys.EPSILON: "ε is empty. Enter a number",
-        "learning.vc_dimension": "The VC dimension d is empty",
-        "learning.failure_probability": "The failure probability δ is empty",
-        "learning.privacy_constant": "The noise factor C is empty",
-        "learning.finite_sample_constant": "The finite-sample constant is empty",
-    }
-    before = {key: at.number_input(key=key).value for key in sentences}
-    for key in sentences:
-        at.number_input(key=key).set_value(None)
-    fine(at.run())
-    for sentence in sentences.values():
-        assert sentence in errors(at)
-    assert not metrics_of(at)
-    for key, value in before.items():
-        at.number_input(key=key).set_value(value)
-    fine(at.run())
-    assert not errors(at)
-    assert_answer(at, LearningParameters(DEFAULT_EPSILON).problem(SAMPLE.histogram))
-
-
 # --- the pure parts -----------------------------------------------------------------------------------------
 
 HISTOGRAMS = {
@@ -536,7 +492,9 @@ def test_figures_are_small_named_and_fixed(name, term):
     layouts = []
     for epsilon in (0.01, 30.0):
         parameters = LearningParameters(epsilon, bias=term)
-        _, one = answered(replace(parameters, own_bound=3), replace(SAMPLE, histogram=HISTOGRAMS[name]))
+        _, one = build_learning_answer(
+            replace(parameters, own_bound=3), replace(SAMPLE, histogram=HISTOGRAMS[name])
+        )
         figures = [drawn_as(plot()) for plot in one.plots.values()]
         for figure in figures:
             for drawn in figure.data:
@@ -548,17 +506,3 @@ def test_figures_are_small_named_and_fixed(name, term):
         document = json.loads(one.choice())
         assert document["answer"]["max_contributions"] == one.solution.choice.max_contributions
     assert layouts[0] == layouts[1]
-
-
-@pytest.mark.parametrize("alpha", [0.05, 0.5, 10.0])
-def test_figures_of_the_population_are_small(alpha):
-    view = learning_population.solve(LearningParameters(1.0, alpha=alpha, population_rows=10))
-    for plot in (
-        learning_population.plot_mass(alpha),
-        learning_population.plot_cost(view, None),
-        learning_population.plot_capped(view, None),
-    ):
-        assert plot.alt
-        for one in drawn_as(plot).data:
-            assert 1 <= len(one.x) == len(one.y) <= 500
-    assert learning_population.describe_best(view)

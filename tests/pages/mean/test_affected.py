@@ -16,15 +16,15 @@ EVENTS = ("user_id,amount\n" + "\n".join(
 )).encode()  # fmt: skip
 
 
-def page(title: str, content: bytes = TABLE):
+def open_page(title: str, content: bytes = TABLE):
     return on_file(content, title)
 
 
-def bound(at) -> int:
+def read_bound(at) -> int:
     return int(re.match(r"[\d,]+", metrics_of(at)[0].value).group().replace(",", ""))
 
 
-def above(h: int) -> str:
+def count_users_above(h: int) -> str:
     """The users with more rows than h, counted."""
     number = sum(count > h for count in COUNTS)
     assert 0 < number < len(COUNTS)
@@ -33,44 +33,44 @@ def above(h: int) -> str:
 
 
 def test_mean():
-    at = page("Mean")
+    at = open_page("Mean")
     for name, end in (("lower", 0.0), ("upper", 1.0)):  # Nobody has entered them: the page asks.
         assert at.number_input(key=f"mean.{name}").value is None
         at.number_input(key=f"mean.{name}").set_value(end).run()
     for epsilon in (0.05, 0.3, 1.0):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        h = bound(at)
+        h = read_bound(at)
         rows = sum(count for count in COUNTS if count > h)
         lost = sum(count - h for count in COUNTS if count > h)
         assert (
-            f"{above(h)} lie over the bound; {wording.percent(lost / sum(COUNTS))} of all rows are left out. "
-            f"These users hold {wording.percent(rows / sum(COUNTS))} of all rows."
+            f"{count_users_above(h)} lie over the bound; {wording.percent(lost / sum(COUNTS))} of all rows are left "
+            f"out. These users hold {wording.percent(rows / sum(COUNTS))} of all rows."
         ) in shown_texts(at)
 
 
 def test_sum_and_count():
-    at = page("Sum and count")
+    at = open_page("Sum and count")
     for epsilon in (0.02, 0.1):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
-        assert f"{above(bound(at))} lie over the bound" in shown_texts(at)
+        assert f"{count_users_above(read_bound(at))} lie over the bound" in shown_texts(at)
 
 
 def test_quantile():
-    at = page("Quantile", EVENTS)
+    at = open_page("Quantile", EVENTS)
     at.number_input(key="quantile.low").set_value(0.0)
     at = finished(at.number_input(key="quantile.high").set_value(10.0).run(), "quantile.search_job")
     at.segmented_control(key="quantile.weighting").set_value("Bounded rows").run()
     for epsilon in (0.1, 0.3):
         at.number_input(key=keys.EPSILON).set_value(epsilon).run()
         at = finished(at, "quantile.search_job")
-        assert f"{above(bound(at))} lie over the bound" in shown_texts(at)
+        assert f"{count_users_above(read_bound(at))} lie over the bound" in shown_texts(at)
 
 
 def test_learning():
-    at = page("Learning under a bound")
+    at = open_page("Learning under a bound")
     at.session_state["learning.tabs"] = "Who loses rows"
     at.run()
     at.number_input(key="learning.own_bound").set_value(7.0).run()
-    number = above(7).split(" (")[0]
+    number = count_users_above(7).split(" (")[0]
     at.segmented_control(key="learning.whose_cap").set_value(True).run()
     assert f"**{number}**, the heaviest first" in shown_texts(at)

@@ -56,12 +56,14 @@ TABS = (
 )
 
 
-def from_counts(histogram, epsilon, value_bound, variance, kind=mean.MeanProblem) -> mean.MeanProblem:
+def build_counts_problem(
+    histogram, epsilon, value_bound, variance, kind=mean.MeanProblem
+) -> mean.MeanProblem:
     """What the page asks where no values are read: the mean of this table, with the share between users assumed."""
     return kind(histogram, epsilon, value_bound, variance, target=Target.TABLE, user_share=0.2)
 
 
-def from_values(brought, epsilon, lower, upper) -> mean.MeanProblem:
+def build_values_problem(brought, epsilon, lower, upper) -> mean.MeanProblem:
     """What it asks of public values: the mean of this table on the values themselves."""
     table = ValueSummary.from_dataset(brought, lower, upper).table
     return mean.MeanProblem(brought.histogram, epsilon, upper - lower, 1.0, target=Target.TABLE, table=table)
@@ -91,30 +93,30 @@ def assert_answer(at, problem: mean.MeanProblem) -> None:
     assert shown["error"][1] == wording.number(cap.standard_error)
 
 
-def no_answer(at) -> bool:
+def has_no_answer(at) -> bool:
     return not [e for e in at.get("bidi_component") if "mean" in e.proto.id]
 
 
-def enter(at, **fields):
+def enter_fields(at, **fields):
     """Type into fields of the page, then run it."""
     for name, value in fields.items():
         at.number_input(key=keys.EPSILON if name == "epsilon" else f"mean.{name}").set_value(value)
     return fine(at.run())
 
 
-def choose(at, **fields):
+def choose_options(at, **fields):
     for name, value in fields.items():
         fine(at.segmented_control(key=f"mean.{name}").set_value(value).run())
     return at
 
 
-def on(brought: Dataset, **fields):
+def open_with_data(brought: Dataset, **fields):
     """The page with these data; private ones get a range, without which nothing is answered."""
     at = fine(with_data(open_app("Mean"), brought).run())
-    return enter(at, **fields) if fields else at
+    return enter_fields(at, **fields) if fields else at
 
 
-def answered(brought: Dataset, parameters: MeanParameters) -> tuple[MeanSolution, Answer]:
+def build_mean_answer(brought: Dataset, parameters: MeanParameters) -> tuple[MeanSolution, Answer]:
     """What the page computes and says, without the page."""
     made = mean_answered(brought, parameters)
     return made.solution, made
@@ -131,12 +133,12 @@ def read_words(answer: Answer) -> str:
 
 def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_bounds():
     at = open_app("Mean")
-    assert_answer(at, from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25))
+    assert_answer(at, build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25))
     before = chart(at, "mean_error")["layout"]
     caps = []
     for epsilon in (0.01, 0.1, 1.0, 10.0):
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(epsilon).run())
-        problem = from_counts(SAMPLE.histogram, epsilon, 1.0, 0.25)
+        problem = build_counts_problem(SAMPLE.histogram, epsilon, 1.0, 0.25)
         assert_answer(at, problem)
         caps.append(mean.best_cap(problem).max_contributions)
         layout = chart(at, "mean_error")["layout"]
@@ -148,30 +150,30 @@ def test_epsilon_range_and_variance_move_the_answer_and_epsilon_not_the_axis_of_
     # Cheaper noise allows more rows per user.
     assert caps == sorted(caps)
     assert caps[0] < caps[-1]
-    enter(at, epsilon=EPSILON, lower=-2.0, upper=6.0)
-    enter(choose(at, variance_source="Entered"), value_variance=3.5)
-    assert_answer(at, from_counts(SAMPLE.histogram, EPSILON, 8.0, 3.5))
+    enter_fields(at, epsilon=EPSILON, lower=-2.0, upper=6.0)
+    enter_fields(choose_options(at, variance_source="Entered"), value_variance=3.5)
+    assert_answer(at, build_counts_problem(SAMPLE.histogram, EPSILON, 8.0, 3.5))
 
 
 def test_an_own_cap_is_compared():
-    at = enter(open_app("Mean"), own_bound=200)
-    problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
+    at = enter_fields(open_app("Mean"), own_bound=200)
+    problem = build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     error = math.sqrt(float(mean.capped_variance(problem, 200)))
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Your own bound")
     assert (x, y) == (200, pytest.approx(error))
     assert f"error {wording.number(error)}" in shown_texts(at)
-    enter(at, own_bound=10**6)
+    enter_fields(at, own_bound=10**6)
     assert "Outside the axes: your own bound." in shown_texts(at)
-    enter(at, own_bound=None)
+    enter_fields(at, own_bound=None)
     assert "Your own bound" not in [t["name"] for t in chart(at, "mean_error")["data"]]
 
 
 def test_the_error_is_that_on_the_clamped_values_of_this_table():
-    at = on(SHOP)
+    at = open_with_data(SHOP)
     values = SHOP.values.values
     assert [at.number_input(key=key).value for key in ("mean.lower", "mean.upper")] == [0.0, 100.0]
-    enter(at, upper=40.0)
-    assert_answer(at, from_values(SHOP, EPSILON, 0.0, 40.0))
+    enter_fields(at, upper=40.0)
+    assert_answer(at, build_values_problem(SHOP, EPSILON, 0.0, 40.0))
     outside = int(np.sum(values > 40.0))
     assert f"{outside:,} values of {values.size:,}" in shown_texts(at)
     # A click brings the paper's model, with its figures, and the variance of the clamped values.
@@ -179,10 +181,10 @@ def test_the_error_is_that_on_the_clamped_values_of_this_table():
     variance = float(np.var(np.clip(values, 0.0, 40.0), ddof=1))
     assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance))
     # Users who differ: the share between them is read off the values, or said.
-    choose(at, likeness="From values")
+    choose_options(at, likeness="From values")
     share = ValueSummary.from_dataset(SHOP, 0.0, 40.0).share.clipped_estimate
     assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=share))
-    choose(at, likeness="Assumed")
+    choose_options(at, likeness="Assumed")
     fine(at.slider(key="mean.user_share").set_value(0.5).run())
     assert_answer(at, mean.MeanProblem(SHOP.histogram, EPSILON, 40.0, variance, user_share=0.5))
     assert {"target=population", "likeness=entered", "user_share=0.5"} <= set(re.split("[?&]", link_of(at)))
@@ -193,15 +195,17 @@ def test_the_source_of_the_variance_follows_the_data_until_the_person_chooses():
     assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
     fine(with_data(at, SHOP).run())
     assert at.session_state["mean.variance_source"] is VarianceSource.FROM_VALUES
-    assert_answer(at, from_values(SHOP, EPSILON, 0.0, 100.0))
-    choose(at, variance_source="Worst case")
+    assert_answer(at, build_values_problem(SHOP, EPSILON, 0.0, 100.0))
+    choose_options(at, variance_source="Worst case")
     fine(with_data(at, dataclasses.replace(SHOP, name="again")).run())
     assert at.session_state["mean.variance_source"] is VarianceSource.WORST_CASE
-    assert_answer(at, replace_share(from_counts(SHOP.histogram, EPSILON, 100.0, 2_500.0), SHOP))
+    assert_answer(at, replace_share(build_counts_problem(SHOP.histogram, EPSILON, 100.0, 2_500.0), SHOP))
 
 
 def test_what_independence_hides_is_said_and_drawn():
-    view, made = answered(SHOP, MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES))
+    view, made = build_mean_answer(
+        SHOP, MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
+    )
     values, cap = SHOP.values, view.cap.max_contributions
     # By a loop over users: each user's mean counts min(cap, rows) times.
     per_user = [values.values[values.user_codes == code] for code in np.unique(values.user_codes)]
@@ -234,7 +238,7 @@ def test_the_facts_of_the_card_by_hand():
     best = min(range(1, 21), key=errors_of.__getitem__)
     assert 4 < best < 20  # Between two sizes: being over it, and losing rows by it, are different things.
     kept = int(np.sum(users * np.minimum(sizes, best)))
-    _, shown = answered(dataset, parameters)
+    _, shown = build_mean_answer(dataset, parameters)
     texts = read_words(shown)
     assert shown.headline == f"Keep at most {best} rows of each user."
     over = wording.percent(20 / 32)
@@ -250,7 +254,7 @@ def test_the_facts_of_the_card_by_hand():
 
 
 def test_weights_are_drawn_against_the_size_of_the_user():
-    _, made = answered(SAMPLE, MeanParameters(1.0))
+    _, made = build_mean_answer(SAMPLE, MeanParameters(1.0))
     (drawn,) = [
         t for t in plotly_figures.draw(made.plots["mean-weights"]()).data if t.name == "Smooth weights"
     ]
@@ -264,24 +268,24 @@ def test_every_tab_answers_on_degenerate_data_and_without_values():
     for sizes, users in (([1], [1]), ([5], [3]), ([1], [10**12])):
         histogram = ContributionHistogram(sizes, users)
         with_data(at, Dataset("few", "", Disclosure.PRIVATE, histogram))
-        enter(at, lower=0.0, upper=1.0)  # Of private data nobody has, until now.
+        enter_fields(at, lower=0.0, upper=1.0)  # Of private data nobody has, until now.
         for tab in TABS:
             at.session_state["mean.tabs"] = tab
             fine(at.run())
-            assert_answer(at, from_counts(histogram, EPSILON, 1.0, 0.25))
+            assert_answer(at, build_counts_problem(histogram, EPSILON, 1.0, 0.25))
             assert not errors(at)
             if tab == "When users differ":
                 assert "This needs values" in shown_texts(at)
     at.session_state["mean.tabs"] = TABS[0]
-    choose(at, variance_source="From values")
+    choose_options(at, variance_source="From values")
     assert "The worst case stands in" in shown_texts(at)
-    assert_answer(at, from_counts(histogram, EPSILON, 1.0, 0.25))
+    assert_answer(at, build_counts_problem(histogram, EPSILON, 1.0, 0.25))
 
 
 # --- bad parameters -----------------------------------------------------------------------------------------
 
 
-def entered(at) -> list[object]:
+def read_entered(at) -> list[object]:
     return [at.number_input(key=key).value for key in (keys.EPSILON, "mean.lower", "mean.upper")]
 
 
@@ -295,58 +299,60 @@ def test_bad_value_bounds_give_a_sentence_and_nothing_entered_is_lost():
         (0.0, 1e300, "must lie between 1e−9 and 1,000,000,000"),
         (0.0, 1e-12, "must lie between 1e−9 and 1,000,000,000"),
     ):
-        enter(at, epsilon=0.7, lower=lower, upper=upper)
+        enter_fields(at, epsilon=0.7, lower=lower, upper=upper)
         assert sentence in errors(at)
-        assert no_answer(at)
+        assert has_no_answer(at)
     go(go(at, "Your data"), "Mean")
     assert sentence in errors(at)
-    assert entered(at) == [0.7, lower, upper]
-    enter(at, lower=0.0, upper=1.0)
+    assert read_entered(at) == [0.7, lower, upper]
+    enter_fields(at, lower=0.0, upper=1.0)
     assert not errors(at)
-    assert_answer(at, from_counts(SAMPLE.histogram, 0.7, 1.0, 0.25))
+    assert_answer(at, build_counts_problem(SAMPLE.histogram, 0.7, 1.0, 0.25))
 
 
 def test_what_is_empty_or_cannot_be_gives_a_sentence_all_at_once():
-    at = choose(open_app("Mean"), variance_source="Entered")
+    at = choose_options(open_app("Mean"), variance_source="Entered")
     for variance, sentence in (
         (0.3, "cannot vary by more than (upper − lower)²/4 = 0.25; got 0.3"),
         (None, "σ² is empty. Enter a number"),
     ):
-        enter(at, value_variance=variance)
+        enter_fields(at, value_variance=variance)
         assert sentence in errors(at)
-        assert no_answer(at)
+        assert has_no_answer(at)
         assert at.number_input(key="mean.value_variance").value == variance
-    enter(at, epsilon=None, upper=None)
+    enter_fields(at, epsilon=None, upper=None)
     for name in ("ε", "Highest value U", "σ²"):
         assert f"{name} is empty. Enter a number" in errors(at)
-    enter(at, epsilon=1e-6, upper=1.0, value_variance=0.25)
+    enter_fields(at, epsilon=1e-6, upper=1.0, value_variance=0.25)
     assert not errors(at)
-    assert_answer(at, from_counts(SAMPLE.histogram, 1e-6, 1.0, 0.25))
+    assert_answer(at, build_counts_problem(SAMPLE.histogram, 1e-6, 1.0, 0.25))
 
 
 # --- private data and labels --------------------------------------------------------------------------------
 
 
 def test_private_values_begin_without_a_range_and_nothing_is_answered_before_there_is_one():
-    at = on(SECRET)
-    assert entered(at)[1:] == [None, None]
+    at = open_with_data(SECRET)
+    assert read_entered(at)[1:] == [None, None]
     assert "**What range can a value have?** Enter L and U" in shown_texts(at)
-    assert no_answer(at)
+    assert has_no_answer(at)
     assert "lower" not in link_of(at)
-    enter(at, lower=0.0)
+    enter_fields(at, lower=0.0)
     assert "Enter U, from what you know of the quantity" in shown_texts(at)
-    assert no_answer(at)
-    enter(at, upper=100.0)
+    assert has_no_answer(at)
+    enter_fields(at, upper=100.0)
     assert "What range" not in shown_texts(at)
-    assert_answer(at, from_counts(SHOP.histogram, EPSILON, 100.0, 100.0**2 / 4.0, PrivateCountsProblem))
+    assert_answer(
+        at, build_counts_problem(SHOP.histogram, EPSILON, 100.0, 100.0**2 / 4.0, PrivateCountsProblem)
+    )
     # Many values outside it change how the headline is read.
-    enter(at, upper=1.0)
+    enter_fields(at, upper=1.0)
     clamped = wording.percent(float(np.mean(SHOP.values.values > 1.0)))
     assert f"**{clamped} of the values are clamped**" in shown_texts(at)
 
 
 def test_numbers_from_private_data_say_so_everywhere():
-    at = on(SECRET, lower=0.0, upper=100.0)
+    at = open_with_data(SECRET, lower=0.0, upper=100.0)
     texts = shown_texts(at)
     assert "private data" in " ".join(m.value for m in at.sidebar.markdown)
     badges = re.findall(r"-background\[:\w+\[:material/\w+: ([^\]]*)\]", texts)
@@ -367,27 +373,27 @@ def test_numbers_from_private_data_say_so_everywhere():
 
 def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
     parameters = MeanParameters(1.0, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
-    shown = answered(SECRET, parameters)[1]
+    shown = build_mean_answer(SECRET, parameters)[1]
     detail = shown.detail
     assert card.COUNTS_PUBLIC in detail
     assert "Where counts are private" in shown.facts
     assert card.VALUES_LEAK in detail
     worst = dataclasses.replace(parameters, variance_source=VarianceSource.WORST_CASE)
-    detail = answered(SECRET, worst)[1].detail
+    detail = build_mean_answer(SECRET, worst)[1].detail
     assert standard.ASSUMES_PUBLIC_COUNTS in detail
     assert card.VALUES_LEAK not in detail
-    shown = answered(SECRET, dataclasses.replace(parameters, counts=mean.Counts.PRIVATE))[1]
+    shown = build_mean_answer(SECRET, dataclasses.replace(parameters, counts=mean.Counts.PRIVATE))[1]
     detail = shown.detail
     assert card.VALUES_LEAK in detail
     assert "assumed to be public" not in detail
     assert "Where counts are private" not in shown.facts
-    detail = answered(SHOP, parameters)[1].detail
+    detail = build_mean_answer(SHOP, parameters)[1].detail
     assert "Your data are private" not in detail
 
 
 @pytest.mark.parametrize("disclosure", Disclosure)
 def test_downloads_carry_the_label(disclosure):
-    problem = from_counts(SAMPLE.histogram, EPSILON, 1.0, 0.25)
+    problem = build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     weights = mean_files.weights_csv(problem, 4.5, 16, disclosure)
     assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
     figure_data = content.write_columns({"x": [1, 2]}, disclosure)
@@ -399,7 +405,7 @@ def test_downloads_carry_the_label(disclosure):
 
 def test_the_choice_of_private_data_labels_what_was_computed_from_them():
     parameters = MeanParameters(epsilon=0.5, upper=100.0, variance_source=VarianceSource.FROM_VALUES)
-    _, answer = answered(SECRET, parameters)
+    _, answer = build_mean_answer(SECRET, parameters)
     choice = json.loads(answer.choice())
     for part in ("data", "answer"):
         assert choice[part]["label"] == Disclosure.PRIVATE.label
@@ -417,7 +423,7 @@ def test_the_choice_of_private_data_labels_what_was_computed_from_them():
 def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
     private = dataclasses.replace(SAMPLE, disclosure=Disclosure.PRIVATE)
     parameters = MeanParameters(epsilon=0.5, variance_source=VarianceSource.FROM_VALUES)
-    _, answer = answered(private, parameters)
+    _, answer = build_mean_answer(private, parameters)
     choice_data = json.loads(answer.choice())["data"]
     assert (choice_data["value_variance"], choice_data["value_variance_from"]) == (0.25, "worst")
     assert choice_data["value_variance_label"] == "public input"
@@ -429,9 +435,9 @@ def test_a_variance_that_stands_in_for_values_is_not_labelled_as_theirs():
 def test_a_point_outside_the_axes_is_said_and_can_be_brought_in():
     at = open_app("Mean")
     for source in ("Worst case", "Entered"):
-        choose(at, variance_source=source)
+        choose_options(at, variance_source=source)
         for epsilon in (1e-6, 1e-3, 1e3):
-            enter(at, epsilon=epsilon, **({"value_variance": 0.0} if source == "Entered" else {}))
+            enter_fields(at, epsilon=epsilon, **({"value_variance": 0.0} if source == "Entered" else {}))
             ((_,), (error,)) = trace(chart(at, "mean_error"), "Best bound")
             low, high = (10.0**end for end in chart(at, "mean_error")["layout"]["yaxis"]["range"])
             assert ("Outside the axes: the best bound" in shown_texts(at)) is not (low <= error <= high)
@@ -452,6 +458,6 @@ def test_the_range_control_moves_the_axis_and_stays_when_the_value_bounds_change
     fine(control.set_value((10.0, 1_000.0)).run())
     # Decades; a little room is left at both ends.
     assert chart(at, "mean_error")["layout"]["xaxis"]["range"] == pytest.approx([1.0, 3.0], abs=0.1)
-    enter(at, upper=50.0)
+    enter_fields(at, upper=50.0)
     (control,) = [s for s in at.select_slider if s.label == "Bound, rows per user"]
     assert control.value == (10.0, 1_000.0)

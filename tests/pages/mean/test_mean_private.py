@@ -27,7 +27,7 @@ SHOP = samples.load("shop-events")
 EPSILON = setting.DEFAULT_EPSILON
 
 
-def switched(**link):
+def open_with_private_counts(**link):
     at = open_app("Mean", **link)
     fine(at.button(key="mean_as_in_paper").click().run())
     return fine(at.segmented_control(key="mean.counts").set_value("Private too").run())
@@ -40,7 +40,7 @@ def shop_problem(epsilon=1.0, release=Release.PAIR):
     )
 
 
-def shop_page(epsilon="1"):
+def open_shop(epsilon="1"):
     link = {
         "link": "1",
         "data": "shop-events",
@@ -52,7 +52,7 @@ def shop_page(epsilon="1"):
 
 
 def test_the_switch_moves_curves_card_and_assumptions():
-    at = switched()
+    at = open_with_private_counts()
     problem = PrivateCountsProblem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
     cap = mean.best_cap(problem)
     figure = chart(at, "mean_error")
@@ -86,7 +86,7 @@ def test_a_link_from_before_the_switch_means_public_counts():
 
 
 def test_variance_and_mean_of_the_values_are_used():
-    at = shop_page()
+    at = open_shop()
     best = mean.best_cap(shop_problem())
     ((x,), (y,)) = trace(chart(at, "mean_error"), "Best bound")
     assert (x, y) == (best.max_contributions, pytest.approx(best.standard_error))
@@ -97,8 +97,8 @@ def test_variance_and_mean_of_the_values_are_used():
 
 
 def test_a_rough_approximation_is_called_rough():
-    assert "this error is rough" not in shown_texts(shop_page())
-    assert "this error is rough" in shown_texts(shop_page("0.01"))
+    assert "this error is rough" not in shown_texts(open_shop())
+    assert "this error is rough" in shown_texts(open_shop("0.01"))
 
 
 def test_files_say_which_setting_they_are_for():
@@ -129,4 +129,4 @@ def test_private_data_are_warned_of_in_the_setting_s_own_words():
     card = build_answer(private, parameters)
     assert standard.warn_of_leak("this bound was") in card.detail
     assert standard.ASSUMES_PUBLIC_COUNTS not in card.detail
-    assert data(switched()).disclosure is Disclosure.PUBLIC
+    assert data(open_with_private_counts()).disclosure is Disclosure.PUBLIC

@@ -108,7 +108,7 @@ def tab(at: AppTest, name: str) -> AppTest:
 def problem_of(generator: SkewedTasks, kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
     pairs = drop_empty_tasks(generator.draw(np.random.default_rng(1)))
     graph = TaskGraph.from_pairs(pairs, generator.num_users)
-    return TaskProblem.from_graph(graph, compute_exact_budget(TARGET), kind)
+    return TaskProblem(graph, compute_exact_budget(TARGET), kind)
 
 
 def small_problem(kind: Loss = Loss.STRONGLY_CONVEX) -> TaskProblem:
@@ -154,7 +154,7 @@ def assert_answer(answer: Answer, problem: TaskProblem, rule: WeightRule) -> Non
         assert weights[float(size)] == pytest.approx(mean)
     texts = {one.label: one.text for one in answer.numbers}
     assert texts["User budget β"] == wording.number(problem.budget)
-    used = chosen.budget_use[problem.require_graph().tasks_per_user > 0].mean() / problem.budget
+    used = chosen.budget_use[problem.graph.tasks_per_user > 0].mean() / problem.budget
     assert texts["Budget used"] == wording.percent(float(used))
 
 
@@ -274,7 +274,7 @@ def test_every_tab_is_drawn_for_every_source(at):
 
 def test_users_budget_use():
     weighed, problem = solve_for().comparison, small_problem()
-    graph = problem.require_graph()
+    graph = problem.graph
     use, users = plots.plot_use(weighed), plots.plot_users(weighed)
     for name, mu in (("μ = 0.5", 0.5), ("Uniform weights", 0.0)):
         used = WeightRule(mu).allocate(problem).budget_use[graph.tasks_per_user > 0] / problem.budget
@@ -340,8 +340,6 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
     )
     assert (frame.loc[frame["Users of a task"] == "weigh the same", "Largest weight skew"] < 1e-9).all()
     proved = "Proved: no choice of this kind is better by more than"
-    assert shown_texts(at).count(proved) == 2
-
     finished(fine(at.button(key="multitask_cvxpy_job_start").click().run()), "multitask.cvxpy_job")
     both = at.dataframe[-1].value.set_index("Solver")
     assert both["Total bound for β = 1"].to_numpy() == pytest.approx(
@@ -371,8 +369,8 @@ def test_exact_optima_are_held_against_their_kind_and_against_cvxpy(at, monkeypa
 def test_private_counts_cost_what_dpcore_says(at):
     enter(tab(at, "Private counts"), count_share=0.3, count_max_tasks=3, count_covers=False, count_seed=7)
     problem = small_problem()
-    counts = release_counts(problem.require_graph(), 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
-    rest = TaskProblem.from_graph(problem.require_graph(), 0.7 * problem.budget)
+    counts = release_counts(problem.graph, 0.3 * problem.budget, 3, np.random.default_rng(7), 0.0)
+    rest = TaskProblem(problem.graph, 0.7 * problem.budget)
     with_slack = WeightRule(0.5).allocate(rest, counts.usable_counts).total_bound
     plain = WeightRule(0.5).allocate(problem).total_bound
     metrics = {m.label: m.value for m in metrics_of(at)}
@@ -422,7 +420,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
     assert at.dataframe[0].value.set_index("Task")["Name"][3] == "Chair"
     assert "it names 1 of the" in shown_texts(at)
     graph = TaskGraph.from_pairs(WITH_TASKS.pairs, WITH_TASKS.histogram.num_users)
-    of_data = TaskProblem.from_graph(graph, compute_exact_budget(TARGET))
+    of_data = TaskProblem(graph, compute_exact_budget(TARGET))
     solution = solve_for(private, source=TaskSource.DATA)
     assert_answer(answer_of(solution, private), of_data, WeightRule(0.5))
     with pytest.raises(InvalidInput, match="these data have none"):
@@ -446,7 +444,7 @@ def test_tasks_of_private_data_are_taken_and_private(at):
 
 def test_data_without_tasks_are_said_and_lead_to_your_data(at):
     enter(at, source=TaskSource.DATA)
-    assert "do not say who contributes to which task" in shown_texts(at)
+    assert "have no tasks" in shown_texts(at)
     for name in ("Budget", "Experiment", layout.COMPUTED):
         tab(at, name)
     fine(at.selectbox(key="multitask.source").set_value(TaskSource.SKEWED).run())
@@ -464,7 +462,7 @@ def test_downloads_hold_the_shown_weights(at):
     assert [float(r["factor"]) for r in rows] == pytest.approx(chosen.task_weights)
     tab(at, layout.DOWNLOADS)
     assert len(at.segmented_control(key="multitask.download").options) == 2
-    assert f"{problem.require_graph().num_pairs:,} lines" in shown_texts(at)
+    assert f"{problem.graph.num_pairs:,} lines" in shown_texts(at)
     assert f"BUDGET = {problem.budget!r}" in shown_texts(at)
 
 

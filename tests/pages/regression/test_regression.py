@@ -96,11 +96,20 @@ def open_tab_once(at: AppTest, tab: str) -> AppTest:
     return fine(at.run())
 
 
-def asked(epsilon: float = 1.0, variance: float | None = None, lower: float = -300.0, upper: float = 300.0):
+def make_problem(
+    epsilon: float = 1.0, variance: float | None = None, lower: float = -300.0, upper: float = 300.0
+):
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
         variance = estimate_residual_variance(DATA.table.features, parameters.clipped(DATA.table))
     return parameters.problem(DATA.table, variance), parameters.clipped(DATA.table)
+
+
+def enter_variance(at: AppTest, variance: float) -> None:
+    source = at.segmented_control(key="regression.variance_source")
+    fine(source.set_value(ResidualVarianceSource.ENTERED).run())
+    assert "The variance σ² is empty" in errors(at)
+    settled(fine(at.number_input(key="regression.residual_variance").set_value(variance).run()))
 
 
 def metrics(at: AppTest) -> list[str]:
@@ -150,28 +159,24 @@ def test_the_first_screen_answers_for_generated_data():
     at = settled(open_app(TITLE))
     assert at.session_state[keys.PAGE_PARAMETERS].generator == RegressionGenerator()
     assert len(metrics_of(at)) == 5
-    said = shown_texts(at)
-    assert "Weight the rows, do not bound them" in said
-    assert "Proved best" in said
-    assert "575 users" in said
+    texts = shown_texts(at)
+    assert "Weight the rows, do not bound them" in texts
+    assert "Proved best" in texts
+    assert "575 users" in texts
 
 
 def test_epsilon_and_variance_move_the_answer():
     at = opened()
-    assert_answer(at, *asked())
+    assert_answer(at, *make_problem())
     fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(5.0).run())
-    assert_answer(settled(at), *asked(5.0))
-    fine(
-        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
-    )
-    assert "The variance σ² is empty" in errors(at)
-    fine(at.number_input(key="regression.residual_variance").set_value(100.0).run())
-    assert_answer(settled(at), *asked(5.0, 100.0))
+    assert_answer(settled(at), *make_problem(5.0))
+    enter_variance(at, 100.0)
+    assert_answer(at, *make_problem(5.0, 100.0))
 
 
 def test_bounds_clip_labels_and_say_so():
     at = opened(lower="-50", upper="50")
-    assert_answer(at, *asked(lower=-50.0, upper=50.0))
+    assert_answer(at, *make_problem(lower=-50.0, upper=50.0))
     clipped = np.count_nonzero(np.abs(DATA.table.labels) > 50.0)
     assert f"{clipped} labels" in shown_texts(at)
     assert "are clipped" in errors(at)
@@ -180,7 +185,7 @@ def test_bounds_clip_labels_and_say_so():
 def test_predictions_are_drawn_where_they_are_asked_for():
     at = opened()
     fine(at.segmented_control(key="regression.error").set_value(ErrorTarget.PREDICTIONS).run())
-    problem, labels = asked()
+    problem, labels = make_problem()
     caps = estimate_caps(problem, labels)
     error = compute_prediction_error(problem, working_set.solve(problem), labels)
     assert heights(chart(at, "regression_errors_predictions"), "Best weights") == [
@@ -192,8 +197,7 @@ def test_predictions_are_drawn_where_they_are_asked_for():
     ((x,), (y,)) = trace(figure, "Best bound")
     at_best = caps.find_best(ErrorTarget.PREDICTIONS)
     assert (x, y) == (caps.caps[at_best], pytest.approx(math.sqrt(caps.prediction_error[at_best])))
-    ours = compute_prediction_error(problem, working_set.solve(problem), labels)
-    assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(ours), rel=1e-4)
+    assert trace(figure, "Best weights (no bound)")[1] == pytest.approx(math.sqrt(error), rel=1e-4)
     fit, noise = (
         trace(figure, name)[1] for name in ("Bounded rows, error before noise", "Bounded rows, privacy noise")
     )
@@ -244,7 +248,7 @@ def test_cleared_fields_are_named_and_can_be_filled_again():
     assert "Rows n is empty" in errors(at)
     fine(at.number_input(key="regression.num_rows").set_value(300).run())
     settled(fine(at.number_input(key="regression.lower").set_value(-300.0).run()))
-    assert_answer(at, *asked())
+    assert_answer(at, *make_problem())
 
 
 @pytest.mark.parametrize(
@@ -269,7 +273,7 @@ def test_other_pages_leave_everything_as_it_was():
     at = opened()
     go(at, "Mean")
     at = settled(go(at, TITLE))
-    assert_answer(at, *asked())
+    assert_answer(at, *make_problem())
 
 
 # --- upload -------------------------------------------------------------------------------------------------
@@ -295,14 +299,18 @@ def ratings() -> pd.DataFrame:
 RATINGS = ratings()
 
 
+def choose_features(at: AppTest, features: list[str], categories: list[str]) -> None:
+    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
+    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(features).run())
+    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(categories).run())
+
+
 def with_upload(public: bool = False) -> AppTest:
     at = open_app(TITLE)
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.to_csv(index=False).encode()).run())
     assert at.session_state[UPLOAD.role_key("label")] == "rating"
-    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["kind", "size"]).run())
-    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["kind"]).run())
+    choose_features(at, ["kind", "size"], ["kind"])
     fine(at.selectbox(key="regression.reference_" + "kind").set_value("rare").run())
     if public:
         fine(at.radio(key="regression.public").set_value(Disclosure.PUBLIC).run())
@@ -332,9 +340,9 @@ def test_an_uploaded_table_is_answered_and_labelled():
     assert not metrics_of(at)
     at = bounded(at)
     assert_answer(at, *uploaded_problem())
-    said = shown_texts(at)
-    assert "do not publish" in said
-    assert "1 row with a missing value was left out (rating: line 8)" in said
+    texts = shown_texts(at)
+    assert "do not publish" in texts
+    assert "1 row with a missing value was left out (rating: line 8)" in texts
     link = link_of(at)
     assert "source=upload" in link
     assert "rating" not in link
@@ -345,16 +353,11 @@ def test_an_uploaded_table_is_answered_and_labelled():
 def test_what_was_entered_for_one_table_is_asked_anew_with_the_next():
     at = bounded(with_upload(), 2.0, 977.0)
     assert "What range can a label have?" not in shown_texts(at)
-    fine(
-        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
-    )
-    settled(fine(at.number_input(key="regression.residual_variance").set_value(31.5).run()))
+    enter_variance(at, 31.5)
     # Another column of the same file is the label.
     fine(at.file_uploader[0].upload("ratings.csv", RATINGS.drop(6).to_csv(index=False).encode()).run())
     fine(at.selectbox(key=UPLOAD.role_key("label")).set_value("size").run())
-    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["rating"]).run())
-    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value([]).run())
+    choose_features(at, ["rating"], [])
     fine(at.button(key="regression_use").click().run())
     assert "What range can a label have?" in shown_texts(at)
     assert at.session_state["regression.upper"] is None
@@ -365,10 +368,7 @@ def test_a_draw_of_private_labels_needs_an_entered_variance():
     at = open_tab(bounded(with_upload()), "Release")
     assert at.button(key="regression_draw").disabled
     assert "Enter a σ² that you may publish" in errors(at)
-    fine(
-        at.segmented_control(key="regression.variance_source").set_value(ResidualVarianceSource.ENTERED).run()
-    )
-    settled(fine(at.number_input(key="regression.residual_variance").set_value(1.5).run()))
+    enter_variance(at, 1.5)
     fine(open_tab(at, "Release").button(key="regression_draw").click().run())
     assert "Spent on these data: ε = 1 in 1 release" in shown_texts(at)
 
@@ -380,9 +380,7 @@ def test_what_cannot_be_read_is_said_and_the_data_in_use_stay():
     assert "PNG" in errors(at)
     broken = RATINGS.assign(size=["x"] * 3 + ["4"] * (len(RATINGS) - 3), copy=RATINGS["size"])
     fine(at.file_uploader[0].upload("broken.csv", broken.to_csv(index=False).encode()).run())
-    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["size"]).run())
-    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value([]).run())
+    choose_features(at, ["size"], [])
     fine(at.button(key="regression_use").click().run())
     assert errors(at).count("Lines 2, 3, 4, column size") == 1
     assert "Lines 2, 3, 4, column size" in below(at, "regression_use")
@@ -397,9 +395,7 @@ def test_formulas_in_names_are_shown_as_text():
     fine(at.segmented_control(key="regression.source").set_value(DataSource.UPLOAD).run())
     fine(at.file_uploader[0].upload("ratings.csv", hostile.to_csv(index=False).encode()).run())
     assert list(at.dataframe[0].value.columns) == ["shop", "'=kind()", "'@size", "rating"]
-    fine(at.selectbox(key=UPLOAD.role_key("user")).set_value("shop").run())
-    fine(at.multiselect(key=UPLOAD.role_key("features")).set_value(["=kind()", "@size"]).run())
-    fine(at.multiselect(key=UPLOAD.role_key("categories")).set_value(["=kind()"]).run())
+    choose_features(at, ["=kind()", "@size"], ["=kind()"])
     at = open_tab(bounded(fine(at.button(key="regression_use").click().run())), "Release")
     names = next(frame.value for frame in at.dataframe if "Coefficient" in frame.value)["Coefficient"]
     assert [name for name in names if name.startswith(("=", "@"))] == []
@@ -493,7 +489,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
 def test_intervals_are_those_that_the_core_proves_to_cover():
     # tests/dpcore/regression/test_regression_draw.py counts how often they cover.
     at = open_tab(opened(epsilon="3", variance_source="entered", residual_variance="400"), "Release")
-    found, problem = fine(at.button(key="regression_draw").click().run()), asked(3.0, 400.0)[0]
+    found, problem = fine(at.button(key="regression_draw").click().run()), make_problem(3.0, 400.0)[0]
     table = found.dataframe[0].value
     assert table["True (generated)"].tolist() == TRUTH.tolist()
     half = draw.compute_half_widths(problem, working_set.solve(problem))
@@ -509,15 +505,11 @@ def test_intervals_are_those_that_the_core_proves_to_cover():
 
 def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     at = open_tab(answered, "Against ε")
-    problem, labels = asked()
+    problem, labels = make_problem()
     draws = sample_limiting.try_caps(problem, labels)
     sweep = study.over_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
-    for name, method in (
-        ("Best weights", "ours"),
-        ("Best bound", "best_cap"),
-        ("No bound", "no_cap"),
-    ):
+    for name, method in (("Best weights", "ours"), ("Best bound", "best_cap"), ("No bound", "no_cap")):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
         assert y == pytest.approx(np.sqrt(sweep.columns[f"{method}_coefficients"]), rel=1e-5)
@@ -540,7 +532,7 @@ def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
     at = open_tab(opened(), "Search")
     finished(fine(at.button(key="regression_cvxpy_start").click().run()), "regression.cvxpy")
     both = at.dataframe[-1].value.set_index("Solver")
-    ours = working_set.solve(asked()[0])
+    ours = working_set.solve(make_problem()[0])
     assert both.loc["Sweet Spot", "Total variance"] == pytest.approx(ours.variance, rel=1e-6)
     assert both.loc["CVXPY with Clarabel", "Total variance"] == pytest.approx(ours.variance, rel=1e-3)
     assert both["No answer is below"].max() <= ours.variance * (1.0 + 1e-9)
@@ -558,16 +550,16 @@ def test_a_stopped_search_is_a_result(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(working_set, "solve", stopped)
     at = opened()
-    said = shown_texts(at)
-    assert "Stopped: the best so far" in said
-    assert "Not yet the best" in said
+    texts = shown_texts(at)
+    assert "Stopped: the best so far" in texts
+    assert "Not yet the best" in texts
     monkeypatch.undo()
     at.button(key="regression_again").click().run()
     settled(at)
-    assert_answer(at, *asked())
+    assert_answer(at, *make_problem())
 
 
-def held(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
+def hold_searches(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
     """Hold every search until it is told to stop; it has told its steps and, where it does, its first answer."""
     real = working_set.solve
     monkeypatch.setattr(jobs, "POLL_SECONDS", 0.01)
@@ -587,9 +579,9 @@ def held(monkeypatch: pytest.MonkeyPatch, tells_first: bool) -> None:
 
 
 def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.MonkeyPatch):
-    best = math.sqrt(working_set.solve(asked()[0]).variance)
+    best = math.sqrt(working_set.solve(make_problem()[0]).variance)
     with monkeypatch.context() as patched:
-        held(patched, tells_first=True)
+        hold_searches(patched, tells_first=True)
         at = open_app(TITLE, **LINK)
         assert "First answer, being refined" in at.get("progress")[0].proto.text
         (drawn,) = heights(chart(at, "regression_errors"), "Best weights")
@@ -604,21 +596,21 @@ def test_a_first_answer_is_shown_while_the_search_goes_on(monkeypatch: pytest.Mo
         at.button(key="regression.solve_stop").click().run()
     settled(at)
     assert "Proved best" in shown_texts(at)
-    assert_answer(at, *asked())
+    assert_answer(at, *make_problem())
 
 
 def test_the_answer_before_stays_until_there_is_a_new_one(monkeypatch: pytest.MonkeyPatch):
     at = opened()
     before = chart(at, "regression_errors")["data"]
     with monkeypatch.context() as patched:
-        held(patched, tells_first=False)
+        hold_searches(patched, tells_first=False)
         fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run())
         assert chart(at, "regression_errors")["data"] == before
         assert "Computing the answer for the new settings" in at.get("progress")[0].proto.text
-        assert at.session_state[keys.PIN_OFFERED]().epsilon == asked()[0].epsilon != 2.0
+        assert at.session_state[keys.PIN_OFFERED]().epsilon == make_problem()[0].epsilon != 2.0
         at.button(key="regression.solve_stop").click().run()
     settled(at)
-    assert_answer(at, *asked(2.0))
+    assert_answer(at, *make_problem(2.0))
 
 
 def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):

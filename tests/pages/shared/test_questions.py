@@ -163,10 +163,10 @@ def test_a_refused_field_is_named_as_on_the_page():
     _, problems = questions.build_parameters(
         FactorisationParameters,
         {"epsilon": 1.0, "max_items": -1.0, "user_ridge": 0.0},
-        {"epsilon": "ε", "max_items": "The number of items per user", "user_ridge": ""},
+        {"epsilon": "ε", "max_items": "Items per user", "user_ridge": ""},
     )
     items, ridge = (problem.sentence for problem in problems)
-    assert items.startswith("The number of items per user must be a whole number")
+    assert items.startswith("Items per user must be a whole number")
     assert ridge.startswith("The ridge of users must lie")  # as the field is declared
 
 
