@@ -172,9 +172,7 @@ class Field:
         """Record what is wrong with a value that applies."""
         allowed = self.stops or tuple(self.options or ())
         if allowed and value not in allowed:
-            options = ", ".join(
-                f"{option:,}" if isinstance(option, int) else str(option.value) for option in allowed
-            )
+            options = ", ".join(f"{o:,}" if isinstance(o, int) else str(o.value) for o in allowed)
             problems.add(f"{self.name} must be one of {options}; got {quote(value)}")
         elif value is None and self.only_with is not None and self.is_required:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
@@ -193,12 +191,8 @@ def _declare(default: Any, label: str, name: str = "", unit: str = "", **more: A
     """Return a dataclass field with its declaration; reports call it by its name, and by its label without one."""
     reported = wording.capital(name.removeprefix("the ")) if name else label
     inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
-    declared = Field(
-        label,
-        name=name or f"the {inside}",
-        report_label=f"{reported}, {unit}" if unit else reported,
-        **more,
-    )
+    report_label = f"{reported}, {unit}" if unit else reported
+    declared = Field(label, name=name or f"the {inside}", report_label=report_label, **more)
     # A link or a session file may hold a longer text than the widget takes.
     longest = {LONGEST: declared.max_length} if (declared.max_length or 0) > MAX_TEXT else {}
     return field(default=default, metadata={DECLARATION: declared, **longest})
@@ -282,21 +276,17 @@ def fields_by_name(kind: Any) -> Mapping[str, Any]:
     return {f.name: f for f in fields(kind)}
 
 
-def declared_fields(kind: Any) -> Mapping[str, Field]:
-    """Return the declarations of a parameters class by field, without the shared epsilon."""
-    return _declared_fields(kind)
-
-
 @functools.cache
 def _declared_fields(kind: Any) -> Mapping[str, Field]:
+    """Return the declarations of a parameters class by field, without the shared epsilon."""
     hints, helps = list_field_types(kind), _field_docstrings(kind)
-    return {
-        f.name: replace(f.metadata[DECLARATION], help=helps.get(f.name, "")).complete(
-            hints[f.name], f.default
-        )
-        for f in fields(kind)
-        if DECLARATION in f.metadata
-    }
+    declared = [(f, f.metadata[DECLARATION]) for f in fields(kind) if DECLARATION in f.metadata]
+    helped = {f: replace(declaration, help=helps.get(f.name, "")) for f, declaration in declared}
+    return {f.name: declaration.complete(hints[f.name], f.default) for f, declaration in helped.items()}
+
+
+# The type is written out: mypy takes the class of a dataclass for one that cannot be hashed.
+declared_fields: typing.Callable[[Any], Mapping[str, Field]] = _declared_fields
 
 
 def _field_docstrings(kind: Any) -> dict[str, str]:
@@ -354,9 +344,7 @@ class Parameters:
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
         defaults = {f.name: f.default for f in fields(self) if f.name in names}
-        changed: dict[str, Any] = {
-            name: default for name, default in defaults.items() if getattr(self, name) != default
-        }
+        changed: dict[str, Any] = {n: d for n, d in defaults.items() if getattr(self, n) != d}
         return replace(self, **changed) if changed else self
 
     @property

@@ -80,12 +80,9 @@ def _plot_costs(
     rows = [(place, cost.median, cost.percentile_95) for place, cost in copied]
     simulated = np.array(rows).reshape(-1, 3).T
     places, medians, percentiles = costs = np.hstack((exact, simulated))
-    columns: dict[str, npt.ArrayLike] = {
-        "way": [DIRECT] * exact.shape[1] + [COPY] * simulated.shape[1],
-        column_name: places,
-        "median": medians,
-        "percentile_95": percentiles,
-    }
+    ways = [DIRECT] * exact.shape[1] + [COPY] * simulated.shape[1]
+    columns: dict[str, npt.ArrayLike] = {"way": ways, column_name: places, "median": medians}
+    columns["percentile_95"] = percentiles
     items: list[Item] = []
     looks: dict[str, Any] = {"symbol": "circle", "opacity": EARLIER if is_earlier else 1.0}
     for name, curves, style, options in (

@@ -253,7 +253,7 @@ def test_on_a_dp_release_its_label_stands_at_everything() -> None:
     copy = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
     made = answer_quickly(replace(SAMPLE, disclosure=Disclosure.DP_RELEASE, release=copy), ASKED)
     assert made.disclosure == copy
-    assert any("as if the DP release were the data" in one for one in made.all_assumptions)
+    assert any("The DP release is taken for the data" in one for one in made.all_assumptions)
     assert made.methods is not None
     assert "discrete Laplace noise" in made.methods.text
     assert made.code is not None

@@ -574,4 +574,4 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     go(at, "Mean")
     for name, end in (("lower", 0.0), ("upper", 1.0)):
         fine(at.number_input(key=f"mean.{name}").set_value(end).run())
-    assert "computed as if the DP release were the data" in shown_texts(at)
+    assert "The DP release is taken for the data" in shown_texts(at)

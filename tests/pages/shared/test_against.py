@@ -115,7 +115,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
     for name, changes, words in (
-        ("quantile", {"weighting": Weighting.NONE}, "there is no bound"),
+        ("quantile", {"weighting": Weighting.NONE}, "There is no bound"),
         ("private_choice", {"purpose": BoundPurpose.QUANTILE}, "the same at every ε"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
         ("per_group", {}, "needs a group"),
