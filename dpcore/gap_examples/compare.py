@@ -101,7 +101,6 @@ class FourfoldProof:
         sampling_factor: Sampling part of v'(h') over that of v(h*): at most 2 in case 1, 4 in case 2.
         privacy_factor: Privacy part of v'(h') over that of v(h*): at most 4.
         ratio: v'(h') / v(h*): at most 4.
-        best_ratio: min v' / min v, for comparison.
 
     Source: Epasto et al. 2020, theorem 8 (theorem 3 restated). Its last display bounds h' / n_{h'} by
     1 / (1 - eta) where 1 / (q (1 - eta)) is meant; the conclusion stands.
@@ -115,13 +114,12 @@ class FourfoldProof:
     sampling_factor: float
     privacy_factor: float
     ratio: float
-    best_ratio: float
 
 
-def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
+def fourfold_proof(comparison: Comparison) -> FourfoldProof:
     """Carry out the proof of theorem 3 on a problem; see `FourfoldProof` for its steps and source."""
-    comparison = compare(problem)
-    histogram, h = problem.histogram, comparison.smooth.threshold
+    problem, h = comparison.problem, comparison.smooth.threshold
+    histogram = problem.histogram
     rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
     alpha = rows_below / (rows_below + h * users_above)
     p, q, r = histogram.num_users - int(users_above), int(users_above), 0
@@ -149,7 +147,6 @@ def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
         ),
         privacy_factor=_quotient(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),
         ratio=float(cap_error.variance) / float(threshold_error.variance),
-        best_ratio=comparison.ratio,
     )
 
 

@@ -322,13 +322,11 @@ class Domination:
         light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
         heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        ratio: The instance's own ratio.
-        bound: The limit's ratio: at least the instance's, at most `dpcore.gap_examples.two_groups.supremum`.
+        bound: The limit's ratio: at least the instance's, at most that of `supremum`.
     """
 
     light_users: float
     heavy_users: float
-    ratio: float
     bound: float
 
     @property
@@ -363,7 +361,7 @@ def dominate(comparison: Comparison) -> Domination:
     num_users = light_users + heavy_users
     limits = whole_cap_limit(light_users / num_users, rho / num_users).ratio
     i = int(np.argmin(limits))
-    return Domination(float(light_users[i]), float(heavy_users[i]), comparison.ratio, float(limits[i]))
+    return Domination(float(light_users[i]), float(heavy_users[i]), float(limits[i]))
 
 
 def _psi_increment(best_variance: float, rho: float, h: float) -> float:

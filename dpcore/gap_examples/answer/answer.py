@@ -262,8 +262,7 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     limit = two_groups.whole_cap_limit(p, t)
     yield (
         f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
-        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**. The star is at p = {best.light_share:.6f}, t = "
-        f"{best.noise_per_user:.6f}: **{best.ratio:.6f}**."
+        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**."
     )
     comparison: Comparison = yield section.Cached(compare, (best.problem(),))
     light, heavy = comparison.problem.histogram.users.tolist()

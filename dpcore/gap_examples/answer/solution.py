@@ -59,7 +59,7 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     problem = parameters.problem(dataset.histogram)
     comparison = compare(problem)
     domination = dominate(comparison) if problem.value_variance > 0.0 else None
-    return GapSolution(comparison, mean.caps_within(problem), fourfold_proof(problem), domination)
+    return GapSolution(comparison, mean.caps_within(problem), fourfold_proof(comparison), domination)
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:

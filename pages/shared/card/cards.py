@@ -69,16 +69,8 @@ def _choose_form(code: CodeChoice, key: str) -> Choice | Several | Code:
     if len(code.forms) == 1:
         return code.forms[0][1]
     # The names carry the bound, which moves: the position is what is remembered.
-    position = st.segmented_control(
-        "What to apply",
-        range(len(code.forms)),
-        default=0,
-        format_func=lambda i: code.forms[i][0],
-        key=keys.CODE_FORM + key,
-        required=True,
-        persist_state="session",
-    )
-    return code.forms[min(position or 0, len(code.forms) - 1)][1]
+    texts = {i: name for i, (name, _) in enumerate(code.forms)}
+    return code.forms[fields.choice("What to apply", texts, keys.CODE_FORM + key) or 0][1]
 
 
 def _choose_library(key: str, choice: Choice | Several) -> Library:

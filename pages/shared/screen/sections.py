@@ -21,6 +21,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Stage
 from dpcore.report import content as report_content
+from pages.shared.base import cache
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
@@ -60,8 +61,8 @@ def show_plot(
     if not movable_axes:
         figures.draw(plot, label, key_of)
         return plot
-    button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
-    with place_controls(f"{key}_ranges", button, note) as (chart, controls):
+    button = "Axis ranges" if len(movable_axes) > 1 else "Axis range"
+    with place_controls(f"{key}_ranges", button) as (chart, controls):
         limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
     if any(ends != movable_axes[name].limits for name, ends in limits.items()):
         plot = plot.with_limits(**limits)
@@ -120,17 +121,13 @@ def list_rungs(low: float, high: float) -> tuple[float, ...]:
     return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
 
 
-FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be compared."
-
-
 @contextlib.contextmanager
-def place_controls(key: str, name: str, note: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+def place_controls(key: str, name: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
     """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
 
     Args:
         key: The key of the popover, unique on the page.
         name: The text on its button.
-        note: The text below what it holds.
 
     Yields:
         The place of the figure, and the place below it.
@@ -139,8 +136,6 @@ def place_controls(key: str, name: str, note: str) -> Iterator[tuple[DeltaGenera
     controls = st.container(horizontal=True, vertical_alignment="center")
     with controls.popover(name, icon=":material/straighten:", key=key):
         yield chart, controls
-        if note:
-            st.caption(note)
 
 
 def find_newest_runs(figure: PaperFigure) -> FigureRuns:
@@ -310,13 +305,13 @@ class Renderer:
                 state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
                 show_paper_figure(paper_figures, state_key)
             case section.Cached():
-                return jobs.compute(item)
+                return cache.compute(item)
             case section.Search():
                 return self._draw_search(item)
         return None
 
     def _draw_window(self, item: section.Window) -> tuple[float, float]:
-        with place_controls(item.key, item.button, "") as (chart, button_slot):
+        with place_controls(item.key, item.button) as (chart, button_slot):
             low, high = st.slider(
                 item.label,
                 *item.widest,

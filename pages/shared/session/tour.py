@@ -177,12 +177,11 @@ def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> Non
     if MARK not in fields:
         return
     step_text, num_steps = fields[MARK], len(list_questions())
+    saved_state = SavedState(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
     if step_text not in map(str, range(1, num_steps + 1)):
         message = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
         problems.add(message, remedy="Begin it on Start")
-        return
-    saved_state = SavedState(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
-    if followed:
+    elif followed:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
         enter(int(step_text), saved_state)

@@ -421,7 +421,7 @@ def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""
     (line,) = list_lines([], paid(0.5, 0.25))
     assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
-    assert f"2 releases of these {noun} ended in an error" in line.note
+    assert f"counts 2 releases of these {noun} that ended in an error" in line.note
 
 
 @pytest.mark.parametrize(

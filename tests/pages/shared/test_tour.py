@@ -212,7 +212,7 @@ def test_a_private_choice_costs_less_with_more_of_its_own_budget_and_a_sum_takes
     ]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > 2 * costs[-1]
-    assert f"its best bound is {heaviest} rows" in answer_at("private_choice")
+    assert f"whose best bound is {heaviest} rows" in answer_at("private_choice")
 
 
 # --- What is put aside ------------------------------------------------------------------------------------------------

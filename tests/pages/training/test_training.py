@@ -630,6 +630,6 @@ def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     settled(fine(at.number_input(key="training.num_users").set_value(40_000).run()))
     assert "A public demo generates at most 2,000 users" in shown_texts(at)
     fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
-    assert "public demo: uploads and paths are switched off" in shown_texts(at)
+    assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
     assert isinstance(at.session_state[JOB], jobs.Job)
