@@ -198,12 +198,6 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
     assert said.startswith("A path holds a NUL character")
 
 
-def test_data_may_be_named():
-    asked = {"user": "user", "epsilon": 1}
-    assert said(ss.count_bound(data=FEW, **asked)) == said(ss.count_bound(FEW, **asked))
-    assert next(iter(inspect.signature(ss.count_bound).parameters)) == "data"
-
-
 def test_a_pattern_names_its_files(tmp_path):
     for part in range(3):
         FEW.to_csv(tmp_path / f"part{part}.csv", index=False)
