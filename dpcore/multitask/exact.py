@@ -104,12 +104,11 @@ PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
 POWER_GROWTH = 1.15
 FIRST_USERS = 1000
-"""Heaviest users in the first working set; of 70,000, about 100 to 2,000 end up binding."""
+"""Of the first working set; of 70,000 users about 100 to 2,000 end up binding."""
 DEAD_SHARE = 0.01
-"""A user leaves the working set below this share, relative to an even one and times the round's tolerance: all of
-them together change S by at most a hundredth of that."""
+"""A user leaves the working set below this share of an even one, times the round's tolerance."""
 ROUND_FACTOR = 0.1
-"""The gap shrinks by it in each round on the working set, so that most steps are on few users."""
+"""The gap shrinks by it in each round on the working set."""
 MAX_IDLE_ROUNDS = 5
 """Rounds at the smallest aim without a smaller gap: then float64 has no more to give."""
 
@@ -239,9 +238,8 @@ def find_best_task_weights(
     multipliers[users] = point.shares
     name, scales = "exact optimum, one weight per task", np.ones(graph.num_users)
     allocation = Allocation(name, problem, np.sqrt(squared_weights), scales, share_clipped=0.0)
-    return watch.certify(
-        allocation, compute_lower_bound(problem, multipliers), "a dual bound computed from the same graph"
-    )
+    lower_bound = compute_lower_bound(problem, multipliers)
+    return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
 def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:

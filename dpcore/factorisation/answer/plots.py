@@ -134,11 +134,8 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
     items: list[Item] = []
     for model_kind in result.study.models:
-        summary, column, style = (
-            result.summarise(model_kind),
-            model_kind.name.lower(),
-            MODEL_STYLES[model_kind],
-        )
+        summary, style = result.summarise(model_kind), MODEL_STYLES[model_kind]
+        column = model_kind.name.lower()
         mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
         if not np.isfinite(mean).any():
             continue
