@@ -199,8 +199,7 @@ class PerGroupParameters(Parameters):
             )
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
             problems.add(
-                "private groups go with adding or removing one user",
-                remedy="Choose that, or a public list",
+                "private groups go with adding or removing one user", remedy="Choose that, or a public list"
             )
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
