@@ -131,14 +131,10 @@ def _cells(
 
 
 def to_dataset(
-    data: Any,
-    user: column_names.Columns = None,
-    value: str | None = None,
-    group: column_names.Columns = None,
-    disclosure: str | Provenance = Disclosure.PRIVATE,
-    contribution: Contribution = Contribution.ROWS,
-    needs: Sequence[str] = (),
-) -> Dataset:
+    data: Any, user: column_names.Columns = None, value: str | None = None,
+    group: column_names.Columns = None, disclosure: str | Provenance = Disclosure.PRIVATE,
+    contribution: Contribution = Contribution.ROWS, needs: Sequence[str] = (),
+) -> Dataset:  # fmt: skip
     """Convert data of any accepted kind to a `Dataset`, as *Your data* does for an upload.
 
     Args:
@@ -272,15 +268,9 @@ class CountResult:
 
 
 def count(
-    source: files.Source,
-    roles: Roles,
-    provenance: Provenance,
-    *,
-    memory_limit: int = MEMORY_LIMIT,
-    copies: bool = False,
-    progress: Progress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> CountResult:
+    source: files.Source, roles: Roles, provenance: Provenance, *, memory_limit: int = MEMORY_LIMIT,
+    copies: bool = False, progress: Progress | None = None, should_stop: ShouldStop | None = None,
+) -> CountResult:  # fmt: skip
     """Count contributions per user in files.
 
     Args:

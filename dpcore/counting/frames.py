@@ -36,7 +36,6 @@ FRAME, LABELLED_FRAME = "data.parquet", "data.csv"
 """File names for a table in memory; generated programs read this file."""
 LOCAL_BACKENDS = ("duckdb", "polars", "datafusion", "pandas")
 """Engines of Ibis that run in this process."""
-INTO_PANDAS = "Convert it first: pandas, Polars, Arrow and DuckDB tables are read"
 
 
 def column_names(table: Any) -> list[str]:
@@ -100,7 +99,7 @@ def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
         return pa.table(table).select(names)
     except (TypeError, ValueError, AttributeError):
         message = f"a table of the type {type(table).__name__} cannot be read"
-        raise refuse(message, remedy=INTO_PANDAS) from None
+        raise refuse(message, remedy="Convert it to pandas first") from None
 
 
 def _refuse_remote(table: Any) -> None:
@@ -164,16 +163,10 @@ def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()
 
 
 def read_labelled(
-    build: Callable[..., Any],
-    data: Any,
-    user: Columns = None,
-    label: str | None = None,
-    features: Columns = None,
-    levels: Mapping[str, Sequence[str]] | None = None,
-    intercept: bool = True,
-    disclosure: str | Provenance = Disclosure.PRIVATE,
-    **further: Any,
-) -> Any:
+    build: Callable[..., Any], data: Any, user: Columns = None, label: str | None = None,
+    features: Columns = None, levels: Mapping[str, Sequence[str]] | None = None, intercept: bool = True,
+    disclosure: str | Provenance = Disclosure.PRIVATE, **further: Any,
+) -> Any:  # fmt: skip
     """Read a table with a label, as its page reads an upload, and return what ``build`` makes of it.
 
     Args:

@@ -203,8 +203,7 @@ def find_reopened_mark(
 
     # The csv module fails on a field that is also too long for DuckDB, which reports it.
     with relation.open_bytes() as file, suppress(csv.Error):
-        lines = open_lines(file, relation.skip)
-        for _ in csv.reader(noted(lines), delimiter=delimiter):
+        for _ in csv.reader(noted(open_lines(file, relation.skip)), delimiter=delimiter):
             if _is_reopened("".join(raw), delimiter):
                 return last_line + 1
             last_line += len(raw)

@@ -126,8 +126,7 @@ def safe_path(path: File, workspace: Workspace) -> File:
     try:
         link.symlink_to(path)
     except OSError:
-        message = "the path holds one of * ? [ ] { }"
-        raise refuse(message, remedy="Rename the file or its folder") from None
+        raise refuse("the path holds one of * ? [ ] { }", remedy="Rename the file or its folder") from None
     return link
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import string
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -49,7 +50,6 @@ MAX_TAG_BYTES = 1_000_000
 MAX_DEPTH = 100
 """Largest depth of nested elements, which expat keeps in memory while they are open."""
 _BLOCK = 1 << 16
-_DIGITS = "0123456789"
 
 
 def _cell_text(value: Any) -> str:
@@ -395,7 +395,9 @@ class SheetReader(_TextCollector):
             self._cell = attributes
             self._text_element = "t" if attributes.get("t") == "inlineStr" else "v"
             coordinate = attributes.get("r")
-            self._column = self._column_of(coordinate.rstrip(_DIGITS)) if coordinate else self._column + 1
+            self._column = (
+                self._column_of(coordinate.rstrip(string.digits)) if coordinate else self._column + 1
+            )
         elif name == "row":
             self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
             self._column, self._row = 0, []

@@ -80,8 +80,7 @@ class FileLayout:
     def by_name(cls, name: str) -> FileLayout:
         """Return the usual layout of a file of this name, which has not been read yet."""
         ending = "." + name.lower().rpartition(".")[2]
-        separator = "\t" if ending in (".tsv", ".tab") else ","
-        return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), separator)
+        return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), "\t" if ending in (".tsv", ".tab") else ",")
 
 
 @dataclass(frozen=True)

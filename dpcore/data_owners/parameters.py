@@ -24,7 +24,7 @@ MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
 
 ASSUMPTIONS = (
-    "The loss is convex and L-Lipschitz; all owners' best models have one shared part (section 1.1 of the paper)",
+    "The loss is convex and L-Lipschitz; all owners' best models have one shared part",
     "The constants hidden by O(·) are those entered: bounds compare orders and promise no accuracy",
     "The privacy proof of theorem 3.1, the bound of joint privacy, is incomplete: see *How this is computed*",
     "Neighbouring data sets differ in one unit of protection, which is replaced",
@@ -116,7 +116,6 @@ class OwnersParameters(Parameters):
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
-    """The same seed gives the same figure."""
 
     def _check_together(self, problems: Problems) -> None:
         is_entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED

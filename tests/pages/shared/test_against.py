@@ -180,7 +180,7 @@ def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
 
 def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
     """Expected excess from noise of this deviation in every step, by the answer to a push in each step alone."""
-    first, excess = mechanism.average.first_step(mechanism.steps), 0.0
+    first, excess = mechanism.average.find_first_step(mechanism.steps), 0.0
     for pushed in range(1, mechanism.steps + 1):
         theta, averaged = np.zeros(eigenvalues.size), np.zeros(eigenvalues.size)
         for step in range(1, mechanism.steps + 1):
