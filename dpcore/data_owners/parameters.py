@@ -24,7 +24,7 @@ MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
 
 ASSUMPTIONS = (
-    "The loss is convex and L-Lipschitz; all owners' best models have one shared part (section 1.1 of the paper)",
+    "The loss is convex and L-Lipschitz; all owners' best models have one shared part",
     "The constants hidden by O(·) are those entered: bounds compare orders and promise no accuracy",
     "The privacy proof of theorem 3.1, the bound of joint privacy, is incomplete: see *How this is computed*",
     "Neighbouring data sets differ in one unit of protection, which is replaced",
@@ -61,7 +61,7 @@ class OwnersParameters(Parameters):
     shared: int = public.number(
         7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
     )
-    """Parameters that all owners share; a linear model of MNIST has 7,850."""
+    """Parameters that all owners share."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Or each *user* of the data in use."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
@@ -81,7 +81,7 @@ class OwnersParameters(Parameters):
     personal: int = public.number(
         0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters"
     )
-    """Parameters of each owner's own part: under joint privacy without noise."""
+    """Of each owner's own part: under joint privacy without noise."""
     personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X")
     """How far apart personal parts can lie; 0 for no personal part."""
     shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U")
@@ -116,7 +116,6 @@ class OwnersParameters(Parameters):
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
-    """The same seed gives the same figure."""
 
     def _check_together(self, problems: Problems) -> None:
         is_entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED

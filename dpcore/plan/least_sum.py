@@ -64,10 +64,10 @@ def evaluate_split(
     curves: Sequence[Curve], weights: FloatArray, budget: Budget, shares: FloatArray
 ) -> tuple[float, FloatArray]:
     """Compute the weighted sum of least squared errors, and each line's noise variance at v = 1, at these shares."""
-    line_vs = budget.divide(shares)
-    optima = [curve.find_best(line_vs[index : index + 1]) for index, curve in enumerate(curves)]
-    squared_errors = np.array([optimum.squared_errors[0] for optimum in optima])
-    noise_variances = np.array([optimum.noise_variances[0] for optimum in optima])
+    squared_scales = budget.divide(shares)
+    line_optima = [curve.find_best(squared_scales[index : index + 1]) for index, curve in enumerate(curves)]
+    squared_errors = np.array([optimum.squared_errors[0] for optimum in line_optima])
+    noise_variances = np.array([optimum.noise_variances[0] for optimum in line_optima])
     return math.fsum((weights * squared_errors).tolist()), noise_variances
 
 

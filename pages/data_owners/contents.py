@@ -146,7 +146,7 @@ def show_files(answer: Answer) -> None:
         answer.disclosure if training is None or not training.is_private else training.disclosure,
         lambda: build_report(answer, source, training),
         answer.methods,
-        f"**Choice** holds the question, every bound and every crossing. Label: *{answer.disclosure.label}*.",
+        f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
         [("Choice (JSON)", "owners_choice.json", answer.choice)],
         answer.disclosure,
     )

@@ -55,8 +55,8 @@ def solve_page(dataset: Dataset, parameters: PageParameters) -> Solver:
     """Solve for the data in use; refuse it if the original data have more users than a draw can hold."""
     for histogram in (session.get_original().dataset.histogram, dataset.histogram):
         check_users(histogram)
-    found = yield from solve_beside_page(dataset, parameters.question)
-    return replace(found, value=replace(found.value, parameters=parameters))
+    result = yield from solve_beside_page(dataset, parameters.question)
+    return replace(result, value=replace(result.value, parameters=parameters))
 
 
 def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:

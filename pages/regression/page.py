@@ -119,7 +119,7 @@ def generate() -> RegressionData | None:
     if generator is None:
         fields.show_problems(problems)
         return None
-    data, _ = cache.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
+    data, _ = cache.compute(Cached(RegressionGenerator.build_dataset, (generator,), 4))
     return RegressionData(data, data.digest)
 
 

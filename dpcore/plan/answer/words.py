@@ -170,7 +170,7 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
             f"its errors are {wording.percent(extra_error)} larger (root mean square over wanted errors); "
             f"{num_reached} of {len(solution.lines)} are as wanted."
         )
-    for line in solution.planned:
+    for line in solution.planned_lines:
         floor = math.sqrt(max(line.curve.floor, 0.0))
         if floor > line.target_error:
             sentences[f"{wording.capital(line.line.label)} without any noise"] = (
@@ -195,7 +195,7 @@ def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
     """Return the certificate of the split; empty with a quantile or another objective."""
     if solution.split is None or solution.split.certificate is None:
         return ()
-    return (("Plan", solution.split.certificate, f"{describe_coverage(solution.planned)}."),)
+    return (("Plan", solution.split.certificate, f"{describe_coverage(solution.planned_lines)}."),)
 
 
 def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
@@ -221,12 +221,11 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
         "The plan is best for independent noise; one mechanism for several numbers can be better",
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
-    for line in solution.planned:
+    for line in solution.planned_lines:
         sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
     if LineStatistic.MEAN in statistics:
         sentences.append(
-            "The error of a mean is the delta-method approximation, good while the noise is small compared with the "
-            "rows kept"
+            "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"
         )
     if any(statistic.is_per_group for statistic in statistics):
         sentences.append("The list of groups is public; their error is the root mean square over groups")

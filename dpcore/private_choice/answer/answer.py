@@ -163,8 +163,8 @@ def solve_beside_page(dataset: Dataset, parameters: PrivateParameters) -> Solver
         before=_search_copies("curve", curve_parameters, simulate_curve),
         first=lambda curve: curve,
     )
-    found: SearchResult = yield search
-    copies, is_earlier = found.value or Copies(), found.stage is Stage.EARLIER
+    result: SearchResult = yield search
+    copies, is_earlier = result.value or Copies(), result.stage is Stage.EARLIER
     if is_earlier:
         copies = replace(copies, at_budget=None, earlier=True)
     return SearchResult(replace(solution, copies=copies), Stage.EARLIER if is_earlier else Stage.FINAL)

@@ -122,7 +122,7 @@ def test_collapses_to_simpler_settings() -> None:
     # One record per user: the user level is the record level; as printed (A.3) it is not, by a factor of about m.
     records = of.replace(records_per_unit=1.0)
     s = np.sqrt(np.log(1 / np.asarray(of.delta))) / of.epsilon
-    want = s * np.sqrt(of.count_noisy(ProtectedPart.FULL)) / of.all_records * of.privacy_constant
+    want = s * np.sqrt(of.count_noisy_parameters(ProtectedPart.FULL)) / of.all_records * of.privacy_constant
     np.testing.assert_allclose(
         bound_together(records, ProtectedPart.FULL) - none, of.joint_diameter * of.lipschitz * want, rtol=1e-7
     )
@@ -263,7 +263,8 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
             personal, count = Decimal(1000), Decimal(n)
             rho = (count * (personal**2 + 1) / (count * personal**2 + 1)).sqrt()
             noise = (
-                Decimal(float(of.privacy_scale)) * Decimal(float(of.count_noisy(ProtectedPart.JOINT))).sqrt()
+                Decimal(float(of.privacy_scale))
+                * Decimal(float(of.count_noisy_parameters(ProtectedPart.JOINT))).sqrt()
             )
             return (Decimal(float(of.records)) * count).sqrt() * (rho - 1) > noise
 

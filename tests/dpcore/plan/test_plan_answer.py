@@ -122,6 +122,15 @@ def test_lines_one_by_one_are_a_text():
     assert [one["release"] for one in held["lines"]] == ["users", "rows"]
 
 
+def test_the_epsilon_really_spent_stands_beside_that_of_the_program_without_a_quantile():
+    gaussian = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
+    spent = build_plan_answer("users; rows", **gaussian).facts["ε really spent"]
+    assert spent.startswith("0.9")
+    assert "1 by the program's" in spent
+    # Of the exponential mechanism beside Gaussian noise no exact account is known.
+    assert "ε really spent" not in build_plan_answer("users; median", **gaussian).facts
+
+
 def test_epsilon_of_a_gaussian_plan_is_the_inverse_of_its_noise():
     for epsilon in (0.05, 1.0, 7.0):
         budget = Budget(epsilon, NoiseKind.GAUSSIAN, 1e-6)

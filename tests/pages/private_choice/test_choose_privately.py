@@ -233,13 +233,6 @@ def test_one_user_more_moves_the_bound_in_the_picture():
     assert y[-1] > trace(chart(at, "private_leak"), "Without that user")[1][-1]
 
 
-def test_public_data_need_no_protection_but_may_be_tried():
-    at = opened()
-    assert actions.DEMONSTRATION in shown_texts(at)
-    fine(at.button(key="private_choose").click().run())
-    assert "Chosen privately" in shown_texts(at)
-
-
 def test_private_data_are_labelled_and_no_demonstration():
     at = on_private_data()
     assert actions.DEMONSTRATION not in shown_texts(at)
@@ -555,12 +548,6 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
     texts = shown_texts(at)
     assert f"{over} users. No number above it is chosen" in texts
     assert "Raise it only for reasons outside these data" in texts
-
-
-def test_a_sum_of_a_column_is_sent_to_its_own_way():
-    at = opened(link="1", wanted="sum")
-    assert "that of a **sum of a column** is drawn on *Sum and count*" in shown_texts(at)
-    assert "sum of a column" not in shown_texts(opened())
 
 
 def test_what_is_computed_on_a_release_says_whose_errors_it_shows():

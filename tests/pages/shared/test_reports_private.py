@@ -361,7 +361,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     table = read_table(file, "ratings.csv")
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
     loaded = RegressionData(
-        problem.read_labelled_table(table, design, Disclosure.PRIVATE), "an account", design=design
+        problem.build_dataset(table, design, Disclosure.PRIVATE), "an account", design=design
     )
     at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
     at.session_state["regression.loaded"] = loaded
