@@ -17,11 +17,28 @@ from dpcore.common.version import VERSION
 CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
 _LATEX_SYMBOLS = {
-    "ñ": r"{\~n}", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "|": r"$|$",
-    "ε": r"$\varepsilon$", "δ": r"$\delta$", "μ": r"$\mu$", "−": "$-$", "±": r"$\pm$", "∞": r"$\infty$",
-    "\N{EN DASH}": "--", "\N{NO-BREAK SPACE}": "~", "×": r"$\times$",
-}  # fmt: skip
+    "ñ": r"{\~n}",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "|": r"$|$",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+    "μ": r"$\mu$",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "∞": r"$\infty$",
+    "\N{EN DASH}": "--",
+    "\N{NO-BREAK SPACE}": "~",
+    "×": r"$\times$",
+}
 """What letters and signs of our sentences are in LaTeX."""
 
 

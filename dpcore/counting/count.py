@@ -49,9 +49,12 @@ def take_pairs(guessed: Roles, roles: Roles) -> Roles:
 
 
 def count_pairs(
-    source: files.Source, roles: Roles, disclosure: Disclosure, memory_limit: int,
+    source: files.Source,
+    roles: Roles,
+    disclosure: Disclosure,
+    memory_limit: int,
     should_stop: ShouldStop | None = None,
-) -> Dataset:  # fmt: skip
+) -> Dataset:
     """Build the dataset from a table of pairs that an engine counted.
 
     Args:
@@ -131,10 +134,14 @@ def _cells(
 
 
 def to_dataset(
-    data: Any, user: column_names.Columns = None, value: str | None = None,
-    group: column_names.Columns = None, disclosure: str | Provenance = Disclosure.PRIVATE,
-    contribution: Contribution = Contribution.ROWS, needs: Sequence[str] = (),
-) -> Dataset:  # fmt: skip
+    data: Any,
+    user: column_names.Columns = None,
+    value: str | None = None,
+    group: column_names.Columns = None,
+    disclosure: str | Provenance = Disclosure.PRIVATE,
+    contribution: Contribution = Contribution.ROWS,
+    needs: Sequence[str] = (),
+) -> Dataset:
     """Convert data of any accepted kind to a `Dataset`, as *Your data* does for an upload.
 
     Args:
@@ -268,9 +275,15 @@ class CountResult:
 
 
 def count(
-    source: files.Source, roles: Roles, provenance: Provenance, *, memory_limit: int = MEMORY_LIMIT,
-    copies: bool = False, progress: Progress | None = None, should_stop: ShouldStop | None = None,
-) -> CountResult:  # fmt: skip
+    source: files.Source,
+    roles: Roles,
+    provenance: Provenance,
+    *,
+    memory_limit: int = MEMORY_LIMIT,
+    copies: bool = False,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> CountResult:
     """Count contributions per user in files.
 
     Args:
@@ -348,9 +361,14 @@ def count_queries(roles: Roles) -> int:
 
 
 def dataset_of(
-    facets: Facets, name: str, source_text: str, roles: Roles, provenance: Provenance,
-    notes: Sequence[str], layout: TableLayout | None = None,
-) -> Dataset:  # fmt: skip
+    facets: Facets,
+    name: str,
+    source_text: str,
+    roles: Roles,
+    provenance: Provenance,
+    notes: Sequence[str],
+    layout: TableLayout | None = None,
+) -> Dataset:
     """Return the dataset of what was counted in a source."""
     contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
     release = provenance if isinstance(provenance, ReleaseFacts) else None

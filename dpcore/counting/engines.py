@@ -204,9 +204,16 @@ def open_table(backend: Any, name: str) -> Table:
 
 
 def count_table(
-    table: Table, roles: Roles, disclosure: Disclosure, *, name: str, copies: bool = False,
-    max_pairs: int | None = None, progress: Progress | None = None, should_stop: ShouldStop | None = None,
-) -> CountResult:  # fmt: skip
+    table: Table,
+    roles: Roles,
+    disclosure: Disclosure,
+    *,
+    name: str,
+    copies: bool = False,
+    max_pairs: int | None = None,
+    progress: Progress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> CountResult:
     """Count contributions per user in a table of an engine, through Ibis.
 
     The engine returns the histogram, binned totals, the numbers of users per task and the distribution of pairs: no

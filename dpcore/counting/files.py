@@ -196,9 +196,13 @@ def read_distribution(
 
 @convert_system_errors()
 def open_files(
-    paths: Sequence[str | Path | MemoryFile], names: Sequence[str] | None = None, *,
-    small_bytes: int = SMALL_BYTES, owned: Workspace | None = None, should_stop: ShouldStop | None = None,
-) -> Source:  # fmt: skip
+    paths: Sequence[str | Path | MemoryFile],
+    names: Sequence[str] | None = None,
+    *,
+    small_bytes: int = SMALL_BYTES,
+    owned: Workspace | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Source:
     """Inspect files: their formats, columns and first rows.
 
     Args:

@@ -156,10 +156,16 @@ def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()
 
 
 def read_labelled(
-    build: Callable[..., Any], data: Any, user: column_names.Columns = None, label: str | None = None,
-    features: column_names.Columns = None, levels: Mapping[str, Sequence[str]] | None = None, intercept: bool = True,
-    disclosure: str | Provenance = Disclosure.PRIVATE, **further: Any,
-) -> Any:  # fmt: skip
+    build: Callable[..., Any],
+    data: Any,
+    user: column_names.Columns = None,
+    label: str | None = None,
+    features: column_names.Columns = None,
+    levels: Mapping[str, Sequence[str]] | None = None,
+    intercept: bool = True,
+    disclosure: str | Provenance = Disclosure.PRIVATE,
+    **further: Any,
+) -> Any:
     """Read a table with a label, as its page reads an upload, and return what ``build`` makes of it.
 
     Args:
@@ -243,9 +249,13 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
 
 
 def _build_design(
-    table: Table, users: list[str], label: str | None, features: list[str],
-    levels: Mapping[str, Sequence[str]], intercept: bool,
-) -> Design:  # fmt: skip
+    table: Table,
+    users: list[str],
+    label: str | None,
+    features: list[str],
+    levels: Mapping[str, Sequence[str]],
+    intercept: bool,
+) -> Design:
     with Problems() as problems:
         if len(users) > 1:
             problems.add("a table with labels needs one column that says who: join them into one")

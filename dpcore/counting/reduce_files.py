@@ -57,9 +57,17 @@ class FileReduction:
     """
 
     def __init__(
-        self, relations: Sequence[Relation], roles: Roles, memory_limit: int, should_stop: ShouldStop | None,
-        steps: Steps, notes: list[str], *, counts: bool = False, copies: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        relations: Sequence[Relation],
+        roles: Roles,
+        memory_limit: int,
+        should_stop: ShouldStop | None,
+        steps: Steps,
+        notes: list[str],
+        *,
+        counts: bool = False,
+        copies: bool = False,
+    ) -> None:
         self.columns, self.roles, self.notes = relations[0].columns, roles, notes
         self._steps, self._stop, self._queries = steps, should_stop, steps.total
         self._counts, self._copies = counts or roles.kind is TableKind.HISTOGRAM, copies

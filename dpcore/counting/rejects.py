@@ -138,9 +138,13 @@ def _lines_by_fields(relation: Relation, should_stop: ShouldStop | None) -> list
 
 
 def report_rejected(
-    rejected: Sequence[Rejected], relation: Relation, problems: Problems, notes: list[str], skipped: int,
+    rejected: Sequence[Rejected],
+    relation: Relation,
+    problems: Problems,
+    notes: list[str],
+    skipped: int,
     suffix: str,
-) -> bool:  # fmt: skip
+) -> bool:
     """Report rejected lines; return True if the only reason is that some are short, which is a note.
 
     Args:

@@ -356,9 +356,13 @@ class SheetReader(_TextCollector):
     """
 
     def __init__(
-        self, book: Workbook, texts: Sequence[str], max_rows: int, max_cells: int,
+        self,
+        book: Workbook,
+        texts: Sequence[str],
+        max_rows: int,
+        max_cells: int,
         should_stop: ShouldStop | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(should_stop)
         from openpyxl.utils import column_index_from_string, datetime
 

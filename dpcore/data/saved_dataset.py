@@ -27,16 +27,23 @@ MOST_NAMES = 10_000
 """Largest number of names of features, and of files."""
 
 _FACETS: dict[str, type[Any]] = {
-    "values": Values, "totals": Totals, "pairs": Pairs,
-    "tasks": TaskSizes, "pair_sizes": PairSizes, "table": LabelledRows,
-}  # fmt: skip
+    "values": Values,
+    "totals": Totals,
+    "pairs": Pairs,
+    "tasks": TaskSizes,
+    "pair_sizes": PairSizes,
+    "table": LabelledRows,
+}
 """The facets of `Dataset`."""
 _CODES = ("user_codes", "task_codes")
 _WORDS = {
-    "values": "the values of each row", "totals": "the totals per user",
-    "pairs": "who contributes to which group", "tasks": "the users of each group",
-    "pair_sizes": "how users spread over groups", "table": "features and labels",
-}  # fmt: skip
+    "values": "the values of each row",
+    "totals": "the totals per user",
+    "pairs": "who contributes to which group",
+    "tasks": "the users of each group",
+    "pair_sizes": "how users spread over groups",
+    "table": "features and labels",
+}
 
 
 @dataclass(frozen=True)
