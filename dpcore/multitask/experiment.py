@@ -256,18 +256,18 @@ def _run_repeat(result: ExperimentResult, power: float, repeat: int, should_stop
     budgets = {epsilon: compute_exact_budget(target) for epsilon, target in targets.items()}
     for index, exponent in enumerate(experiment.exponents):
         weights = allocate_normalised(problem, exponent).compute_pair_weights()
-        sums, totals = compute_weighted_sums(train, weights, RIDGE), expect_totals(problem, exponent)
+        sums, task_totals = compute_weighted_sums(train, weights, RIDGE), expect_totals(problem, exponent)
         for algorithm, epsilon in itertools.product(experiment.algorithms, experiment.epsilons):
             if should_stop():
                 return
-            root, rng = math.sqrt(budgets[epsilon]), np.random.default_rng(noise_seed)
+            budget_root, rng = math.sqrt(budgets[epsilon]), np.random.default_rng(noise_seed)
             if algorithm is Algorithm.SUFFICIENT_STATISTICS:
                 # The sums are linear in the weights: every epsilon shares one pass over the pairs.
-                scaled_sums = RidgeSums(root * sums.matrices, root * sums.vectors)
+                scaled_sums = RidgeSums(budget_root * sums.matrices, budget_root * sums.vectors)
                 coefficients = solve_sums(perturb(scaled_sums, RIDGE, rng), RIDGE.coefficient_bound)
             else:
-                rates = compute_isotropic_rates(root * totals, DIMENSION, DESCENT.steps)
-                coefficients = fit_descent(train, root * weights, DESCENT, rates, rng)
+                rates = compute_isotropic_rates(budget_root * task_totals, DIMENSION, DESCENT.steps)
+                coefficients = fit_descent(train, budget_root * weights, DESCENT, rates, rng)
             error = test.root_mean_squared_error(coefficients)
             result.errors[algorithm, power, epsilon][index, repeat] = error
 

@@ -326,10 +326,10 @@ class Allocation:
     @cached_property
     def budget_use(self) -> FloatArray:
         """Compute sum_i w_ij^2 per user, shape (num_users,); at most beta."""
-        squared = self.problem.graph.sum_by_user(self.task_weights**2)
+        squared_sums = self.problem.graph.sum_by_user(self.task_weights**2)
         # A sampled task weighs task_weights, with probability user_scales: linear, not squared.
         scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2
-        return np.asarray(squared * scales)
+        return np.asarray(squared_sums * scales)
 
     def with_budget(self, budget: float) -> Allocation:
         """Return the allocation for another beta: all weights grow by one factor, errors fall by another."""

@@ -271,15 +271,15 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     for panel, errors in result.errors.items():
         if not np.isfinite(errors).any():
             continue
-        mean = result.summarise(panel).mean
-        best = int(np.nanargmin(mean))
+        mean_errors = result.summarise(panel).mean
+        best_index = int(np.nanargmin(mean_errors))
         rows.append(
             {
                 "Algorithm": ALGORITHM_NAMES[panel[0]],
                 "a": panel[1],
                 "ε": panel[2],
-                "Best μ": result.experiment.exponents[best],
-                "Its RMSE": float(mean[best]),
+                "Best μ": result.experiment.exponents[best_index],
+                "Its RMSE": float(mean_errors[best_index]),
                 "μ = 1/2 against 0": _format_gain(result.compare_exponents(panel, 0.5, 0.0)),
                 "μ = 1/2 against 1": _format_gain(result.compare_exponents(panel, 0.5, 1.0)),
             }

@@ -168,12 +168,12 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     comparison, facts = solution.comparison, dict[str, str]()
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
-    (best_exponent, total), problem = comparison.curve.best, comparison.problem
+    (best_exponent, best_total), problem = comparison.curve.best, comparison.problem
     skew, sizes = comparison.weight_skew, problem.task_sizes
     average_variation = float(sizes @ skew / sizes.sum())
     return facts | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.sampling),
-        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(total)}. The paper's "
+        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(best_total)}. The paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain {format_factor(compute_gain(sizes, problem.loss))} "
         "if users were alike and nobody were clipped.",
         "Weight skew": f"of a task's weight, {wording.percent(average_variation)} moves to users with few tasks, "

@@ -73,16 +73,11 @@ def list_lines(
     if not draws:
         return spending
     names, values, note, facts = describe(draws[-1])
+    options: dict[str, Any] = {"note": note, "label": facts.label}
+    texts = ((escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True))
     lines = (
-        Line(
-            escape_markdown(name),
-            wording.number(float(value), 4),
-            Disclosure.DP_RELEASE,
-            note,
-            number=float(value),
-            label=facts.label,
-        )
-        for name, value in zip(names, values, strict=True)
+        Line(name, wording.number(value, 4), Disclosure.DP_RELEASE, number=value, **options)
+        for name, value in texts
     )
     return (*lines, *spending)
 

@@ -375,7 +375,10 @@ class Page:
         def show_behind() -> None:
             card, plan = run.shown_card or answer, catalogue.PLANNING
             if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
-                st.markdown("**This tab is about the bound read off the private data**: do not publish it.")
+                st.markdown(
+                    "**This tab is about the bound read off the private data**, not about the one that was drawn. Do "
+                    "not publish it."
+                )
             self.draw_behind(answer)
             if plan is not None and self.question is not plan and self.question.group == plan.group:
                 importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)

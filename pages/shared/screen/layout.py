@@ -26,7 +26,7 @@ from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
 from pages.shared.screen import compare_tab, strip
-from pages.shared.session import links, session, session_file, tour
+from pages.shared.session import links, session, session_file
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -92,7 +92,7 @@ def show(
             st.rerun()  # Its dialog is opened below, outside of the fragment.
         state.pop(keys.DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
         if keys.TOUR_GOES_TO in state:
-            tour.open_page()
+            st.switch_page(state.pop(keys.TOUR_GOES_TO))
         state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         help = question.lead if question.step else None

@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 
-Keys = Callable[[str], str]
-"""From a field of the parameters object to the session's key of it: `Question.key`."""
-
-
 def main_plot(answer: Answer, key: str) -> Plot:
     """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
     plot, selection = answer.plots[key](), cards.get_private_selection(answer)
@@ -44,7 +40,11 @@ def main_plot(answer: Answer, key: str) -> Plot:
 
 
 def show_plot(
-    plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
+    plot: Plot,
+    keeps_x: bool = False,
+    label: str = "",
+    key_of: Callable[[str], str] | None = None,
+    keeps_y: bool = False,
 ) -> Plot:
     """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
 

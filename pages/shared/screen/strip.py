@@ -202,10 +202,7 @@ def _describe_range(low: Any, high: Any) -> str:
 def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.PageRun) -> Step:
     """Return the step of privacy: data or counts public, the bound drawn privately, or not yet."""
     setting = None if card is None else card.setting
-    content, selector = (
-        "not yet",
-        f'input[aria-label="{run.lacks}"]' if run.lacks else _select_button(run, "_draw"),
-    )
+    content, selector = "", ""
     if card is not None and isinstance(card.disclosure, ReleaseFacts):
         content = f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}"
     elif not is_private:
@@ -213,8 +210,9 @@ def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.Pag
     elif setting is not None and not setting.protects_counts and not setting.uses_values:
         content = "counts public"
     else:
-        return Step("Private?", content, card is not None, "Choose privately", selector)
-    return Step("Private?", content, page="Choose privately")
+        selector = f'input[aria-label="{run.lacks}"]' if run.lacks else _select_button(run, "_draw")
+    is_missing = not content and card is not None
+    return Step("Private?", content or "not yet", is_missing, "Choose privately", selector)
 
 
 WIDTHS = (7, 3)

@@ -124,17 +124,12 @@ def close_expired(runtime: Any, current_time: float, seconds: float) -> bool:
             _ended_sessions[name] = session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
-                _close(runtime, name, session)
+                runtime.close_session(name)
+                if session.session is not None and (streamlit_session := session.session()) is not None:
+                    streamlit_session.shutdown()  # Once more, in case Streamlit had no session of this name any more.
+                    # What the person entered and loaded goes now, also where the session itself stands in a cycle.
+                    streamlit_session.session_state.clear()
     return len(_ended_sessions) > num_ended
-
-
-def _close(runtime: Any, name: str, watched: WatchedSession) -> None:
-    runtime.close_session(name)
-    session = watched.session() if watched.session is not None else None
-    if session is not None:
-        session.shutdown()  # Once more, in case Streamlit had no session of this name any more.
-        # What the person entered and loaded goes now, also where the session itself stands in a cycle.
-        session.session_state.clear()
 
 
 class _NoBrowser:

@@ -194,15 +194,10 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     ):
         node.refuse("there is no such feature in the table")
     else:
-        return node.build(_rebuild_table, upload, dataset, members["account"], design, members["entered"])
+        account, entries = members["account"], members["entered"]
+        check = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design)))
+        return None if check is None else OwnTable(check[1], entries)
     return None
-
-
-def _rebuild_table(
-    upload: TableUpload, dataset: Dataset, account: str, design: Design | None, entries: Mapping[str, float]
-) -> OwnTable:
-    upload.check(dataset)
-    return OwnTable(upload.build_entry(dataset, account, design), entries)
 
 
 def _read_design(node: JsonValue) -> Design | None:

@@ -369,8 +369,7 @@ def apply(content: Content) -> None:
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
     for name, ledgers in content.accounts.items():
-        question = catalogue.find_question(name)
-        key = keys.LEDGERS if question is None else question.key(question.own_account)
+        key = catalogue.QUESTIONS[name].account_key if name else keys.LEDGERS
         ledgers_now: dict[str, Ledger] = state.get(key, {})
         state[key] = ledgers_now | {
             digest: ledgers_now.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
@@ -391,8 +390,7 @@ def apply(content: Content) -> None:
     state[keys.AWAITED] = {
         key: value
         for key, value in content.settings.items()
-        if content.data is None
-        or ((page := catalogue.find_question(key.partition(".")[0])) and page.own_data)
+        if content.data is None or catalogue.QUESTIONS[key.partition(".")[0]].own_data
     }
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon
