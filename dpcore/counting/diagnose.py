@@ -158,7 +158,8 @@ def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
     """Return the first line of the record that does not end, or the last line if all records end."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
-        records = csv.reader(formats.open_lines(file), delimiter=relation.separator, strict=True)
+        lines = formats.open_lines(file)  # held, so that nothing closes it before the file
+        records = csv.reader(lines, delimiter=relation.separator, strict=True)
         try:
             for _ in records:
                 first_line, last_line = last_line, records.line_num

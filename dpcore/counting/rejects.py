@@ -203,7 +203,8 @@ def find_reopened_mark(
 
     # The csv module fails on a field that is also too long for DuckDB, which reports it.
     with relation.open_bytes() as file, suppress(csv.Error):
-        for _ in csv.reader(noted(open_lines(file, relation.skip)), delimiter=delimiter):
+        lines = open_lines(file, relation.skip)  # held, so that nothing closes it before the file
+        for _ in csv.reader(noted(lines), delimiter=delimiter):
             if _is_reopened("".join(raw), delimiter):
                 return last_line + 1
             last_line += len(raw)

@@ -394,10 +394,8 @@ class SheetReader(_TextCollector):
                 raise too_many_cells(self._max_cells, self._number)
             self._cell = attributes
             self._text_element = "t" if attributes.get("t") == "inlineStr" else "v"
-            coordinate = attributes.get("r")
-            self._column = (
-                self._column_of(coordinate.rstrip(string.digits)) if coordinate else self._column + 1
-            )
+            letters = attributes.get("r", "").rstrip(string.digits)
+            self._column = self._column_of(letters) if letters else self._column + 1
         elif name == "row":
             self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
             self._column, self._row = 0, []

@@ -190,7 +190,7 @@ TABLE_4_FIGURE = replace(
     key="huang-table-4",
     item="Table 4",
     title="accuracy over the records of one user, who is protected",
-    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records, fewer than 20.",
+    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records.",
     x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
     values=RECORDS_PER_USER,
     lines=tuple(

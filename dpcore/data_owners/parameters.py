@@ -61,7 +61,7 @@ class OwnersParameters(Parameters):
     shared: int = public.number(
         7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
     )
-    """Parameters that all owners share; a linear model of MNIST has 7,850."""
+    """Parameters that all owners share."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Or each *user* of the data in use."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
@@ -81,7 +81,7 @@ class OwnersParameters(Parameters):
     personal: int = public.number(
         0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters"
     )
-    """Parameters of each owner's own part: under joint privacy without noise."""
+    """Of each owner's own part: under joint privacy without noise."""
     personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X")
     """How far apart personal parts can lie; 0 for no personal part."""
     shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U")

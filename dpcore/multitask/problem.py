@@ -161,7 +161,7 @@ class BudgetComparison:
 
     @property
     def weight_gain(self) -> float | None:
-        """Return how many times larger all weights may be, sqrt(exact / sufficient); None without the latter."""
+        """Return the factor by which all weights may be larger, sqrt(exact / sufficient); None without the latter."""
         return (
             None if self.sufficient_budget is None else math.sqrt(self.exact_budget / self.sufficient_budget)
         )

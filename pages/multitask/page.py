@@ -48,7 +48,7 @@ class MultitaskPage(Page):
         with slots.notes:
             if not is_generated:
                 st.info(
-                    f"{subject} no tasks. Choose generated ones under *More settings*, or bring a task column.",
+                    f"{subject} no tasks. Choose generated ones (*More settings*) or bring a task column.",
                     icon=":material/info:",
                 )
             with st.container(horizontal=True, vertical_alignment="center"):

@@ -17,7 +17,7 @@ def answer(dataset: Dataset, parameters: PlanParameters) -> str:
     share = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
         f"**{wording.capital(label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
-        f"{len(solution.lines)} are as exact as wanted; it alone needs {share} of what all need."
+        f"{len(solution.lines)} are as exact as wanted; it needs {share} of what all need."
     )
 
 

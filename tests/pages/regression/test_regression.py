@@ -480,7 +480,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
         patched.setattr(opendp.Measurement, "__call__", fails)
         fine(at.button(key="regression_draw").click().run())
     assert "The sampler broke off" in errors(at)
-    assert "1 release of these labels ended in an error" in shown_texts(at)
+    assert "1 release of these labels that ended in an error" in shown_texts(at)
     fine(at.button(key="regression_draw").click().run())
     assert "Spent on these data: ε = 2 in 2 releases" in shown_texts(at)
     assert "ended in an error" in shown_texts(at)

@@ -409,7 +409,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
         patched.setattr(opendp.Measurement, "__call__", fails)
         release(at)
     assert "The sampler broke off" in errors(at)
-    assert "1 release of these rows ended in an error" in shown_texts(at)
+    assert "1 release of these rows that ended in an error" in shown_texts(at)
     release(at)
     (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
     assert len(model) == 3
