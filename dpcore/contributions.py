@@ -222,8 +222,7 @@ class ContributionHistogram(ByDigest):
             _check_lengths(size_column, user_column, problems)
         distinct, indices = np.unique(size_column, return_inverse=True)
         # float64 first: int64 could wrap around before the class's own limit is checked.
-        totals = np.bincount(indices, weights=user_column.astype(np.float64))
-        return cls(sizes=distinct, users=totals)
+        return cls(sizes=distinct, users=np.bincount(indices, weights=user_column.astype(np.float64)))
 
     def __repr__(self) -> str:
         sizes = f"{self.sizes.size:,} distinct sizes"
@@ -347,8 +346,7 @@ class ContributionHistogram(ByDigest):
 
     def quantile(self, share: float) -> int:
         """Return the smallest size s such that at least ``share`` of the users have at most s rows."""
-        at_most = self.num_users - self._users_from[1:]
-        index = int(np.searchsorted(at_most, share * self.num_users))
+        index = int(np.searchsorted(self.num_users - self._users_from[1:], share * self.num_users))
         return int(self.sizes[min(index, self.sizes.size - 1)])
 
     def share_held_by_heaviest(self, shares: npt.ArrayLike) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,12 +29,11 @@ from dpcore.dataset import Contribution, Dataset
 from dpcore.per_group.parameters import Statistic
 from dpcore.per_group.private_pair import PrivatePairProblem
 from dpcore.private_choice.answer import selection
-from dpcore.private_choice.parameters import OF_QUANTILE, OtherBound
+from dpcore.private_choice.answer.selection import MissingInput, SelectionSettings
+from dpcore.private_choice.parameters import OF_QUANTILE, OtherBound, PrivateParameters
 from dpcore.private_choice.release_bounds import SelectionRequest
-
-if TYPE_CHECKING:
-    from dpcore.reply import DrawnReply, Reply
-
+from dpcore.reply import DrawnReply, Reply
+from dpcore.report.markup import to_plain_text
 
 SELECTABLE = (*questions.SELECTABLE, "private_bound")
 """Calls whose bound can be selected."""
@@ -78,7 +77,9 @@ def select_privately(
     """
     public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
     reply, request, amounts, table = _pose_question(question, data, settings, epsilon, public)
-    return reply.reply_with_release(selection.select(request, table, charge, amounts), request, table)
+    release = selection.select(request, table, charge, amounts)
+    answer = selection.build_answer(reply.answer, release, request, table)
+    return DrawnReply(answer, reply.call, reply.package, reply.purpose)
 
 
 def dropped_cells(
@@ -125,7 +126,7 @@ def _pose_question(
     # The settings are checked before any row is read.
     table = build_dummy_dataset(columns, provenance, contribution)
     reply = questions.reply_of(question, table, call_settings)
-    request = reply.private_question(epsilon, **public)
+    request = _build_request(reply, epsilon, public)
     amounts = _read_amounts(data, columns, request)
     table = build_dummy_dataset(columns, provenance, contribution, amounts)
     if request.number in OF_QUANTILE:
@@ -134,12 +135,31 @@ def _pose_question(
     return reply, request, amounts, table
 
 
+def _build_request(reply: Reply, epsilon: float | None, public: Mapping[str, Any]) -> SelectionRequest:
+    """Return the request for the bound of a reply on a made-up table.
+
+    Raises:
+        InvalidInput: Nothing needs to be selected, or a public number is missing.
+    """
+    if reply.data is None or reply.answer.setting is None:
+        raise refuse("there is no private draw for this answer")
+    if epsilon is None and isinstance(reply.parameters, PrivateParameters):
+        epsilon = reply.parameters.selection_epsilon
+    settings = SelectionSettings(**public if epsilon is None else {"epsilon": epsilon, **public})
+    request = selection.build_request(reply.answer, reply.data, settings)
+    if request is None:
+        remedy = "A bound that is read off these numbers alone needs no draw"
+        raise refuse("how many rows users have is public here", remedy=remedy)
+    if isinstance(request, MissingInput):
+        missing = " ".join(f"{name}=…" for name in request.settings)
+        raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing)
+    return request
+
+
 def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest) -> UserAmounts:
     """Return what the selection is drawn from."""
     pair = request.problem if isinstance(request.problem, PrivatePairProblem) else None
-    is_sum = (
-        request.number is OtherBound.TOTAL if pair is None else pair.parameters.statistic is Statistic.SUM
-    )
+    is_pair_sum = pair is not None and pair.parameters.statistic is Statistic.SUM
     if isinstance(data, Dataset):
         return amounts_of(data)
     if isinstance(data, ContributionHistogram):
@@ -158,7 +178,11 @@ def _read_amounts(data: Any, columns: dict[str, Any], request: SelectionRequest)
         except InvalidInput:
             cause = "the data cannot be read without a column of users"
             raise refuse(cause, remedy="Say which column names the user: user=…") from None
-    roles = Roles.of_events(user, value if is_sum else None, () if pair is None else group)
+    roles = Roles.of_events(
+        user,
+        value if is_pair_sum or request.number is OtherBound.TOTAL else None,
+        () if pair is None else group,
+    )
     read = read_user_amounts(paths, names, roles, named)
     return amounts_of(read) if isinstance(read, Dataset) else read
 

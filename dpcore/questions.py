@@ -35,19 +35,19 @@ from dpcore.common.text_fields import (
 if TYPE_CHECKING:
     from dpcore.reply import Reply
 
-COLUMNS = (
-    "user",
-    "value",
-    "group",
-    "label",
-    "features",
-    "levels",
-    "intercept",
-    "ranges",
-    "positive",
-    "disclosure",
-)
-"""What says how the data are read; everything else is the question's."""
+COLUMNS = {
+    "user": "The column that says who a row belongs to, or several that say so together.",
+    "value": "The column of numbers that is released.",
+    "group": "The column of groups, or several that name one together.",
+    "label": "The column that is predicted: numbers, or words of which `positive` names one.",
+    "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all.",
+    "levels": "The public list of a column's levels, the reference level first, by column; by default off the cells.",
+    "intercept": "Whether a column of ones comes first.",
+    "ranges": "The public range of each column that enters as a number, lowest and highest, by column.",
+    "positive": "The class of the label that counts as 1; all others are -1. By default labels are numbers.",
+    "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
+}
+"""What says how the data are read, with its help; everything else is the question's."""
 OF_LABELS = ("label", "features", "levels", "intercept")
 """Those of a table with a label that is predicted from features."""
 
@@ -92,7 +92,6 @@ class Question:
         return tuple(name for name in COLUMNS if name in (*always, *self.needs, *self.accepts))
 
 
-NO_DATA_NOTE = " None where the settings below name what is asked about."
 QUESTIONS = {
     "mean_bound": Question(
         "mean",
@@ -184,13 +183,12 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
     columns = {key: settings[key] for key in question.columns if key in settings}
     # What the question takes beside a data set.
     is_native = isinstance(data, data_type) and not isinstance(data, Dataset)
-    source_setting = (
-        {"source": question.source} if question.source and data is not None and not is_native else {}
-    )
+    has_source = question.source and data is not None and not is_native
     parameters: Any = None
     problems: list[InputProblem] = []
     try:
-        own_settings = source_setting | {key: settings[key] for key in settings if key not in columns}
+        own_settings = {"source": question.source} if has_source else {}
+        own_settings |= {key: settings[key] for key in settings if key not in columns}
         parameters = _build_parameters(name, question, parameters_type, own_settings, data is not None)
     except InvalidInput as refused:
         problems += refused.problems
@@ -215,10 +213,8 @@ def reply_of(name: str, data: Any, settings: Mapping[str, Any]) -> Reply:
         unsaid = {key: defaults[key] for key in question.by_data if settings.get(key) is None}
         parameters = dataclasses.replace(parameters, **unsaid)
     answer = build_answer(subject, parameters)
-    call, data_set = (
-        call_with(question.package, answer.parameters),
-        subject if isinstance(subject, Dataset) else None,
-    )
+    data_set = subject if isinstance(subject, Dataset) else None
+    call = call_with(question.package, answer.parameters)
     assert call is not None
     purpose = (inspect.getdoc(build_answer) or "").partition("\n")[0]
     return Reply(answer, (name, call[1]), f"dpcore.{question.package}.answer", purpose, data_set, subject)
@@ -235,10 +231,8 @@ def _read_data(question: Question, data: Any, columns: Mapping[str, Any]) -> Any
     from dpcore.dataset import Dataset
 
     if question.labelled and not isinstance(data, Dataset):
-        build_labelled = importlib.import_module(
-            f"dpcore.{question.package}.{question.labelled}"
-        ).read_labelled_table
-        return read_labelled(build_labelled, data, **columns)
+        module = importlib.import_module(f"dpcore.{question.package}.{question.labelled}")
+        return read_labelled(module.read_labelled_table, data, **columns)
     column_settings = {key: columns[key] for key in columns if key not in OF_LABELS}
     return to_dataset(data, **column_settings, needs=question.needs)
 
@@ -277,16 +271,13 @@ def call_with(package: str, parameters: Any) -> tuple[str, dict[str, Any]] | Non
     """
     texts = {f.name: _to_text(getattr(parameters, f.name)) for f in dataclasses.fields(parameters) if f.init}
     for name, question in QUESTIONS.items():
-        if question.package == package and all(
-            texts[field_name] == text for field_name, text in question.fixed.items()
-        ):
-            settings = _settings(question, type(parameters))
+        if question.package == package and question.fixed.items() <= texts.items():
+            said = *question.required, *question.by_data, *question.with_data
+            settings = _settings(question, type(parameters)).items()
             return name, {
                 setting: texts[f.name]
-                for setting, f in settings.items()
-                if _is_required(question, setting, f)
-                or setting in (*question.by_data, *question.with_data)
-                or getattr(parameters, f.name) != f.default
+                for setting, f in settings
+                if setting in said or f.default is MISSING or getattr(parameters, f.name) != f.default
             }
     return None
 
@@ -324,17 +315,12 @@ def _build_parameters(
                 continue
             if setting not in known_settings:
                 near = difflib.get_close_matches(setting, [*known_settings, *question.columns], 1)
-                problems.add(
-                    f"there is no setting {setting[:40]!r} of {name}"
-                    + (f"; is {near[0]} meant?" if near else "")
-                )
+                proposal = f"; is {near[0]} meant?" if near else ""
+                problems.add(f"there is no setting {setting[:40]!r} of {name}{proposal}")
                 continue
-            try:
-                values[known_settings[setting].name] = _parse_setting(
-                    types_of[known_settings[setting].name], setting, value
-                )
-            except InvalidInput as refused:
-                problems.extend(refused.problems)
+            field_name = known_settings[setting].name
+            with problems.collecting():
+                values[field_name] = _parse_setting(types_of[field_name], setting, value)
         for setting, f in known_settings.items():
             is_required = _is_required(question, setting, f) or (of_data and setting in question.with_data)
             if is_required and settings.get(setting) is None:
@@ -375,10 +361,8 @@ def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
     settings = _settings(question, parameters_type)
     empty = inspect.Parameter.empty
     required = [build_keyword(name, empty) for name, f in settings.items() if _is_required(question, name, f)]
-    columns = [
-        build_keyword(name, empty if name in question.needs else _UNSAID.get(name))
-        for name in question.columns
-    ]
+    defaults = {"disclosure": "private", "intercept": True} | dict.fromkeys(question.needs, empty)
+    columns = [build_keyword(name, defaults.get(name)) for name in question.columns]
     optional = [
         build_keyword(name, None if name in (*question.by_data, *question.with_data) else f.default)
         for name, f in settings.items()
@@ -390,24 +374,6 @@ def _signature(question: Question, parameters_type: Any) -> inspect.Signature:
     return inspect.Signature([data, *columns, *required, *optional], return_annotation=Reply)
 
 
-_UNSAID = {"disclosure": "private", "intercept": True}
-_OF_COLUMNS = {
-    "user": "The column that says who a row belongs to, or several that say so together.",
-    "value": "The column of numbers that is released.",
-    "group": "The column of groups, or several that name one together.",
-    "label": "The column that is predicted: numbers, or words where `positive` is taken and names one of them.",
-    "features": "The columns that it is predicted from: numbers as they are, others one-hot. By default all that can "
-    "be used.",
-    "levels": "The public list of a column's levels, the reference level first, by column. By default they are read "
-    "off the cells.",
-    "intercept": "Whether a column of ones comes first.",
-    "ranges": "The public range of each column that enters as a number, lowest and highest, by column.",
-    "positive": "The class of the label that counts as 1, as its cells have it; all others are -1. By default labels "
-    "are numbers.",
-    "disclosure": '"private" or "public", or the facts of a DP release; the answer carries the label.',
-}
-
-
 def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> str:
     # Here, as NumPy comes with it, and help on all commands needs none.
     from dpcore.common.parameters import describe
@@ -416,14 +382,15 @@ def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> s
     types_of = list_field_types(parameters_type)
     first, _, remainder = (inspect.getdoc(build_answer) or "").partition("\n\nArgs:")
     ending = re.search(r"^(Examples|Source):.*", remainder, flags=re.MULTILINE | re.DOTALL)
+    counts = "" if question.labelled else "rows per user as a list; a `ContributionHistogram`; "
+    no_data = " None where the settings below name what is asked about." if question.default_data else ""
     lines = [
         first,
         "",
         "Args:",
         "    data: A table in memory (pandas, Polars, Arrow), one row per contribution; the path of a file; "
-        + ("" if question.labelled else "rows per user as a list; a `ContributionHistogram`; ")
-        + f"or a `Dataset`.{NO_DATA_NOTE if question.default_data else ''}",
-        *(f"    {name}: {_OF_COLUMNS[name]}" for name in question.columns),
+        f"{counts}or a `Dataset`.{no_data}",
+        *(f"    {name}: {COLUMNS[name]}" for name in question.columns),
     ]
     for name, f in _settings(question, parameters_type).items():
         options = find_options_type(types_of[f.name])
@@ -439,7 +406,7 @@ def _docstring(question: Question, parameters_type: Any, build_answer: Any) -> s
         "",
         "Returns:",
         '    The answer: `print` it, or read its `bound`, `error`, `numbers`, `figure()`, `code("opendp")`,',
-        '    `report("file.html")`, `script()`, `to_json()`, `open()`.',
+        '    `report("file.html")`, `script()`, `to_json()`.',
         "",
         "Raises:",
         "    InvalidInput: The page's sentences on bad input, all at once; a `ValueError`.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +25,6 @@ from dpcore.report.script import Call, Source, write_script
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from dpcore.private_choice.answer.words import Selection
-    from dpcore.private_choice.release_bounds import SelectionRequest
 
 
 LIBRARY_BY_NAME = {library.name.lower(): library for library in LIBRARIES}
@@ -227,74 +224,14 @@ class Reply:
         Raises:
             InvalidInput: Nothing needs to be drawn, or a public number is missing; the sentence says which.
         """
-        from dpcore.data import totals_per_user
-        from dpcore.per_group.parameters import Objective, PerGroupParameters
-        from dpcore.private_choice.answer import selection
-
-        data, parameters = self.data, self.answer.parameters
-        if data is None or self.answer.setting is None:
+        if self.data is None or self.answer.setting is None:
             raise refuse("there is no private draw for this answer")
-        if data.release is not None:
-            raise refuse(
-                "these data are a DP release, and the data behind it are not here",
-                remedy="A bound that is read off a release may be published",
-            )
-        amounts = totals_per_user.amounts_of(data)
-        table = totals_per_user.build_dummy_dataset(
-            totals_per_user.columns_of(data), data.disclosure, data.contribution, amounts
-        )
-        if isinstance(parameters, PerGroupParameters):
-            # A pair is not selected by them, and no group of a made-up table is large.
-            parameters = replace(parameters, objective=Objective.ROOT_MEAN_SQUARE, floor=None)
-        # The answer on a made-up table takes the place of this one, which one user may decide.
-        build_answer = importlib.import_module(self.package).build_answer
-        reply = replace(self, answer=build_answer(table, parameters), data=table)
-        request = reply.private_question(
-            epsilon, largest=largest, margin=margin, unit=unit, highest_amount=highest_amount
-        )
-        release = selection.select(request, table, charge, amounts)
-        return reply.reply_with_release(release, request, table)
-
-    def private_question(self, epsilon: float | None, **public: Any) -> SelectionRequest:
-        """Return the question of the draw of this reply's bound, with the public settings of `draw`.
-
-        Raises:
-            InvalidInput: As `draw`.
-        """
-        from dpcore.private_choice.answer import selection
-        from dpcore.private_choice.parameters import PrivateParameters
-
-        data = self.data
-        if data is None or self.answer.setting is None:
-            raise refuse("there is no private draw for this answer")
-        if epsilon is None and isinstance(self.parameters, PrivateParameters):
-            epsilon = self.parameters.selection_epsilon
-        settings = selection.SelectionSettings(
-            **public if epsilon is None else {"epsilon": epsilon, **public}
-        )
-        request = selection.build_request(self.answer, data, settings)
-        if request is None:
-            raise refuse(
-                "how many rows users have is public here",
-                remedy="A bound that is read off these numbers alone needs no draw",
-            )
-        if isinstance(request, selection.MissingInput):
-            missing = " ".join(f"{name}=…" for name in request.settings)
-            raise refuse(to_plain_text(request.sentence).rstrip("."), remedy=missing)
-        return request
-
-    def reply_with_release(
-        self, release: Selection, request: SelectionRequest, dataset: Dataset
-    ) -> DrawnReply:
-        """Return a released bound as a reply; ``dataset`` give the names of file and columns."""
-        from dpcore.private_choice.answer import selection
-
-        return DrawnReply(
-            selection.build_answer(self.answer, release, request, dataset),
-            self.call,
-            self.package,
-            self.purpose,
-        )
+        public = {"largest": largest, "margin": margin, "unit": unit, "highest_amount": highest_amount}
+        # That module asks questions, whose replies are of this one.
+        select = importlib.import_module("dpcore.private_selection").select_privately
+        name, settings = self.call
+        reply: DrawnReply = select(name, self.data, settings, epsilon, charge=charge, **public)
+        return reply
 
     def report(self, path: str | Path) -> Path:
         """Write the whole answer as one HTML file, which needs no network; returns its path.

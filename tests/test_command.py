@@ -96,7 +96,7 @@ def test_what_cannot_be_gets_the_sentences_of_the_call_all_at_once(run, tmp_path
     events.write_bytes(Path(EVENTS).read_bytes())
     code, _, err = run("mean", events, *OPTIONS, "--report", events)
     assert (code, events.read_bytes()) == (2, Path(EVENTS).read_bytes())
-    assert "would be lost" in err
+    assert "which is to be read" in err
     for wrong in (
         ("mean", EVENTS, "extra.csv", "--epsilon"),
         ("maen",),

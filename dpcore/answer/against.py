@@ -118,14 +118,8 @@ def build_epsilon_grid(is_slow: bool) -> FloatArray:
     """Build the grid of the curves: the steps of the slider, with one point between each two if that is cheap."""
     if is_slow:
         return np.array(COARSE_EPSILONS)
-    steps = np.array(
-        [
-            step
-            for step in (*EPSILON_STEPS, EPSILON_LIMITS[1])
-            if EPSILON_LIMITS[0] <= step <= EPSILON_LIMITS[1]
-        ]
-    )
-    steps.sort()
+    low, high = EPSILON_LIMITS
+    steps = np.unique([step for step in (*EPSILON_STEPS, high) if low <= step <= high])
     return np.sort(np.concatenate((steps, np.sqrt(steps[1:] * steps[:-1]))))
 
 
@@ -170,13 +164,10 @@ def compute_method_curves(comparison: MethodComparison) -> MethodCurves:
 def tabulate_methods(comparison: MethodComparison, epsilon: float) -> list[dict[str, str]]:
     """Tabulate the methods at one ε, by heading, with the difference to the first."""
     errors = comparison.compute_errors(np.array([epsilon]))[:, 0].tolist()
+    changes = ["", *(wording.change(error, errors[0]) for error in errors[1:])]
     return [
-        {
-            "Way": name,
-            "Cost": wording.number(error),
-            "Change": "" if name == comparison.names[0] else wording.change(error, errors[0]),
-        }
-        for name, error in zip(comparison.names, errors, strict=True)
+        {"Way": name, "Cost": wording.number(error), "Change": change}
+        for name, error, change in zip(comparison.names, errors, changes, strict=True)
     ]
 
 
@@ -224,10 +215,8 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
         epsilon: The ε in use.
     """
     assert comparison.compute_errors is not None
-    contributions, users = (
-        np.asarray(comparison.contributions, dtype=np.float64),
-        np.asarray(comparison.users, dtype=np.float64),
-    )
+    contributions = np.asarray(comparison.contributions, dtype=np.float64)
+    users = np.asarray(comparison.users, dtype=np.float64)
     reasons_by_bound: dict[float, list[str]] = {}
 
     def add_candidate(bound: float, reason: str) -> None:
@@ -242,28 +231,19 @@ def list_candidates(comparison: BoundComparison, epsilon: float) -> tuple[Candid
     for share in USER_SHARES:
         # A share of users is taken exactly: 0.9 times ten users is nine, whatever float64 makes of it.
         position = int(np.searchsorted(users_at_most, share * users_at_most[-1] * (1.0 - 1e-12)))
-        add_candidate(
-            float(contributions[position]),
-            "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this",
-        )
+        reason = "median" if share == 0.5 else f"{wording.percent(share)} of users have at most this"
+        add_candidate(float(contributions[position]), reason)
     add_candidate(float(contributions[-1]), "the most that a user has")
     bounds = np.array(sorted(reasons_by_bound))
     errors = comparison.compute_errors(epsilon, bounds)
     total = float(contributions @ users)
-    return tuple(
-        Candidate(
-            float(bound),
-            "; ".join(
-                reason
-                for reason in reasons_by_bound[bound]
-                if reason != ROUND_REASON or len(reasons_by_bound[bound]) == 1
-            ),
-            float(error),
-            float(np.maximum(contributions - bound, 0.0) @ users) / total,
-            int(users[contributions > bound].sum()),
-        )
-        for bound, error in zip(bounds.tolist(), errors, strict=True)
-    )
+    candidates = []
+    for bound, error in zip(bounds.tolist(), errors.tolist(), strict=True):
+        reasons = [reason for reason in reasons_by_bound[bound] if reason != ROUND_REASON] or [ROUND_REASON]
+        lost_share = float(np.maximum(contributions - bound, 0.0) @ users) / total
+        num_affected = int(users[contributions > bound].sum())
+        candidates.append(Candidate(bound, "; ".join(reasons), error, lost_share, num_affected))
+    return tuple(candidates)
 
 
 MAX_ROUND_BOUNDS = 12
@@ -274,17 +254,12 @@ def _list_round_numbers(low: float, high: float, is_integer: bool) -> list[float
     """List 1, 2 and 5 times powers of ten between the limits, only powers of ten if there are many."""
     first_power = int(np.floor(np.log10(max(low, 1.0) if is_integer else max(low, high / 1e6))))
     last_power = int(np.floor(np.log10(high)))
-    round_numbers = [
-        step * 10.0**power for power in range(first_power, last_power + 1) for step in (1.0, 2.0, 5.0)
-    ]
-    round_numbers = [
-        float(f"{number:.0e}")
-        for number in round_numbers
-        if number <= high and (not is_integer or number >= 1.0)
-    ]
-    if len(round_numbers) <= MAX_ROUND_BOUNDS:
-        return round_numbers
-    return [number for number in round_numbers if f"{number:.0e}".startswith("1")]
+    powers = range(first_power, last_power + 1)
+    numbers = [float(f"{step}e{power}") for power in powers for step in (1, 2, 5)]
+    numbers = [number for number in numbers if (1.0 if is_integer else 0.0) <= number <= high]
+    if len(numbers) <= MAX_ROUND_BOUNDS:
+        return numbers
+    return [number for number in numbers if f"{number:.0e}".startswith("1")]
 
 
 def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundComparison) -> list[dict[str, str]]:
@@ -296,7 +271,7 @@ def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundCompar
             "How it is come by": candidate.reason,
             "Error": wording.number(candidate.error),
             "Against the best": ""
-            if "best" in candidate.reason.split("; ")
+            if candidate.error == smallest_error
             else wording.change(candidate.error, smallest_error),
             comparison.loss_heading: wording.percent(candidate.lost_share),
             "Users over it": wording.number(candidate.num_affected),
@@ -359,7 +334,7 @@ def plot_methods(
     return Plot(
         f"{name}-ways-over-epsilon",
         "What each way costs over ε",
-        comparison.sentence or f"What each of {len(comparison.names)} ways costs over ε.",
+        comparison.sentence or "What each way costs over ε.",
         EPSILON_AXIS,
         _build_axis(comparison.axis),
         (*items, Level("ε in use", epsilon, is_vertical=True)),
@@ -384,17 +359,15 @@ def _plot_curve(
     ]
     if current_value is not None and current_value > 0.0:
         items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
-    end_texts = [
-        f"{wording.number(value)} at ε = {wording.entered(end_epsilon)}"
-        for end_epsilon, value in zip(curves.epsilons, values, strict=True)
+    ends = [
+        f"{wording.number(values[i])} at ε = {wording.entered(curves.epsilons[i])}"
+        for i in (0, -1)
+        if values.size
     ]
-    subject = "best bound" if quantity == "bound" else "error at the best bound"
     return Plot(
         f"{name}-{quantity}-over-epsilon",
         f"Best {quantity} over ε",
-        f"The {subject} goes from {end_texts[0]} to {end_texts[-1]}."
-        if end_texts
-        else f"The best {quantity} over ε; nothing was computed.",
+        f"The best {quantity} goes from {' to '.join(ends)}.",
         EPSILON_AXIS,
         _build_axis(axis),
         items,

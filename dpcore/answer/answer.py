@@ -136,9 +136,7 @@ def build_error_parts(
     return tuple(ErrorPart(name, float(value), format_value(float(value))) for name, value in values.items())
 
 
-RELEASE_ASSUMPTION = (
-    "Everything is computed as if the DP release were the data; errors on the original data are unknown"
-)
+RELEASE_ASSUMPTION = "The DP release is taken for the data; errors on the original data are unknown"
 Proof = tuple[str, Certificate, str]
 """The proved quantity, its certificate, and how the search ended."""
 
@@ -266,7 +264,7 @@ def cut_first_sentence(text: str) -> str:
 
 def without_numbers(parameters: Any, disclosure: Provenance, setting: ReleaseSetting | None = None) -> Answer:
     """Return the answer to a question that the data refuse; its bound can still be selected privately."""
-    detail = "The notes above say why. A bound can still be drawn: the draw reads the data by fixed rules."
+    detail = "The notes above say why. A bound can still be drawn, by fixed rules."
     headline = "These data have no answer of their own."
     return Answer(headline, detail, (), (), disclosure, parameters=parameters, setting=setting)
 
@@ -319,10 +317,5 @@ def add_choice(
 
 
 def _summarise(dataset: Dataset) -> dict[str, object]:
-    return {
-        "name": dataset.name,
-        "source": dataset.source,
-        "contribution": dataset.contribution.value,
-        "num_users": dataset.histogram.num_users,
-        "num_rows": dataset.histogram.num_rows,
-    }
+    texts = {"name": dataset.name, "source": dataset.source, "contribution": dataset.contribution.value}
+    return {**texts, "num_users": dataset.histogram.num_users, "num_rows": dataset.histogram.num_rows}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,18 +91,18 @@ def plot_classes(dataset: Dataset) -> Plot:
     users, rows = (np.asarray(columns[name]) for name in ("share_of_users", "share_of_rows"))
     user_class, row_class = int(np.argmax(users)), int(np.argmax(rows))
     height = 1.08 * float(max(users.max(), rows.max()))
+    bars = [
+        Bars("Share of users", names, users, Style.CAP, hover=(("users", columns["users"]),)),
+        Bars("Share of all rows", names, rows, Style.SMOOTH, hover=(("rows", columns["rows"]),)),
+    ]
     return Plot(
         "distribution-classes",
         "How many users have how many rows",
         f"{wording.percent(float(users[user_class]))} of users have {names[user_class]} rows; users with "
-        f"{names[row_class]} rows hold "
-        f"{wording.percent(float(rows[row_class]))} of all rows",
+        f"{names[row_class]} rows hold {wording.percent(float(rows[row_class]))} of all rows",
         names_axis("rows per user"),
         share_axis("share", (0.0, height), number_format=".3~%"),
-        (
-            Bars("Share of users", names, users, Style.CAP, hover=(("users", columns["users"]),)),
-            Bars("Share of all rows", names, rows, Style.SMOOTH, hover=(("rows", columns["rows"]),)),
-        ),
+        bars,
         dataset.provenance,
         columns,
         is_main=True,
@@ -128,19 +127,13 @@ def tabulate_classes(histogram: ContributionHistogram) -> dict[str, list[str] | 
             for first_size, last_size in zip(class_starts.tolist(), class_ends, strict=True)
         ]
     class_numbers = np.searchsorted(class_starts, sizes, side="right") - 1
-    users = np.bincount(
-        class_numbers, weights=histogram.users.astype(np.float64), minlength=class_starts.size
+    counts = histogram.users.astype(np.float64)
+    users, rows = (
+        np.bincount(class_numbers, weights=weights, minlength=class_starts.size)
+        for weights in (counts, sizes * counts)
     )
-    rows = np.bincount(
-        class_numbers, weights=sizes.astype(np.float64) * histogram.users, minlength=class_starts.size
-    )
-    return {
-        "rows_per_user": names,
-        "share_of_users": users / users.sum(),
-        "share_of_rows": rows / rows.sum(),
-        "users": users,
-        "rows": rows,
-    }
+    shares = {"share_of_users": users / users.sum(), "share_of_rows": rows / rows.sum()}
+    return {"rows_per_user": names, **shares, "users": users, "rows": rows}
 
 
 def _cut_classes(cuts: list[int], low: int, high: int) -> IntArray:
@@ -259,19 +252,15 @@ def describe_sizes(histogram: ContributionHistogram) -> str:
     return (
         f"**{wording.counted(summary.num_users, 'user')}** {wording.agreeing(summary.num_users, 'has', 'have')} "
         f"**{wording.counted(summary.num_rows, 'row')}**. "
-        f"The median user has {wording.number(summary.median)}, the mean is {wording.number(summary.mean)}, the "
-        f"heaviest user has {wording.number(summary.max)}."
+        f"Median {wording.number(summary.median)}, mean {wording.number(summary.mean)}, most "
+        f"{wording.number(summary.max)}."
     )
 
 
 def describe_share(histogram: ContributionHistogram) -> str:
     """Write which share of all rows the heaviest users hold."""
     summary = histogram.summary()
-    heaviest = math.ceil(0.01 * summary.num_users)
-    return (
-        f"The heaviest 1 % ({wording.counted(heaviest, 'user')}) {wording.agreeing(heaviest, 'holds', 'hold')} "
-        f"{wording.percent(summary.top_percent_share)} of all rows."
-    )
+    return f"The heaviest 1 % of users hold {wording.percent(summary.top_percent_share)} of all rows."
 
 
 WARNING_SHARE = 0.1

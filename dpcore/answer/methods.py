@@ -17,11 +17,28 @@ from dpcore.common.version import VERSION
 CITATION = re.compile(r"\[@([a-z]+[0-9]*)(?:, ([^\]]+))?\]")
 """How a text names a work: ``[@amin2019]``, or ``[@amin2019, section 3]``."""
 _LATEX_SYMBOLS = {
-    "ñ": r"{\~n}", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}", "|": r"$|$",
-    "ε": r"$\varepsilon$", "δ": r"$\delta$", "μ": r"$\mu$", "−": "$-$", "±": r"$\pm$", "∞": r"$\infty$",
-    "\N{EN DASH}": "--", "\N{NO-BREAK SPACE}": "~", "×": r"$\times$",
-}  # fmt: skip
+    "ñ": r"{\~n}",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "$": r"\$",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+    "|": r"$|$",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+    "μ": r"$\mu$",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "∞": r"$\infty$",
+    "\N{EN DASH}": "--",
+    "\N{NO-BREAK SPACE}": "~",
+    "×": r"$\times$",
+}
 """What letters and signs of our sentences are in LaTeX."""
 
 
@@ -116,10 +133,8 @@ def to_latex(text: str) -> str:
     for match in CITATION.finditer(text):
         work, page_option = WORKS[match[1]], f"[{_escape_latex(match[2])}]" if match[2] else ""
         program_name = "" if work.year else f"{_escape_latex(work.short)} "
-        pieces += [
-            _escape_latex(text[position : match.start()]),
-            f"{program_name}\\citep{page_option}{{{work.key}}}",
-        ]
+        citation = f"{program_name}\\citep{page_option}{{{work.key}}}"
+        pieces += [_escape_latex(text[position : match.start()]), citation]
         position = match.end()
     return "".join((*pieces, _escape_latex(text[position:])))
 
@@ -139,12 +154,10 @@ NEIGHBOUR_TEXTS = {
 """The neighbouring relation of data sets, as the end of a sentence."""
 
 FROM_PRIVATE = (
-    "the private data themselves: the guarantee above does not cover that choice, and no number computed from the "
-    "data is reported here."
+    "the private data: the guarantee above does not cover that choice, and none of their numbers is reported."
 )
 FROM_RELEASE = (
-    "a differentially private release of the data{}, whose budget comes on top of the one stated above; errors are "
-    "computed as if that release were the data."
+    "a differentially private release of the data{}, whose budget comes on top; errors are those on it."
 )
 FROM_PUBLIC = "public data."
 """The source of a choice, as the end of the last sentence."""
@@ -152,11 +165,8 @@ FROM_PUBLIC = "public data."
 
 def cite_noise(noise_name: str) -> str:
     """Cite the work that calibrates a noise: ``Laplace noise [@dwork2006]``."""
-    citations = {
-        "Laplace": "Laplace noise [@dwork2006]",
-        "Gaussian": "exactly calibrated Gaussian noise [@balle2018]",
-    }
-    return citations[noise_name]
+    gaussian = "exactly calibrated Gaussian noise [@balle2018]"
+    return {"Laplace": "Laplace noise [@dwork2006]", "Gaussian": gaussian}[noise_name]
 
 
 def write_guarantee(statement: str, epsilon: float, neighbours: Neighbours | str, delta: float = 0.0) -> str:
@@ -231,16 +241,11 @@ class Methods:
     def _origin_sentence(self) -> str:
         if self.choice_source is ChoiceSource.DRAWN:
             return f"{self.subject} was drawn with [@sweetspot]."
-        start = (
-            f"{'This' if self.empty_sentence and not self.is_withheld else self.subject} was computed with "
-            "[@sweetspot]"
-        )
+        subject = "This" if self.empty_sentence and not self.is_withheld else self.subject
+        start = f"{subject} was computed with [@sweetspot]"
         if self.choice_source is ChoiceSource.ENTERED:
-            return (
-                f"{start} from the private data and is not reported here."
-                if self.is_withheld
-                else f"{start}."
-            )
+            ending = " from the private data and is not reported here" if self.is_withheld else ""
+            return f"{start}{ending}."
         if self.is_withheld:
             return f"{start} from {FROM_PRIVATE}"
         if classify(self.disclosure) is Disclosure.PUBLIC:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -192,13 +193,8 @@ class FigureRuns:
         runs, spread = rows("runs").astype(np.int64), rows("spread")
         error = spread / np.sqrt(np.maximum(runs, 1))
         over_runs = Summary(rows("mean"), error, runs, spread)
-        return cls(
-            content["figure"],
-            tuple(content["values"]),
-            tuple(content["seeds"]),
-            over_runs,
-            content["made_with"],
-        )
+        values, seeds = tuple(content["values"]), tuple(content["seeds"])
+        return cls(content["figure"], values, seeds, over_runs, content["made_with"])
 
 
 HEIGHT = 470
@@ -217,9 +213,8 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
         ):
             if not len(numbers):
                 continue
-            heights, widths = (
-                np.array(numbers, dtype=np.float64) for numbers in (numbers, spread)
-            )  # None is NaN.
+            # None is NaN.
+            heights, widths = np.array(numbers, dtype=np.float64), np.array(spread, dtype=np.float64)
             columns[key] = heights
             low = high = None
             if widths.size:
@@ -227,9 +222,8 @@ def build_plot(figure: PaperFigure, runs: FigureRuns) -> Plot:
                 columns |= {f"{key}_low": low, f"{key}_high": high}
             if figure.is_exact and key == line.key:  # Its interval is empty.
                 low = high = None
-            items.append(
-                Curve(name, values, heights, line.style, low, high, dash=dash, width=2.0, symbol=symbol)
-            )
+            look: dict[str, Any] = {"dash": dash, "symbol": symbol}
+            items.append(Curve(name, values, heights, line.style, low, high, width=2.0, **look))
     for end in figure.stated_range or ():
         items.append(Level(f"Paper: {wording.number(end)}", end))
     return Plot(
@@ -249,9 +243,9 @@ def describe_difference(figure: PaperFigure, runs: FigureRuns) -> str:
     """Say how far ours lies from theirs, in a sentence."""
     difference = figure.compute_largest_difference(runs)
     if difference is None:
-        return "The paper draws this figure and prints no numbers of it."
+        return "The paper prints no numbers of this figure."
     if figure.stated_range is not None:
         low, high = (wording.number(end) for end in figure.stated_range)
         distance = f"at most {wording.percent(difference)} outside" if difference > 0.0 else "within"
         return f"The paper says {low} to {high}; ours lie {distance}."
-    return f"Largest difference from what the paper prints: {wording.percent(difference)}."
+    return f"Largest difference from the paper: {wording.percent(difference)}."

@@ -215,8 +215,6 @@ class Cells:
         y: Along the vertical axis, ascending, shape (rows,).
         values: The numbers, above 0, shape (rows, columns).
         smallest_value: The number that has the lightest colour; others are said as its multiples.
-        scale: What stands at the scale of colours.
-        ticks: Multiples that stand there, ascending from 1; the last one and all above it have the darkest colour.
         contour: (name, multiple) of a line around the cells with less; None for none.
     """
 
@@ -225,8 +223,6 @@ class Cells:
     y: npt.ArrayLike
     values: FloatArray
     smallest_value: float
-    scale: str = "times the best"
-    ticks: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0)
     contour: tuple[str, float] | None = None
 
 

@@ -37,13 +37,6 @@ class Note(Element):
 
 
 @dataclass(frozen=True)
-class Refusal(Element):
-    """Sentences on what is wrong, from the error that refused it."""
-
-    error: InvalidInput
-
-
-@dataclass(frozen=True)
 class Label(Element):
     """The label of the numbers above, after some text, Markdown; the answer's own label if None is given."""
 

@@ -16,8 +16,8 @@ CHOOSE_PRIVATELY = "Choose it with differential privacy, or without these data."
 
 
 ASSUMES_PUBLIC_COUNTS = (
-    "Your data are private, and this bound was computed from how many rows each user has. **This is assumed to be "
-    "public.** If it is not, the bound reveals some of it: choose it without these data, or under *Choose privately*."
+    "This bound was computed from how many rows each user has. **This is assumed to be public.** If it is private, "
+    "choose the bound without these data, or under *Choose privately*."
 )
 
 
@@ -159,20 +159,10 @@ def show_other_solver(
     if too_large:
         yield Note(too_large)
         return
-    yield Note(
-        "CVXPY hands the problem as written to Clarabel, a general solver. For both solutions, the value and a number "
-        "that no solution goes below are computed from the data."
-    )
-    results: tuple[Solved, ...] | None = yield Search(
-        key,
-        question,
-        lambda tell, stop: solve(stop),
-        "Solving with both",
-        "Compare with CVXPY",
-        "balance",
-        measured=False,
-        heavy=True,
-    )
+    yield Note("CVXPY hands the problem as written to Clarabel, a general solver.")
+    texts = "Solving with both", "Compare with CVXPY", "balance"
+    search = Search(key, question, lambda tell, stop: solve(stop), *texts, measured=False, heavy=True)
+    results: tuple[Solved, ...] | None = yield search
     if results is None:
         return
     columns = {

@@ -22,11 +22,8 @@ from dpcore.counting.files import expand_patterns
 from dpcore.reply import LIBRARY_BY_NAME, Reply
 from dpcore.report import script
 
-DATA = (
-    "a table as the app takes it: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns "
-    "are one table"
-)
-SETTINGS = f"; a file *{script.SUFFIX} holds settings by the names below, which options overrule"
+DATA = "a table: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns are one"
+SETTINGS = f"; a file *{script.SUFFIX} holds settings, which options overrule"
 LABELLED = "a text table with a label and features in each row"
 SEVERAL = ("user", "group", "features")
 """Arguments that several columns may be."""
@@ -78,7 +75,12 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     data = inspect.signature(getattr(dpcore, name)).parameters["data"]
     if not paths and data.default is inspect.Parameter.empty:
         parser.error("the following arguments are required: DATA, beside the settings")
-    settings = _rename_former(name, _read_settings(settings_paths)) | _rename_former(name, settings)
+    if len(settings_paths) > 1:
+        raise refuse(
+            f"{' and '.join(settings_paths)} are {len(settings_paths)} files of settings, and one is read"
+        )
+    from_file = script.read_settings(settings_paths[0]) if settings_paths else {}
+    settings = _rename_former(name, from_file) | _rename_former(name, settings)
     if draw_settings:
         reply: Reply = dpcore.select_privately(
             name, paths, settings, draw_settings.pop("draw"), **draw_settings
@@ -94,11 +96,9 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
         first, *_ = reply.forms
         if written_form != first:
             print(f"{library} has no program for: {first}.", file=sys.stderr)
-        if other_forms := [form for form in reply.forms if form != written_form]:
-            print(
-                f"The program is for: {written_form}. The app also writes: {', '.join(other_forms)}.",
-                file=sys.stderr,
-            )
+        if other_forms := ", ".join(form for form in reply.forms if form != written_form):
+            message = f"The program is for: {written_form}. The app also writes: {other_forms}."
+            print(message, file=sys.stderr)
     elif as_json:
         sys.stdout.write(reply.to_json())
     else:
@@ -124,38 +124,27 @@ def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
         prog=f"sweet-spot {command}",
         usage=_build_usage(command, data, is_required, hints),
         description=doc.partition("\n")[0],
-        epilog=f"The same question in a notebook: help(dpcore.{name}). Exit codes: 0 answered, 2 input that cannot "
-        "be, 1 anything else.",
+        epilog=f"In a notebook: help(dpcore.{name}). Exit codes: 0 answered, 2 wrong input, 1 anything else.",
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=26, width=WIDTH),
         argument_default=argparse.SUPPRESS,
         allow_abbrev=False,
     )
     help_on_data = (LABELLED if "label" in parameters else DATA) + SETTINGS
-    parser.add_argument(
-        "data", nargs="*" if is_optional else "+", metavar="DATA", help=help_on_data, default=[]
-    )
+    number = "*" if is_optional else "+"
+    parser.add_argument("data", nargs=number, metavar="DATA", help=help_on_data, default=[])
     for key, parameter in parameters.items():
         _add_setting(parser, key, parameter.default, hints.get(key), descriptions[key])
     if name in questions.SELECTABLE:
         _add_draw(parser, name)
     output = parser.add_argument_group("what is written").add_mutually_exclusive_group()
+    report_help = "write an HTML report into this file, too"
+    code_help = "the program that releases with this bound"
     output.add_argument(
-        "--json", action="store_true", default=False, help="the whole answer as JSON (docs/report.md)"
+        "--json", action="store_true", default=False, help="the whole answer (docs/report.md)"
     )
-    output.add_argument(
-        "--report", type=Path, metavar="FILE", default=None, help="write a report as HTML into this file, too"
-    )
-    output.add_argument(
-        "--code", choices=LIBRARY_BY_NAME, default=None, help="the program that releases with this bound"
-    )
+    output.add_argument("--report", type=Path, metavar="FILE", default=None, help=report_help)
+    output.add_argument("--code", choices=LIBRARY_BY_NAME, default=None, help=code_help)
     return parser
-
-
-def _read_settings(paths: list[str]) -> dict[str, Any]:
-    """Read the settings in a file."""
-    if len(paths) > 1:
-        raise refuse(f"{' and '.join(paths)} are {len(paths)} files of settings, and one is read")
-    return script.read_settings(paths[0]) if paths else {}
 
 
 def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
@@ -164,31 +153,25 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
     descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", doc, flags=re.MULTILINE))
     group = parser.add_argument_group(
         "a private draw",
-        "The bound is drawn from the data with an ε of its own, a release: it costs at every call.",
+        "The bound is drawn from the data with an ε of its own: it costs at every call.",
     )
     group.add_argument(
         "--draw",
         type=_number,
         metavar="EPSILON",
-        default=argparse.SUPPRESS,
-        help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written, no "
-        "notes on them either",
+        help="draw the bound with this epsilon, on top of that of the release; nothing else of the data is written",
     )
     for key in DRAW_OPTIONS:
         if (name == "group_bounds") or key not in OF_GROUPS:
             text = " ".join(descriptions[key].split()).rstrip(".").replace("%", "%%")
-            group.add_argument(
-                _flag(key), type=_number, metavar="NUMBER", default=argparse.SUPPRESS, help=text
-            )
+            group.add_argument(_flag(key), type=_number, metavar="NUMBER", help=text)
 
 
 def _check_draw(parser: argparse.ArgumentParser, settings: dict[str, Any], report: Path | None) -> None:
     if "draw" not in settings:
         parser.error(f"{_flag(next(iter(settings)))} goes with --draw")
     if report is not None:
-        parser.error(
-            "--report shows the data, which a bound that is drawn does not: ask for it without --draw"
-        )
+        parser.error("--report shows the data, which a drawn bound does not: ask for it without --draw")
 
 
 def _join_negative_numbers(arguments: list[str]) -> list[str]:

@@ -87,17 +87,16 @@ def _ask(command: str, arguments: list[str]) -> int:
         return 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
-        return 1
     except ask.NotWrittenError as error:
         print(error, file=sys.stderr)
-        return 1
     except BrokenPipeError:
         raise
     except Exception as error:  # Whatever it is: a sentence, no traceback.
         for problem in describe_error(error):
             print(problem.sentence, file=sys.stderr)
-        return 1
-    return 0
+    else:
+        return 0
+    return 1
 
 
 def _explain(arguments: list[str]) -> int:

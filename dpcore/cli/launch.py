@@ -263,9 +263,7 @@ def serve(token: str) -> int:
         workspace = open_browser(link)
         print(f"Sweet Spot is at {link if workspace is None else url} (Ctrl-C stops it).", flush=True)
         if workspace is not None and token:
-            print(
-                "If no page opens, start it with SWEETSPOT_NO_BROWSER=1: it then prints the link.", flush=True
-            )
+            print("If no page opens, start it with SWEETSPOT_NO_BROWSER=1: it prints the link.", flush=True)
         output.wait()
         code = server.wait()
         print(f"The server ended by itself (exit code {code}).", file=sys.stderr)

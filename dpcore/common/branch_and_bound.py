@@ -91,12 +91,13 @@ class _Ends(NamedTuple):
 
     def take(self, indices: np.ndarray) -> _Ends:
         """Select some intervals."""
-        return _Ends(
-            self.left[indices],
-            self.right[indices],
-            Split(*(values[..., indices] for values in self.split_at_left)),
-            Split(*(values[..., indices] for values in self.split_at_right)),
-        )
+        splits = (_select(split, indices) for split in (self.split_at_left, self.split_at_right))
+        return _Ends(self.left[indices], self.right[indices], *splits)
+
+
+def _select(split: Split, indices: np.ndarray | slice) -> Split:
+    """Return a split at some of its points."""
+    return Split(*(values[..., indices] for values in split))
 
 
 def _concatenate(first: Split, second: Split) -> Split:
@@ -140,12 +141,8 @@ def minimise(
     values = split_at_points.values
     best_index = int(np.argmin(values))
     argument, value = float(points[best_index]), float(values[best_index])
-    intervals = _Ends(
-        points[:-1],
-        points[1:],
-        Split(*(values_of_part[..., :-1] for values_of_part in split_at_points)),
-        Split(*(part[..., 1:] for part in split_at_points)),
-    )
+    splits = (_select(split_at_points, indices) for indices in (slice(-1), slice(1, None)))
+    intervals = _Ends(points[:-1], points[1:], *splits)
     # A single point is its own proof.
     proved_bound, evaluations, stop_reason = (value if points.size == 1 else math.inf), points.size, ""
     length = math.log(high / low) or 1.0  # Progress is a share of it; of a single point it is 0.
@@ -159,28 +156,19 @@ def minimise(
         if is_integer:
             # Strictly inside, so that each half is smaller; between neighbours it falls on the right end and is
             # seen next.
-            midpoints = np.clip(
-                np.floor(midpoints),
-                intervals.left + 1.0,
-                np.maximum(intervals.right - 1.0, intervals.left + 1.0),
-            )
+            least = intervals.left + 1.0
+            midpoints = np.clip(np.floor(midpoints), least, np.maximum(intervals.right - 1.0, least))
         is_unsplit = (midpoints <= intervals.left) | (midpoints >= intervals.right)
         if is_integer:  # Neighbours: both values are known, nothing lies between.
-            bounds = np.where(
-                is_unsplit,
-                np.minimum(intervals.split_at_left.values, intervals.split_at_right.values),
-                bounds,
-            )
+            smaller_ends = np.minimum(intervals.split_at_left.values, intervals.split_at_right.values)
+            bounds = np.where(is_unsplit, smaller_ends, bounds)
         # Ends with nothing between them in float64 cannot be halved: they settle with the bound they have.
         is_settled = is_unsplit | (bounds >= value * (1.0 - tolerance))
         # A settled interval keeps its bound: the lower bound is the smallest of them.
         if is_settled.any():
             proved_bound = min(proved_bound, float(bounds[is_settled].min()))
-        intervals, midpoints, bounds = (
-            intervals.take(~is_settled),
-            midpoints[~is_settled],
-            bounds[~is_settled],
-        )
+        intervals = intervals.take(~is_settled)
+        midpoints, bounds = midpoints[~is_settled], bounds[~is_settled]
         progress(1.0 - min(1.0, float(np.sum(np.log(intervals.right / intervals.left))) / length))
         if not intervals.left.size:
             break
@@ -244,10 +232,8 @@ def move_to_kink(
         best_index = int(np.searchsorted(points, argument))
         # The neighbours of the lowest point enclose a valley. More is not claimed: the lower bound is that of the
         # search.
-        left, right = (
-            float(points[max(best_index - 1, 0)]),
-            float(points[min(best_index + 1, points.size - 1)]),
-        )
+        neighbours = max(best_index - 1, 0), min(best_index + 1, points.size - 1)
+        left, right = (float(points[index]) for index in neighbours)
     kinks = np.unique(np.clip(kinks_around(argument), low, high))
     split_at_points = split(kinks)
     values = split_at_points.values
@@ -290,18 +276,12 @@ def _find_interval_end(split: Callable[[FloatArray], Split], start: float, end: 
         split_at_points = split(points)
         values = split_at_points.values
         has_no_integer_between = (np.diff(points) <= 1.0) | (points.size == 2)
-        upper_bounds = np.where(
-            has_no_integer_between,
-            np.maximum(values[:-1], values[1:]),
-            split_at_points.falling[:-1] + split_at_points.rising[1:],
-        )
+        between = split_at_points.falling[:-1] + split_at_points.rising[1:]
+        upper_bounds = np.where(has_no_integer_between, np.maximum(values[:-1], values[1:]), between)
         is_within = upper_bounds <= limit
         if end < start:
-            points, is_within, has_no_integer_between = (
-                points[::-1],
-                is_within[::-1],
-                has_no_integer_between[::-1],
-            )
+            points, is_within = points[::-1], is_within[::-1]
+            has_no_integer_between = has_no_integer_between[::-1]
         if is_within.all():
             proved_end = targets.pop()
             continue
@@ -342,15 +322,12 @@ def find_least_noise(
 
     def log_excess(log_sigma: float) -> float:
         # Kept within what chords can be drawn with: nothing at all may be spent, or more than a number holds.
-        return min(
-            max(math.log(max(compute_epsilon(math.exp(log_sigma)), 1e-300)) - target, -MAX_LOG_RATIO),
-            MAX_LOG_RATIO,
-        )
+        log_ratio = math.log(max(compute_epsilon(math.exp(log_sigma)), 1e-300)) - target
+        return min(max(log_ratio, -MAX_LOG_RATIO), MAX_LOG_RATIO)
 
     log_guess = math.log(guess)
-    value = log_excess(log_guess)
     low = high = log_guess
-    value_at_low = value_at_high = value
+    value_at_low = value_at_high = log_excess(log_guess)
     calls_left, stride = MAX_EVALUATIONS, 0.1
     while value_at_high > 0.0 and calls_left and high < MAX_LOG_NOISE:
         low, value_at_low = high, value_at_high
@@ -361,11 +338,8 @@ def find_least_noise(
         low -= max(min(-value_at_low, 3.0), stride)
         value_at_low, stride, calls_left = log_excess(low), 2.0 * stride, calls_left - 1
     if value_at_low <= 0.0 or value_at_high > 0.0:
-        raise refuse(
-            "no noise was found that keeps ε with these settings",
-            "",
-            "Take another ε, or fewer steps where there are some",
-        )
+        remedy = "Take another ε, or fewer steps where there are some"
+        raise refuse("no noise was found that keeps ε with these settings", remedy=remedy)
     weight_low, weight_high, side = value_at_low, value_at_high, 0
     while high - low > tolerance and value_at_high < -tolerance / 4.0 and calls_left:
         # Aimed a little above the root: the safe end is the one that is returned.

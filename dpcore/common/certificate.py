@@ -78,11 +78,9 @@ class Certificate:
         if rounded_mantissa >= 10.0:
             rounded_mantissa, exponent = 1.0, exponent + 1
         # No line breaks before a no-break space's sign, nor after a minus sign; after a hyphen it does.
-        percent = (
-            f"{rounded_mantissa * 10.0 ** (exponent + 2):.3g}\N{NO-BREAK SPACE}%"
-            if exponent >= -4
-            else f"{rounded_mantissa:g}e−{-exponent:d} (relative)"
-        )
+        percent = f"{rounded_mantissa:g}e−{-exponent:d} (relative)"
+        if exponent >= -4:
+            percent = f"{rounded_mantissa * 10.0 ** (exponent + 2):.3g}{wording.PERCENT}"
         return f"Proved: no choice of this kind is better by more than {percent}; {self.argument}.{approximation_text}"
 
 
@@ -114,12 +112,9 @@ def compare_results(own_result: Solved, other_result: Solved) -> str:
     """Compare both values and times, in two sentences."""
     own_value, other_value = own_result.certificate.value, other_result.certificate.value
     relative_difference = abs(own_value - other_value) / abs(other_value) if other_value else 0.0
-    if own_value <= other_value:
-        verdict = f"The value of {own_result.solver} is the smaller one"
-    else:
-        verdict = f"The value of {other_result.solver} is the smaller one"
+    smaller = own_result if own_value <= other_value else other_result
+    time_ratio = other_result.seconds / max(own_result.seconds, 1e-9)
     return (
-        f"{verdict}; they differ by {wording.percent(relative_difference, 2)}. {other_result.solver} took "
-        f"{wording.number(other_result.seconds / max(own_result.seconds, 1e-9), 2)} times as long as "
-        f"{own_result.solver}."
+        f"The value of {smaller.solver} is smaller by {wording.percent(relative_difference, 2)}. {other_result.solver} "
+        f"took {wording.number(time_ratio, 2)} times as long as {own_result.solver}."
     )

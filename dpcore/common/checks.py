@@ -64,7 +64,6 @@ class CertificateError(RuntimeError):
     """A claimed optimum lies below its own lower bound: a bug, never a rounding matter."""
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 FULL_DISK = InputProblem(
     "the temporary folder is full", "", "Free space there, or name another folder in TMPDIR and start again"
 )
@@ -73,7 +72,7 @@ FULL_DISK = InputProblem(
 
 def is_full_disk(error: BaseException) -> bool:
     """Return True if nothing more could be written because the disk, or one's share of it, is full."""
-    return isinstance(error, OSError) and error.errno in _FULL
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -92,28 +91,23 @@ def describe_error(error: Exception) -> tuple[InputProblem, ...]:
     """
     if isinstance(error, InvalidInput):
         return error.problems
-    if isinstance(error, MemoryError):
-        return (
-            InputProblem(
-                "there is not enough memory for this", "", "Close other programs, or take less data"
-            ),
-        )
     if is_full_disk(error):
         return (FULL_DISK,)
-    if isinstance(error, FileNotFoundError):
-        message = "a file that was to be read is no longer there"
-        return (InputProblem(message, "", "Put it back, or choose it anew"),)
-    if isinstance(error, OSError):
+    if isinstance(error, MemoryError):
+        message, remedy = "there is not enough memory for this", "Close other programs, or take less data"
+    elif isinstance(error, FileNotFoundError):
+        message, remedy = "a file that was to be read is no longer there", "Put it back, or choose it anew"
+    elif isinstance(error, OSError):
         reason = (error.strerror or type(error).__name__).lower()
-        return (
-            InputProblem(f"a file could not be read or written ({reason})", "", "Check it, then try again"),
-        )
-    frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
-    # Our own line says more than that of the library, or of Python's import, where the error arose.
-    frames = [frame for frame in frames if _is_own_file(frame.filename)] or frames
-    location = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
-    message = f"an error that nobody foresaw ended this ({type(error).__name__}{location})"
-    return (InputProblem(message, "", "Try again; if it comes back, please report these words"),)
+        message, remedy = f"a file could not be read or written ({reason})", "Check it, then try again"
+    else:
+        frames: list[traceback.FrameSummary] = traceback.extract_tb(error.__traceback__)
+        # Our own line says more than that of the library, or of Python's import, where the error arose.
+        frames = [frame for frame in frames if _is_own_file(frame.filename)] or frames
+        location = f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""
+        message = f"an error that nobody foresaw ended this ({type(error).__name__}{location})"
+        remedy = "Try again; if it comes back, please report these words"
+    return (InputProblem(message, "", remedy),)
 
 
 @contextmanager
@@ -122,10 +116,7 @@ def convert_system_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problems = describe_error(error)
-    else:
-        return
-    raise InvalidInput(problems)
+        raise InvalidInput(describe_error(error)) from None
 
 
 # The range over which the formulas are tested; beyond it float64 still computes but nobody has looked.

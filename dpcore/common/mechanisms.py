@@ -77,17 +77,16 @@ def release_laplace(
         raise refuse("sensitivity over epsilon leaves float64", remedy="Express the values in a larger unit")
     dp = _load_opendp()
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=exact.size), dp.l1_distance(T=float)
-    measurement = dp.m.make_laplace(*space, scale=scale)
-    for _ in range(8):
-        if measurement.map(sensitivity) <= epsilon:
-            break
-        scale = math.nextafter(scale, math.inf)  # OpenDP rounds up: one or two last digits are missing.
-        measurement = dp.m.make_laplace(*space, scale=scale)
-    proven = float(measurement.map(sensitivity))
+
+    def prove(b: float) -> float:
+        return float(dp.m.make_laplace(*space, scale=b).map(sensitivity))
+
+    scale = _raise_scale(prove, scale, epsilon)
+    proven = prove(scale)
     _require(proven <= epsilon, epsilon, scale)
     if charge is not None:
         charge(proven, 0.0)
-    noisy = np.array(measurement(exact.tolist()), dtype=np.float64)
+    noisy = np.array(dp.m.make_laplace(*space, scale=scale)(exact.tolist()), dtype=np.float64)
     return LaplaceRelease(noisy, proven, scale, sensitivity)
 
 
@@ -152,11 +151,16 @@ def release_discrete_laplace(
 
 def find_laplace_scale(sensitivity: int, epsilon: float) -> float:
     """Find the smallest scale near sensitivity / epsilon at which OpenDP proves epsilon; nothing is drawn."""
-    scale = int(sensitivity) / epsilon
+    step = int(sensitivity)
+    return _raise_scale(lambda b: float(_laplace_measurement(1, b).map(step)), step / epsilon, epsilon)
+
+
+def _raise_scale(prove: Callable[[float], float], scale: float, epsilon: float) -> float:
+    """Return the smallest scale from this one on at which epsilon is proved: OpenDP rounds up in the last digits."""
     for _ in range(_SAFE_STEPS):
-        if _laplace_measurement(1, scale).map(int(sensitivity)) <= epsilon:
+        if prove(scale) <= epsilon:
             break
-        scale = math.nextafter(scale, math.inf)  # OpenDP rounds up: one or two last digits are missing.
+        scale = math.nextafter(scale, math.inf)
     return scale
 
 
@@ -281,9 +285,8 @@ def find_gaussian_scale(squared_sensitivity: int, epsilon: float, delta: float) 
         return float(proven) if proven_delta <= delta else math.inf
 
     # OpenDP goes by way of zCDP, which takes a few per cent more noise than the exact analysis.
-    return find_least_noise(
-        compute_epsilon, epsilon, 1.05 * step * compute_gaussian_sigma(epsilon, delta), 1e-9
-    )
+    first = 1.05 * step * compute_gaussian_sigma(epsilon, delta)
+    return find_least_noise(compute_epsilon, epsilon, first, 1e-9)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -412,13 +415,13 @@ def exponential_mechanism(
             problems.add("scores must be whole numbers that fit 64 bits, at least one of them")
         problems.whole(1, 2**53, sensitivity=sensitivity)
         problems.between(*EPSILON_RANGE, epsilon=epsilon)
-    scale = 2.0 * int(sensitivity) / epsilon
-    for _ in range(_SAFE_STEPS):
+
+    def prove(b: float) -> float:
         # rho = epsilon^2 / 8, rounded up by OpenDP.
-        proven = math.sqrt(8.0 * float(_noisy_max(scale).map(int(sensitivity))))
-        if proven <= epsilon:
-            break
-        scale = math.nextafter(scale, math.inf)
+        return math.sqrt(8.0 * float(_noisy_max(b).map(int(sensitivity))))
+
+    scale = _raise_scale(prove, 2.0 * int(sensitivity) / epsilon, epsilon)
+    proven = prove(scale)
     _require(proven <= epsilon, epsilon, scale)
     # Set up before the charge, so that what can fail has not cost anything.
     select = make_selection(scores, scale)

@@ -62,9 +62,8 @@ def check_noise(problems: Problems, noise: object, epsilon: object, delta: objec
         problems.add("noise must be a NoiseKind")
     elif noise is NoiseKind.GAUSSIAN:
         if delta is None:
-            problems.add(
-                "Gaussian noise needs a delta", remedy="Give one strictly between 0 and 1, such as 1e-6"
-            )
+            remedy = "Give one strictly between 0 and 1, such as 1e-6"
+            problems.add("Gaussian noise needs a delta", remedy=remedy)
         else:
             problems.inside(0.0, 1.0, delta=delta)
     elif delta is not None:
@@ -99,9 +98,8 @@ def expected_absolute(noise: NoiseKind, shift: npt.ArrayLike, scale: npt.ArrayLi
         s sqrt(2/pi) e^(-a^2 / (2 s^2)) + a erf(a / (s sqrt 2)).
     """
     a, s = np.asarray(shift, dtype=np.float64), np.asarray(scale, dtype=np.float64)
-    r = np.minimum(
-        _divide_or_infinite(a, s), 1e100
-    )  # Beyond 1e100 the exponentials are 0 anyway; r^2 stays finite.
+    # Beyond 1e100 the exponentials are 0 anyway; r^2 stays finite.
+    r = np.minimum(_divide_or_infinite(a, s), 1e100)
     if noise is NoiseKind.LAPLACE:
         return np.asarray(a + s * np.exp(-r))
     from scipy.special import erf
@@ -215,9 +213,8 @@ def design_effect(sizes: npt.ArrayLike, users: npt.ArrayLike, share: float = ASS
         share: rho in [0, 1].
     """
     size_array, user_counts = np.asarray(sizes, dtype=np.float64), np.asarray(users, dtype=np.float64)
-    return 1.0 + share * (
-        float((user_counts * size_array * size_array).sum()) / float((user_counts * size_array).sum()) - 1.0
-    )
+    rows = user_counts * size_array
+    return 1.0 + share * (float((rows * size_array).sum()) / float(rows.sum()) - 1.0)
 
 
 def weighted_effect(weights: FloatArray, user_codes: npt.ArrayLike, share: float = ASSUMED_SHARE) -> float:

@@ -164,7 +164,7 @@ class Field:
             name=self.name or (self.label if required else ""),
             is_required=required,
             initial=(None if default is MISSING else default) if self.initial is UNSET else self.initial,
-            value_type=next((kind for kind in (bool, str) if kind in types), float),
+            value_type=next((t for t in (bool, str) if t in types), float),
             is_integer=self.is_integer or int in types,
         )
 
@@ -172,9 +172,7 @@ class Field:
         """Record what is wrong with a value that applies."""
         allowed = self.stops or tuple(self.options or ())
         if allowed and value not in allowed:
-            options = ", ".join(
-                f"{option:,}" if isinstance(option, int) else str(option.value) for option in allowed
-            )
+            options = ", ".join(f"{o:,}" if isinstance(o, int) else str(o.value) for o in allowed)
             problems.add(f"{self.name} must be one of {options}; got {quote(value)}")
         elif value is None and self.only_with is not None and self.is_required:
             problems.add(f"{self.name} is missing", remedy="Enter a number")
@@ -189,16 +187,12 @@ EPSILON = Field("Privacy budget ε", "", FieldOrigin.PUBLIC, name="ε", is_requi
 """The field that all questions share."""
 
 
-def _declare(default: Any, label: str, name: str = "", unit: str = "", **more: Any) -> Any:
+def _declare(default: Any, label: str, name: str = "", unit: str = "", **attributes: Any) -> Any:
     """Return a dataclass field with its declaration; reports call it by its name, and by its label without one."""
     reported = wording.capital(name.removeprefix("the ")) if name else label
     inside = label[:1].lower() + label[1:] if label[1:2].islower() else label
-    declared = Field(
-        label,
-        name=name or f"the {inside}",
-        report_label=f"{reported}, {unit}" if unit else reported,
-        **more,
-    )
+    report_label = f"{reported}, {unit}" if unit else reported
+    declared = Field(label, name=name or f"the {inside}", report_label=report_label, **attributes)
     # A link or a session file may hold a longer text than the widget takes.
     longest = {LONGEST: declared.max_length} if (declared.max_length or 0) > MAX_TEXT else {}
     return field(default=default, metadata={DECLARATION: declared, **longest})
@@ -215,7 +209,7 @@ class Declarer:
     origin: FieldOrigin
 
     def number(
-        self, default: float | None, label: str, limits: tuple[float, float] | None = None, **more: Any
+        self, default: float | None, label: str, limits: tuple[float, float] | None = None, **attributes: Any
     ) -> Any:
         """Declare a number; it is whole if the annotation says int.
 
@@ -223,86 +217,86 @@ class Declarer:
             default: The default; None for a field that may be empty, `REQUIRED` for one that has none.
             label: Label of the widget.
             limits: Smallest and largest value; None if the class checks the value itself.
-            **more: Name in sentences, unit, and further attributes of `Field`.
+            **attributes: Name in sentences, unit, and further attributes of `Field`.
         """
-        required = more.pop("is_required", default is not None or "only_with" in more)
-        return _declare(default, label, origin=self.origin, limits=limits, is_required=required, **more)
+        required = attributes.pop("is_required", default is not None or "only_with" in attributes)
+        return _declare(default, label, origin=self.origin, limits=limits, is_required=required, **attributes)
 
-    def choice(self, default: Any, label: str, options: Mapping[Any, str] | None = None, **more: Any) -> Any:
+    def choice(
+        self, default: Any, label: str, options: Mapping[Any, str] | None = None, **attributes: Any
+    ) -> Any:
         """Declare one of several values; ``options`` has the label of each, by default those of the enum."""
         if options is None:
             options = {option: getattr(option, "label", option.value) for option in type(default)}
-        return _declare(default, label, origin=self.origin, options=options, is_required=False, **more)
+        return _declare(default, label, origin=self.origin, options=options, is_required=False, **attributes)
 
-    def text(self, default: str | None, label: str, **more: Any) -> Any:
+    def text(self, default: str | None, label: str, **attributes: Any) -> Any:
         """Declare a text."""
-        return _declare(default, label, origin=self.origin, is_required=False, **more)
+        return _declare(default, label, origin=self.origin, is_required=False, **attributes)
 
-    def flag(self, default: bool, label: str, **more: Any) -> Any:
+    def flag(self, default: bool, label: str, **attributes: Any) -> Any:
         """Declare a switch."""
-        return _declare(default, label, origin=self.origin, is_required=False, **more)
+        return _declare(default, label, origin=self.origin, is_required=False, **attributes)
 
 
 public, of_values, of_data = map(Declarer, (FieldOrigin.PUBLIC, FieldOrigin.VALUES, FieldOrigin.DATA))
 
 
-def range_end(default: float | None, label: str, name: str = "", **more: Any) -> Any:
+def range_end(default: float | None, label: str, name: str = "", **attributes: Any) -> Any:
     """Declare one end of the range that values are clamped to; every release states it."""
     name = name or label[:1].lower() + label[1:]
-    return of_values.number(default, label, name=name, published=True, **more)
+    return of_values.number(default, label, name=name, published=True, **attributes)
 
 
-def own_bound(unit: str = "", label: str = "Compare your own bound", **more: Any) -> Any:
+def own_bound(unit: str = "", label: str = "Compare your own bound", **attributes: Any) -> Any:
     """Declare a bound of the user's own, to compare with the best one."""
-    return of_data.number(None, label, name="your own bound", unit=unit, renewed=True, place=OWN, **more)
+    return of_data.number(
+        None, label, name="your own bound", unit=unit, renewed=True, place=OWN, **attributes
+    )
 
 
-def noise_kind(label: str = "Noise", **more: Any) -> Any:
+def noise_kind(label: str = "Noise", **attributes: Any) -> Any:
     """Declare the noise of a release."""
-    return public.choice(NoiseKind.LAPLACE, label, shared="noise", **more)
+    return public.choice(NoiseKind.LAPLACE, label, shared="noise", **attributes)
 
 
-def gaussian_delta(limits: tuple[float, float] | None, noise: str, **more: Any) -> Any:
+def gaussian_delta(limits: tuple[float, float] | None, noise: str, **attributes: Any) -> Any:
     """Declare the δ that Gaussian noise needs; ``noise`` is the field of the noise."""
     rule = (noise, (NoiseKind.GAUSSIAN,))
-    more |= {"initial": DEFAULT_DELTA, "width": 110, "shared": "delta", "only_with": rule}
-    return public.number(None, "δ", limits, name="δ", **more)
+    attributes |= {"initial": DEFAULT_DELTA, "width": 110, "shared": "delta", "only_with": rule}
+    return public.number(None, "δ", limits, name="δ", **attributes)
 
 
-def declared_in(kind: Any, name: str, default: Any = UNSET, **changes: Any) -> Any:
+def declared_in(parameters_type: Any, name: str, default: Any = UNSET, **changes: Any) -> Any:
     """Declare a field as another parameters class does, with these changes."""
-    declared = fields_by_name(kind)[name]
-    help_text = declared_fields(kind)[name].help
+    declared = fields_by_name(parameters_type)[name]
+    help_text = declared_fields(parameters_type)[name].help
     metadata = {DECLARATION: replace(declared.metadata[DECLARATION], help=help_text, **changes)}
     return field(default=declared.default if default is UNSET else default, metadata=metadata)
 
 
-def fields_by_name(kind: Any) -> Mapping[str, Any]:
+def fields_by_name(parameters_type: Any) -> Mapping[str, Any]:
     """Return the dataclass fields of a class by name."""
-    return {f.name: f for f in fields(kind)}
-
-
-def declared_fields(kind: Any) -> Mapping[str, Field]:
-    """Return the declarations of a parameters class by field, without the shared epsilon."""
-    return _declared_fields(kind)
+    return {f.name: f for f in fields(parameters_type)}
 
 
 @functools.cache
-def _declared_fields(kind: Any) -> Mapping[str, Field]:
-    hints, helps = list_field_types(kind), _field_docstrings(kind)
-    return {
-        f.name: replace(f.metadata[DECLARATION], help=helps.get(f.name, "")).complete(
-            hints[f.name], f.default
-        )
-        for f in fields(kind)
-        if DECLARATION in f.metadata
-    }
+def _declared_fields(parameters_type: Any) -> Mapping[str, Field]:
+    """Return the declarations of a parameters class by field, without the shared epsilon."""
+    hints, helps = list_field_types(parameters_type), _field_docstrings(parameters_type)
+    declared = [(f, f.metadata[DECLARATION]) for f in fields(parameters_type) if DECLARATION in f.metadata]
+    helped = {f: replace(declaration, help=helps.get(f.name, "")) for f, declaration in declared}
+    return {f.name: declaration.complete(hints[f.name], f.default) for f, declaration in helped.items()}
 
 
-def _field_docstrings(kind: Any) -> dict[str, str]:
+# The type is written out: mypy takes the class of a dataclass for one that cannot be hashed.
+declared_fields: typing.Callable[[Any], Mapping[str, Field]] = _declared_fields
+
+
+def _field_docstrings(parameters_type: Any) -> dict[str, str]:
     """Return the docstrings below the fields of a class and its bases, each on one line."""
     texts: dict[str, str] = {}
-    for base in reversed(kind.__mro__[:-1]):
+    for base in reversed(parameters_type.__mro__[:-1]):
         module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
         (body,) = (
             node.body for node in module.body if isinstance(node, ast.ClassDef) and node.name == base.__name__
@@ -354,9 +348,7 @@ class Parameters:
     def without(self: P, *names: str) -> P:
         """Return the parameters with the defaults of these fields, as the key of an answer that ignores them."""
         defaults = {f.name: f.default for f in fields(self) if f.name in names}
-        changed: dict[str, Any] = {
-            name: default for name, default in defaults.items() if getattr(self, name) != default
-        }
+        changed: dict[str, Any] = {n: d for n, d in defaults.items() if getattr(self, n) != d}
         return replace(self, **changed) if changed else self
 
     @property
@@ -393,29 +385,31 @@ def _misplaced(declared: Field, others: Mapping[str, Field]) -> str:
     """Return the sentence on a value that was given where its field does not apply."""
     assert declared.only_with is not None
     other, values = others[declared.only_with[0]], declared.only_with[1]
-    wanted = " or ".join(f'"{(other.options or {}).get(value, value)}"' for value in values)
-    return f"{declared.name} goes only with {wanted} as {other.name}"
+    value_texts = " or ".join(f'"{(other.options or {}).get(value, value)}"' for value in values)
+    return f"{declared.name} goes only with {value_texts} as {other.name}"
 
 
-def check_shared(problems: Problems, kind: Any, settings: Any) -> None:
+def check_shared(problems: Problems, parameters_type: Any, settings: Any) -> None:
     """Check the fields that an object shares with a parameters class as that class declares them."""
-    hints = list_field_types(kind)
-    for name, declared in declared_fields(kind).items():
+    hints = list_field_types(parameters_type)
+    for name, declared in declared_fields(parameters_type).items():
         if hasattr(settings, name):
             declared.check(problems, getattr(settings, name), hints[name])
 
 
-def fields_beside_data(kind: Any) -> tuple[str, ...]:
+def fields_beside_data(parameters_type: Any) -> tuple[str, ...]:
     """Return the fields that do not change the answer for the data."""
     inside = (LINE, MORE, SOURCE)
-    return tuple(name for name, declared in declared_fields(kind).items() if declared.place not in inside)
+    return tuple(
+        name for name, declared in declared_fields(parameters_type).items() if declared.place not in inside
+    )
 
 
-def describe(kind: Any) -> dict[str, str]:
+def describe(parameters_type: Any) -> dict[str, str]:
     """Return the help text of each field by name, with its range."""
     low, high = map(wording.entered, EPSILON_RANGE)
     texts = {"epsilon": f"Privacy budget, from {low} to {high}."}
-    for name, declared in declared_fields(kind).items():
+    for name, declared in declared_fields(parameters_type).items():
         text = f"{declared.label}. {declared.help}".rstrip()
         if declared.stops:
             text += f" One of {', '.join(map(wording.entered, declared.stops))}."

@@ -146,9 +146,7 @@ def find_strictest(provenances: Iterable[Provenance]) -> Provenance:
     labels = list(provenances)
     if Disclosure.PRIVATE in labels:
         return Disclosure.PRIVATE
-    return next(
-        (provenance for provenance in labels if provenance is not Disclosure.PUBLIC), Disclosure.PUBLIC
-    )
+    return next((label for label in labels if label is not Disclosure.PUBLIC), Disclosure.PUBLIC)
 
 
 def round_up_to_float(exact: Fraction) -> float:
@@ -167,10 +165,9 @@ def format_rounded_up(value: float, digits: int = 6) -> str:
     if not exact:
         return "0"
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    nearest = exact.quantize(step, rounding=ROUND_HALF_EVEN)
-    rounded = (
-        nearest if abs(nearest - exact) <= exact * Decimal("1e-12") else exact.quantize(step, ROUND_CEILING)
-    )
+    rounded = exact.quantize(step, rounding=ROUND_HALF_EVEN)
+    if abs(rounded - exact) > exact * Decimal("1e-12"):
+        rounded = exact.quantize(step, ROUND_CEILING)
     return wording.digits(float(rounded))
 
 
@@ -240,8 +237,6 @@ def compute_gaussian_sigma(epsilon: float, delta: float) -> float:
     result to the safe side.
 
     Source: Balle and Wang 2018, theorem 8.
-
-    Source: Balle and Wang 2018, theorem 8.
     """
     import numpy as np
     from dp_accounting import get_sigma_gaussian
@@ -253,8 +248,6 @@ def compute_gaussian_sigma(epsilon: float, delta: float) -> float:
 
 def compute_gaussian_epsilon(sigma: float, delta: float) -> float:
     """Compute the smallest epsilon that a Gaussian of L2 sensitivity 1 keeps at ``delta``.
-
-    Source: Balle and Wang 2018, theorem 8, by dp-accounting.
 
     Source: Balle and Wang 2018, theorem 8, by dp-accounting.
     """
@@ -461,9 +454,9 @@ class Ledger:
             return None
         # There always is one: every relation covers changed values.
         relation = next(
-            relation_candidate
-            for relation_candidate in _STRONGEST_FIRST
-            if all((release.neighbours, relation_candidate) in _STEPS for release in self.releases)
+            relation
+            for relation in _STRONGEST_FIRST
+            if all((release.neighbours, relation) in _STEPS for release in self.releases)
         )
         epsilon, delta = Fraction(0), Fraction(0)
         for release in self.releases:
@@ -473,11 +466,9 @@ class Ledger:
             if steps == 2 and release.delta:
                 # e^epsilon is beyond float64 above 709; any delta times it is then taken for no guarantee at all.
                 exponential = math.exp(release.epsilon) if release.epsilon <= _LARGEST_EXPONENT else 0.0
-                factor = (
-                    1 + Fraction(math.nextafter(exponential, math.inf))
-                    if exponential
-                    else 1 / Fraction(release.delta)
-                )
+                factor = 1 / Fraction(release.delta)
+                if exponential:
+                    factor = 1 + Fraction(math.nextafter(exponential, math.inf))
             delta += factor * Fraction(release.delta)
         return Total(round_up_to_float(epsilon), round_up_to_float(min(delta, Fraction(1))), relation)
 
@@ -488,9 +479,7 @@ class Ledger:
         if total is None:
             return "Nothing has been released from these data."
         delta = f", δ = {format_rounded_up(total.delta)}" if total.delta else ""
-        count = len(self.releases)
-        count_text = "1 release" if count == 1 else f"{count:,} releases"
         return (
-            f"Spent on these data: ε = {format_rounded_up(total.epsilon)}{delta} in {count_text} "
-            f"({total.neighbours.short})."
+            f"Spent on these data: ε = {format_rounded_up(total.epsilon)}{delta} in "
+            f"{wording.counted(len(self.releases), 'release')} ({total.neighbours.short})."
         )

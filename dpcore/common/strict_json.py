@@ -308,13 +308,9 @@ def certificate_fields(certificate: Certificate | None) -> dict[str, object]:
     """Return the certificate as every file of choices has it; ``none`` if there is none."""
     if certificate is None:
         return {"proved_relative_gap": None, "proof": "none"}
-    document: dict[str, object] = {
-        "proved_relative_gap": finite_or_none(certificate.relative_gap),
-        "proof": certificate.argument,
-    }
-    if certificate.approximation:
-        document["approximate"] = certificate.approximation
-    return document
+    gap = finite_or_none(certificate.relative_gap)
+    approximate = {"approximate": certificate.approximation} if certificate.approximation else {}
+    return {"proved_relative_gap": gap, "proof": certificate.argument, **approximate}
 
 
 Members = dict[str, Reader]

@@ -33,12 +33,8 @@ DECLARATION = "declaration"
 
 def to_fields(parameters: Any) -> dict[str, str]:
     """Return all fields as text; None is left out. Floats keep every digit."""
-    texts: dict[str, str] = {}
-    for field in fields(parameters):
-        value = getattr(parameters, field.name)
-        if value is not None:
-            texts[field.name] = to_text(value)
-    return texts
+    values = {field.name: getattr(parameters, field.name) for field in fields(parameters)}
+    return {name: to_text(value) for name, value in values.items() if value is not None}
 
 
 def to_text(value: Any) -> str:
@@ -91,9 +87,7 @@ list_field_types: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_t
 
 def list_text_limits(parameters_type: Any) -> dict[str, int]:
     """Return the limits of those text fields of a parameters class that have their own, by name."""
-    return {
-        field.name: field.metadata[LONGEST] for field in fields(parameters_type) if LONGEST in field.metadata
-    }
+    return {f.name: f.metadata[LONGEST] for f in fields(parameters_type) if LONGEST in f.metadata}
 
 
 def read_good_fields(
@@ -115,9 +109,7 @@ def read_good_fields(
     """
     values, problems = _read_values(parameters_type, texts)
     known_fields = [field for field in fields(parameters_type) if field.init]  # type: ignore[arg-type]
-    needed = {
-        field.name for field in known_fields if field.default is MISSING and field.default_factory is MISSING
-    }
+    needed = {f.name for f in known_fields if f.default is MISSING and f.default_factory is MISSING}
     accepted = {name: value for name, value in stand_ins.items() if name in needed}
     parameters, refused_problems = _try(parameters_type, accepted | values)
     problems.extend(refused_problems)
@@ -135,11 +127,8 @@ def read_good_fields(
             size += 1
         values = {name: value for name, value in values.items() if name not in remaining}
     expected = {field.name for field in known_fields if field.name in texts} | needed
-    return (
-        parameters,
-        tuple(field.name for field in known_fields if field.name in expected - set(values)),
-        problems.entries,
-    )
+    missing = tuple(field.name for field in known_fields if field.name in expected - set(values))
+    return parameters, missing, problems.entries
 
 
 def _try(parameters_type: type[P], values: Mapping[str, Any]) -> tuple[P | None, tuple[InputProblem, ...]]:
@@ -177,15 +166,12 @@ def _parse_value(hint: Any, text: str, max_characters: int = MAX_TEXT) -> Any:
     if isinstance(hint, types.UnionType):
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
     if hint is bool:
-        return {"yes": True, "no": False}[text] if text in ("yes", "no") else _unreadable(text)
+        if text not in ("yes", "no"):
+            raise ValueError(text)
+        return text == "yes"
     if isinstance(hint, type) and issubclass(hint, (enum.Enum, int, float, str)):
         return hint(text)
     raise TypeError(f"a parameters object cannot hold {hint!r}")
-
-
-def _unreadable(text: str) -> Any:
-    """Raise `ValueError`."""
-    raise ValueError(text)
 
 
 def build_from(parameters_type: type[P], parameters: Any, **overrides: Any) -> P:

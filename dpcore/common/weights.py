@@ -274,11 +274,8 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
     low, high = 0, sizes.size - 1  # At the largest size nobody lies above: the derivative is positive.
     while low < high:
         middle_index = (low + high) // 2
-        h, rows_below, users_above = (
-            float(sizes[middle_index]),
-            float(at_or_below[middle_index]),
-            float(users_above_sizes[middle_index]),
-        )
+        sums = sizes, at_or_below, users_above_sizes
+        h, rows_below, users_above = (float(values[middle_index]) for values in sums)
         if 2.0 * h * rows_below >= trade_off * users_above * (rows_below + h * users_above):
             high = middle_index
         else:
@@ -308,12 +305,8 @@ def best_cap(histogram: ContributionHistogram, trade_off: float) -> Optimum:
         stop_reason = "Exact: bisection over the sizes, then the root within one piece."
     value = float(losses.total(trade_off))
     bound = cap_lower_bound(histogram, trade_off, value)
-    return Optimum(
-        float(cap),
-        losses,
-        Certificate(value, bound, "lower limits on intervals that cover every bound"),
-        stop_reason,
-    )
+    certificate = Certificate(value, bound, "lower limits on intervals that cover every bound")
+    return Optimum(float(cap), losses, certificate, stop_reason)
 
 
 def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: float) -> float:
@@ -346,13 +339,10 @@ def cap_lower_bound(histogram: ContributionHistogram, trade_off: float, value: f
         if is_done.any():
             proved_bound = min(proved_bound, float(bounds[is_done].min()))
         left_ends, right_ends = left_ends[~is_done], right_ends[~is_done]
-        middles = np.clip(
-            np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64), left_ends, right_ends - 1
-        )
-        left_ends, right_ends = (
-            np.concatenate((left_ends, middles + 1)),
-            np.concatenate((middles, right_ends)),
-        )
+        geometric_means = np.sqrt(left_ends.astype(np.float64) * right_ends).astype(np.int64)
+        middles = np.clip(geometric_means, left_ends, right_ends - 1)
+        left_ends = np.concatenate((left_ends, middles + 1))
+        right_ends = np.concatenate((middles, right_ends))
     return proved_bound
 
 

@@ -49,9 +49,12 @@ def take_pairs(guessed: Roles, roles: Roles) -> Roles:
 
 
 def count_pairs(
-    source: files.Source, roles: Roles, disclosure: Disclosure, memory_limit: int,
+    source: files.Source,
+    roles: Roles,
+    disclosure: Disclosure,
+    memory_limit: int,
     should_stop: ShouldStop | None = None,
-) -> Dataset:  # fmt: skip
+) -> Dataset:
     """Build the dataset from a table of pairs that an engine counted.
 
     Args:
@@ -358,9 +361,14 @@ def count_queries(roles: Roles) -> int:
 
 
 def dataset_of(
-    facets: Facets, name: str, source_text: str, roles: Roles, provenance: Provenance,
-    notes: Sequence[str], layout: TableLayout | None = None,
-) -> Dataset:  # fmt: skip
+    facets: Facets,
+    name: str,
+    source_text: str,
+    roles: Roles,
+    provenance: Provenance,
+    notes: Sequence[str],
+    layout: TableLayout | None = None,
+) -> Dataset:
     """Return the dataset of what was counted in a source."""
     contribution = roles.contribution if roles.kind is TableKind.EVENTS else Contribution.ROWS
     release = provenance if isinstance(provenance, ReleaseFacts) else None

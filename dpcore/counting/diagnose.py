@@ -158,7 +158,7 @@ def _find_open_quote(relation: Relation, should_stop: ShouldStop | None) -> int:
     """Return the first line of the record that does not end, or the last line if all records end."""
     first_line, last_line = 0, 0
     with relation.open_bytes() as file:
-        lines = formats.open_lines(file)
+        lines = formats.open_lines(file)  # held, so that nothing closes it before the file
         records = csv.reader(lines, delimiter=relation.separator, strict=True)
         try:
             for _ in records:

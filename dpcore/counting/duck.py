@@ -185,9 +185,13 @@ class Duck:
     """
 
     def __init__(
-        self, files: Sequence[File] = (), folder: Path | None = None, memory_limit: int = MEMORY_LIMIT,
-        should_stop: ShouldStop | None = None, steps: Steps | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        files: Sequence[File] = (),
+        folder: Path | None = None,
+        memory_limit: int = MEMORY_LIMIT,
+        should_stop: ShouldStop | None = None,
+        steps: Steps | None = None,
+    ) -> None:
         import duckdb
 
         self._should_stop, self._steps, self._memory_limit = should_stop, steps, memory_limit

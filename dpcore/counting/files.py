@@ -299,8 +299,7 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
                 problems.add("this file is named twice", describe_file(name), "Name it once")
                 continue
             with path.open("rb") as file, first.open("rb") as other:
-                blocks = iter(lambda: file.read(1 << 20), b"")
-                if all(block == other.read(len(block)) for block in blocks):
+                if all(block == other.read(len(block)) for block in iter(lambda: file.read(1 << 20), b"")):
                     copy = f"{shorten(name)} is an exact copy of {shorten(names[first_index])}"
                     notes.append(f"{copy}; its rows count once more.")
     return notes
@@ -308,6 +307,5 @@ def _note_copies(files: Sequence[File], names: Sequence[str]) -> list[str]:
 
 def _add_file_name(problems: Sequence[InputProblem], name: str) -> list[InputProblem]:
     file = describe_file(name)
-    locations = [f"{file}, {p.location}" if p.location else file for p in problems]
-    located = zip(problems, locations, strict=True)
+    located = zip(problems, [f"{file}, {p.location}" if p.location else file for p in problems], strict=True)
     return [p if file in p.location else replace(p, location=location) for p, location in located]

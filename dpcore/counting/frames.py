@@ -14,16 +14,7 @@ from dpcore.counting.duck import identifier
 from dpcore.counting.files import is_table, list_paths
 from dpcore.counting.relation import find_times, refuse_times
 from dpcore.counting.text import read_table
-from dpcore.data import design_matrix
-from dpcore.data.column_names import (
-    Columns,
-    add_lacking,
-    list_columns,
-    list_names,
-    refuse_missing,
-    refuse_no_names,
-    shorten,
-)
+from dpcore.data import column_names, design_matrix
 from dpcore.data.column_roles import PAIRS_HEADER, PAIRS_SUM
 from dpcore.data.design_matrix import Design
 from dpcore.data.tables import Table
@@ -36,10 +27,9 @@ FRAME, LABELLED_FRAME = "data.parquet", "data.csv"
 """File names for a table in memory; generated programs read this file."""
 LOCAL_BACKENDS = ("duckdb", "polars", "datafusion", "pandas")
 """Engines of Ibis that run in this process."""
-INTO_PANDAS = "Convert it first: pandas, Polars, Arrow and DuckDB tables are read"
 
 
-def column_names(table: Any) -> list[str]:
+def list_table_columns(table: Any) -> list[str]:
     """Return the column names as text, those of a named pandas index first."""
     import pandas as pd
 
@@ -66,7 +56,7 @@ def to_frame(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     num_levels, columns = len(_levels(frame)), {}
-    for index, name in enumerate(column_names(frame)):
+    for index, name in enumerate(list_table_columns(frame)):
         if name in names and index < num_levels:
             columns[name] = pd.Series(frame.index.get_level_values(index)).reset_index(drop=True)
         elif name in names:
@@ -100,7 +90,7 @@ def to_arrow(table: Any, names: Sequence[str]) -> pa.Table:
         return pa.table(table).select(names)
     except (TypeError, ValueError, AttributeError):
         message = f"a table of the type {type(table).__name__} cannot be read"
-        raise refuse(message, remedy=INTO_PANDAS) from None
+        raise refuse(message, remedy="Convert it to pandas first") from None
 
 
 def _refuse_remote(table: Any) -> None:
@@ -132,7 +122,9 @@ def refuse_twice(problems: Problems, columns: Sequence[str], names: Sequence[str
     """Add a problem for each of these names that several columns have."""
     for name, times in Counter(columns).items():
         if times > 1 and name in names:
-            problems.add(f"{times} columns are called {shorten(name)}", remedy="Rename all but one")
+            problems.add(
+                f"{times} columns are called {column_names.shorten(name)}", remedy="Rename all but one"
+            )
 
 
 def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()) -> bytes:
@@ -140,15 +132,15 @@ def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = column_names(table)
+    names = list_table_columns(table)
     # A table of pairs is recognised by all its columns, and needs its rows.
     is_pairs = tuple(names) in (PAIRS_HEADER, (*PAIRS_HEADER, PAIRS_SUM))
     selected = [name for name in names if name in named_columns or not named_columns or is_pairs]
     with Problems() as problems:
-        refuse_missing(problems, names, named_columns)
+        column_names.refuse_missing(problems, names, named_columns)
         refuse_twice(problems, names, selected)
         if problems.entries and not is_pairs:
-            add_lacking(problems, lacking)
+            column_names.add_lacking(problems, lacking)
     arrow = to_arrow(table, selected)
     with Problems() as problems:
         for index, field in enumerate(arrow.schema):
@@ -166,9 +158,9 @@ def as_parquet(table: Any, named_columns: list[str], lacking: Sequence[str] = ()
 def read_labelled(
     build: Callable[..., Any],
     data: Any,
-    user: Columns = None,
+    user: column_names.Columns = None,
     label: str | None = None,
-    features: Columns = None,
+    features: column_names.Columns = None,
     levels: Mapping[str, Sequence[str]] | None = None,
     intercept: bool = True,
     disclosure: str | Provenance = Disclosure.PRIVATE,
@@ -198,10 +190,10 @@ def read_labelled(
         if not isinstance(intercept, bool):
             problems.add(f"intercept must be True or False; got {str(intercept)[:40]!r}")
         with problems.collecting():
-            refuse_no_names(user=user, label=label, features=features)
+            column_names.refuse_no_names(user=user, label=label, features=features)
             _refuse_no_lists("levels", "['DE', 'FR']", levels)
             _refuse_no_lists("ranges", "(0, 100)", further.get("ranges"), 2)
-            columns = list_columns(user), label, list_columns(features)
+            columns = column_names.list_columns(user), label, column_names.list_columns(features)
             table = _read_table(data, *columns)
             design = _build_design(table, *columns, levels or {}, intercept)
     return build(table, design, check_provenance(disclosure), **further)
@@ -238,7 +230,7 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
     import pandas as pd
     import pyarrow as pa
 
-    names = column_names(data)
+    names = list_table_columns(data)
     named_columns = [*users, *([] if label is None else [label]), *features]
     is_named = bool(users and features) and label is not None and set(named_columns) <= set(names)
     selected = [name for name in names if name in named_columns or not is_named]
@@ -257,25 +249,31 @@ def _convert_table(data: Any, users: list[str], label: str | None, features: lis
 
 
 def _build_design(
-    table: Table, users: list[str], label: str | None, features: list[str],
-    levels: Mapping[str, Sequence[str]], intercept: bool,
-) -> Design:  # fmt: skip
+    table: Table,
+    users: list[str],
+    label: str | None,
+    features: list[str],
+    levels: Mapping[str, Sequence[str]],
+    intercept: bool,
+) -> Design:
     with Problems() as problems:
         if len(users) > 1:
             problems.add("a table with labels needs one column that says who: join them into one")
         user = users[0] if users else None
         for role, column in (("user", user), ("label", label)):
             if column is None:
-                names_text = list_names(table.columns)
+                names_text = column_names.list_names(table.columns)
                 problems.add(f"say which column names the {role}: {role}=…, one of {names_text}")
-        refuse_missing(problems, table.columns, [*users[:1], *list_columns(label), *features])
+        column_names.refuse_missing(
+            problems, table.columns, [*users[:1], *column_names.list_columns(label), *features]
+        )
         category_features = {}
         for column, names in levels.items():
             with problems.collecting():
                 category_features[column] = design_matrix.read_levels(column, "\n".join(map(str, names)))
         feature_names = features or [name for name in table.columns if name not in (user, label)]
         if unknown := [column for column in levels if column not in feature_names]:
-            problems.add(f"levels names {', '.join(map(shorten, unknown))}, which is no feature")
+            problems.add(f"levels names {', '.join(map(column_names.shorten, unknown))}, which is no feature")
     design_features = design_matrix.guess_features(table, feature_names, category_features, bool(features))
     assert user is not None
     assert label is not None

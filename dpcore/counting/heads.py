@@ -59,8 +59,7 @@ def read_json(content: bytes, name: str, max_rows: int | None = None) -> tuple[T
             keys = _list_keys(duck, memory_file)
             if max_rows is None:
                 TooManyCells.refuse(text.count("\n") + 1, len(keys), len(memory_file.content))
-            relation = Relation(memory_file, name, FileKind.JSON, keys, keys=keys)
-            frame = read_cells(duck, relation, max_rows)
+            frame = read_cells(duck, Relation(memory_file, name, FileKind.JSON, keys, keys=keys), max_rows)
         except duckdb.Error:
             refuse_bad_lines(memory_file.open(), "")
             raise refuse("this is not JSON", remedy=NOT_JSON) from None
@@ -266,8 +265,8 @@ def describe_parquet(
     notes = table.notes
     # DuckDB reads these as floating-point numbers.
     if rounded := [f.name for f in schema if pa.types.is_decimal256(f.type) and f.type.precision > 38]:
-        message = f"Column {shorten(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
-        notes = (f"{message}: only the first 15 of a number count.", *notes)
+        subject = f"Column {shorten(rounded[0])}{and_more(len(rounded) - 1)} may hold more than 38 digits"
+        notes = (f"{subject}: only the first 15 count.", *notes)
     table = replace(table, layouts=(FileLayout(name, FileKind.PARQUET),), times=times, notes=notes)
     if is_small:
         return Relation.of_table(table), table

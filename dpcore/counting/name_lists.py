@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -33,7 +34,10 @@ def read_names(content: bytes) -> dict[str, str]:
     lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]
     if len(lines) > MAX_LINES:
         raise refuse(f"the list has more than {MAX_LINES:,} lines", remedy="Leave out items without ratings")
-    best = Counter(_first_mark(line) for line in lines[:50]).most_common(1)[0][0] if lines else ","
+    # Later separators may be part of names, or between genres.
+    first_marks = [re.search("|".join(map(re.escape, _DELIMITERS)), line) for line in lines[:50]]
+    counts = Counter(mark.group() if mark else "," for mark in first_marks)
+    best = counts.most_common(1)[0][0] if lines else ","
     rows = [line.split(best) for line in lines]
     if len(best) == 1 and best != "|":
         rows = []
@@ -45,12 +49,6 @@ def read_names(content: bytes) -> dict[str, str]:
         remedy = "Bring one item a line, its id and its name, with a comma, a tab or :: between them"
         raise refuse("the list has no two columns", remedy=remedy)
     return names
-
-
-def _first_mark(line: str) -> str:
-    """Return the separator after the id; later separators may be part of names, or between genres."""
-    marks = {line.index(mark): mark for mark in reversed(_DELIMITERS) if mark in line}
-    return marks[min(marks)] if marks else ","
 
 
 def choose_names(

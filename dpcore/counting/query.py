@@ -85,9 +85,14 @@ def strip_text(column: Value) -> Value:
 
 @_cached
 def events(
-    table: Table, roles: Roles, value: Value | None = None, *, has_nan: bool,
-    strip: Callable[[Value], Value] = strip_text, further_columns: Sequence[str] = (),
-) -> Table:  # fmt: skip
+    table: Table,
+    roles: Roles,
+    value: Value | None = None,
+    *,
+    has_nan: bool,
+    strip: Callable[[Value], Value] = strip_text,
+    further_columns: Sequence[str] = (),
+) -> Table:
     """Return the rows with the columns ``who_0`` ..., ``task`` (and ``task_1`` ... for several) and ``value``.
 
     All of ``who_0`` ... are null if the row names no user; all of ``task`` ... are null if it names no task. Without a

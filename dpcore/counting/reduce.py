@@ -43,8 +43,6 @@ _VALUE_BYTES, _PAIR_BYTES = 16, 32
 _NONE: FloatArray = np.zeros(0)
 
 NO_COPIES = "Exact copies of rows were not looked for: that takes another pass, on request."
-COUNT_REMEDY = "A count must be a whole number; if it is not one, choose another column"
-_NEGATIVE_REMEDY = "Count rows instead, correct these cells, or choose another column"
 _SEVERAL_ROWS_REMEDY = "Add up the counts of each user, or say that one row is one contribution"
 _TWO_WAYS = "whoever is written both ways counts as two. Write all in one way first."
 COUNT_ROWS = ", so the totals per user count rows."
@@ -114,7 +112,7 @@ class Reduction:
     counts: bool = False
     passes: int = 1
     order: str = ""
-    remedy: str = COUNT_REMEDY
+    remedy: str = "A count must be a whole number; if it is not one, choose another column"
     max_pairs: int = 0
     _num_counted: int = 0
     _num_unnamed: int = 0
@@ -209,10 +207,10 @@ class Reduction:
             messages["negative"] = "a negative number"
         if self.counts:
             messages |= {"broken": "not a whole number", "large": f"more than {MAX_SIZE:,}"}
+        column = f"column {shorten(self.roles.value)}"
         for cell_kind, message in messages.items():
             if count := numbers[cell_kind]:
-                cure = _NEGATIVE_REMEDY if cell_kind == "negative" and not self.counts else remedy
-                self._refuse(cell_kind, message, count, f"column {shorten(self.roles.value)}", cure, problems)
+                self._refuse(cell_kind, message, count, column, remedy, problems)
         return numbers
 
     def _refuse(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 PASSES = (1, 7, 61)
 """Numbers of parts in which users are counted, one after another, if fewer parts exceed the memory limit."""
-SIZE_REMEDY = "It must be a whole number; if it is not one, choose another column"
 HELD_CELLS = 1_000_000
 """Largest number of cells for the shared DuckDB in memory, which keeps the memory it took, 100 bytes a cell."""
 NO_NUMBERS, ANOTHER = "the column does not hold numbers", "Choose another column"
@@ -58,9 +57,17 @@ class FileReduction:
     """
 
     def __init__(
-        self, relations: Sequence[Relation], roles: Roles, memory_limit: int, should_stop: ShouldStop | None,
-        steps: Steps, notes: list[str], *, counts: bool = False, copies: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        relations: Sequence[Relation],
+        roles: Roles,
+        memory_limit: int,
+        should_stop: ShouldStop | None,
+        steps: Steps,
+        notes: list[str],
+        *,
+        counts: bool = False,
+        copies: bool = False,
+    ) -> None:
         self.columns, self.roles, self.notes = relations[0].columns, roles, notes
         self._steps, self._stop, self._queries = steps, should_stop, steps.total
         self._counts, self._copies = counts or roles.kind is TableKind.HISTOGRAM, copies
@@ -426,7 +433,7 @@ class FileReduction:
                 events = self._events(table, its, value, strip_padded)
                 message_roles = replace(its, value=getattr(self.roles, role))
                 reduction = self._reduction(duck, events, its, value, message_roles)
-                reduction.remedy = SIZE_REMEDY
+                reduction.remedy = "It must be a whole number; if it is not one, choose another column"
                 reduction.refuse_cells(problems)
         fits = f"{size} > 0 AND {users} > 0"
         sums = f"SELECT {size} AS size, sum({users}) AS users, count(*) AS rows FROM sizes WHERE {fits}"

@@ -138,9 +138,13 @@ def _lines_by_fields(relation: Relation, should_stop: ShouldStop | None) -> list
 
 
 def report_rejected(
-    rejected: Sequence[Rejected], relation: Relation, problems: Problems, notes: list[str], skipped: int,
+    rejected: Sequence[Rejected],
+    relation: Relation,
+    problems: Problems,
+    notes: list[str],
+    skipped: int,
     suffix: str,
-) -> bool:  # fmt: skip
+) -> bool:
     """Report rejected lines; return True if the only reason is that some are short, which is a note.
 
     Args:
@@ -203,7 +207,7 @@ def find_reopened_mark(
 
     # The csv module fails on a field that is also too long for DuckDB, which reports it.
     with relation.open_bytes() as file, suppress(csv.Error):
-        lines = open_lines(file, relation.skip)
+        lines = open_lines(file, relation.skip)  # held, so that nothing closes it before the file
         for _ in csv.reader(noted(lines), delimiter=delimiter):
             if _is_reopened("".join(raw), delimiter):
                 return last_line + 1

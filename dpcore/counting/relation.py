@@ -126,8 +126,7 @@ def safe_path(path: File, workspace: Workspace) -> File:
     try:
         link.symlink_to(path)
     except OSError:
-        message = "the path holds one of * ? [ ] { }"
-        raise refuse(message, remedy="Rename the file or its folder") from None
+        raise refuse("the path holds one of * ? [ ] { }", remedy="Rename the file or its folder") from None
     return link
 
 
@@ -319,15 +318,20 @@ def strip_padded(column: Any) -> Any:
 
 
 _TIMES = {
-    "interval": "durations", "month_day_nano_interval": "durations", "duration": "durations",
-    "date": "dates", "time": "times of day", "timestamp": "points in time",
-}  # fmt: skip
+    "interval": "durations",
+    "month_day_nano_interval": "durations",
+    "duration": "durations",
+    "date": "dates",
+    "time": "times of day",
+    "timestamp": "points in time",
+}
 """What columns hold, by the beginning of the name of their type in DuckDB or Arrow; the last that fits counts."""
 _TIME_UNITS = {
     "durations": "seconds: column.dt.total_seconds() in pandas and Polars, epoch(column) in DuckDB",
-    "dates": "days since a public date", "times of day": "seconds since midnight",
+    "dates": "days since a public date",
+    "times of day": "seconds since midnight",
     "points in time": "seconds since a public date",
-}  # fmt: skip
+}
 
 
 def find_times(columns: Iterable[str], types: Iterable[object]) -> dict[str, str]:

@@ -59,7 +59,9 @@ def read_table(content: bytes, name: str) -> Table:
     formats.check_text(content)
     text, encoding, notes = formats.decode(content)
     data, skipped, delimiter = _strip_preamble(text)
-    _refuse_long_lines(data, skipped)
+    is_long = _measure_lines(data) - 1 > formats.MAX_LINE_BYTES
+    if is_long.any():
+        raise refuse_long_line(skipped + int(np.argmax(is_long)) + 1)
     sample = data[:_SNIFF_BYTES]
     if len(data) > len(sample):
         sample = sample[: sample.rfind(b"\n") + 1]
@@ -343,13 +345,6 @@ def _lines(data: bytes) -> io.TextIOWrapper:
 def _measure_lines(data: bytes) -> IntArray:
     """Return the bytes of each line, its end included."""
     return np.diff(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")), prepend=-1)
-
-
-def _refuse_long_lines(data: bytes, skipped: int) -> None:
-    """Raise InvalidInput if a line is longer than a row of a table may be."""
-    is_long = _measure_lines(data) - 1 > formats.MAX_LINE_BYTES
-    if is_long.any():
-        raise refuse_long_line(skipped + int(np.argmax(is_long)) + 1)
 
 
 def refuse_long_line(line: int) -> InvalidInput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import string
 import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -49,7 +50,6 @@ MAX_TAG_BYTES = 1_000_000
 MAX_DEPTH = 100
 """Largest depth of nested elements, which expat keeps in memory while they are open."""
 _BLOCK = 1 << 16
-_DIGITS = "0123456789"
 
 
 def _cell_text(value: Any) -> str:
@@ -356,9 +356,13 @@ class SheetReader(_TextCollector):
     """
 
     def __init__(
-        self, book: Workbook, texts: Sequence[str], max_rows: int, max_cells: int,
+        self,
+        book: Workbook,
+        texts: Sequence[str],
+        max_rows: int,
+        max_cells: int,
         should_stop: ShouldStop | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(should_stop)
         from openpyxl.utils import column_index_from_string, datetime
 
@@ -394,8 +398,8 @@ class SheetReader(_TextCollector):
                 raise too_many_cells(self._max_cells, self._number)
             self._cell = attributes
             self._text_element = "t" if attributes.get("t") == "inlineStr" else "v"
-            coordinate = attributes.get("r")
-            self._column = self._column_of(coordinate.rstrip(_DIGITS)) if coordinate else self._column + 1
+            letters = attributes.get("r", "").rstrip(string.digits)
+            self._column = self._column_of(letters) if letters else self._column + 1
         elif name == "row":
             self._number = int(float(attributes["r"])) if "r" in attributes else self._number + 1
             self._column, self._row = 0, []

@@ -34,8 +34,7 @@ def word_set(text: str) -> frozenset[str]:
 
 def name_words(name: str) -> tuple[str, ...]:
     """Return the words of a column name in lower case: ``CustomerID`` is ``customer``, ``id``."""
-    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return tuple(re.findall(r"[^\W_]+", split.lower()))
+    return tuple(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()))
 
 
 def shorten(name: str) -> str:

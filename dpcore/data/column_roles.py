@@ -97,8 +97,7 @@ class Roles:
             roles: tuple[str, ...] = ("user", *counted.get(self.contribution, ()))
         else:
             pair_roles, size_roles = ("user", "task", "count"), ("size", "users")
-            further = {TableKind.PAIRS: pair_roles, TableKind.HISTOGRAM: size_roles}
-            roles = further.get(self.kind, ("count",))
+            roles = {TableKind.PAIRS: pair_roles, TableKind.HISTOGRAM: size_roles}.get(self.kind, ("count",))
         return {role: getattr(self, role) for role in roles}
 
     @property

@@ -137,9 +137,11 @@ def guess_design(table: Table, classes: bool = False) -> Design:
 
 
 def guess_features(
-    table: Table, columns: Sequence[str], categories: Mapping[str, Feature] | None = None,
+    table: Table,
+    columns: Sequence[str],
+    categories: Mapping[str, Feature] | None = None,
     keeps_all: bool = False,
-) -> tuple[Feature, ...]:  # fmt: skip
+) -> tuple[Feature, ...]:
     """Guess how columns enter the model: as numbers if they are, else as categories.
 
     Args:

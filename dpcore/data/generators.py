@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from dpcore.common import wording
 from dpcore.common.checks import Problems
+from dpcore.common.parameters import declared_fields, public
 from dpcore.common.privacy import Disclosure
+from dpcore.common.text_fields import list_field_types
 from dpcore.contributions import MAX_SIZE, MAX_USERS, ContributionHistogram, IntArray
 from dpcore.dataset import Dataset
 
@@ -32,36 +34,8 @@ MAX_DISTINCT_SIZES = 1_000_000
 """Largest expected number of distinct sizes of `LogNormalSizes`, as for `ZipfSizes`: the cost of everything else
 grows with it (10 million took 1.1 GB and 10 s)."""
 _CHUNK = 1_000_000
-_PARTICIPATION = "A row comes from user $j$ with probability $\\propto j^{-(1+\\alpha)}$."
 _FEW = 1 << 20
 """Numbers below this one are counted in a table, which takes a tenth of the time of sorting."""
-
-
-@dataclass(frozen=True)
-class GeneratorField:
-    """One parameter of a generator.
-
-    Attributes:
-        label: Label on the page.
-        default: What the page begins with; an integer if the parameter is one.
-        limits: Smallest and largest value.
-        help: Text at the label.
-        excludes_zero: True if the value must be above 0.
-    """
-
-    label: str
-    default: float | int
-    limits: tuple[float, float]
-    help: str = ""
-    excludes_zero: bool = False
-
-
-def _declare(label: str, default: float | int, low: float, high: float, help: str = "", **more: Any) -> Any:
-    return field(metadata={"declared": GeneratorField(label, default, (low, high), help, **more)})
-
-
-def _declare_seed() -> Any:
-    return _declare("Seed", 1, 0, MAX_SEED, "The same seed gives the same distribution.")
 
 
 @dataclass(frozen=True)
@@ -80,25 +54,16 @@ class Generator(ABC):
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
-        wrong: list[str] = []
+        hints, wrong = list_field_types(type(self)), list[str]()
         with Problems() as problems:
-            for name, declared in self.declared_fields().items():
-                value, (low, high) = {name: getattr(self, name)}, declared.limits
-                if isinstance(declared.default, int):
-                    is_valid = problems.whole(int(low), int(high), **value)
-                else:
-                    is_valid = not declared.excludes_zero or problems.positive(**value)
-                    is_valid = is_valid and problems.between(low, high, **value)
-                wrong += [] if is_valid else [name]
+            for name, declared in declared_fields(type(self)).items():
+                num_problems = len(problems.entries)
+                declared.check(problems, getattr(self, name), hints[name])
+                wrong += [name] if len(problems.entries) > num_problems else []
             self._check_together(problems, wrong)
 
     def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:  # noqa: B027
         """Record what is wrong with several parameters, but not with those that are wrong by themselves."""
-
-    @classmethod
-    def declared_fields(cls) -> dict[str, GeneratorField]:
-        """Return the parameters by name."""
-        return {f.name: f.metadata["declared"] for f in fields(cls)}
 
     @abstractmethod
     def histogram(self) -> ContributionHistogram:
@@ -117,7 +82,7 @@ class ZipfSizes(Generator):
     Every user's number of rows is drawn independently from that law (the paper says "approximately").
 
     Attributes:
-        alpha: Exponent, in (0, 5]. The paper uses 1 < alpha <= 2; smaller means a heavier tail.
+        alpha: Exponent, in [0.001, 5]. The paper uses 1 < alpha <= 2; smaller means a heavier tail.
         num_users: Users, 1 to 1e12.
         max_contributions: Most rows one user may have, 1 to 1e6. Without it the mean is infinite for
             alpha <= 2.
@@ -132,12 +97,14 @@ class ZipfSizes(Generator):
     key: ClassVar[str] = "zipf"
     title: ClassVar[str] = "Zipf law over sizes"
 
-    alpha: float = _declare(
-        "Exponent α", 1.5, 0, 5, "Smaller is heavier-tailed; the paper uses 1 < α ≤ 2.", excludes_zero=True
+    alpha: float = public.number(1.5, "Exponent α", (0.001, 5), name="alpha")
+    """Smaller is heavier-tailed; the paper uses 1 < α ≤ 2."""
+    num_users: int = public.number(10_000, "Users", (1, MAX_USERS), name="num_users")
+    max_contributions: int = public.number(
+        1_000, "Largest number of rows per user", (1, MAX_ZIPF_SIZE), name="max_contributions"
     )
-    num_users: int = _declare("Users", 10_000, 1, MAX_USERS)
-    max_contributions: int = _declare("Largest number of rows per user", 1_000, 1, MAX_ZIPF_SIZE)
-    seed: int = _declare_seed()
+    seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
+    """The same seed gives the same distribution."""
 
     def histogram(self) -> ContributionHistogram:
         """Draw the users of all sizes in one multinomial; cost depends on ``max_contributions`` only."""
@@ -182,14 +149,15 @@ class PowerLawParticipation(Generator):
     key: ClassVar[str] = "participation"
     title: ClassVar[str] = "Power-law participation"
 
-    alpha: float = _declare("Exponent α", 1.0, 0.25, 10, _PARTICIPATION)
-    num_rows: int = _declare("Rows drawn", 100_000, 1, MAX_DRAWN_ROWS)
-    seed: int = _declare_seed()
+    alpha: float = public.number(1.0, "Exponent α", (0.25, 10), name="alpha")
+    r"""A row comes from user $j$ with probability $\propto j^{-(1+\alpha)}$."""
+    num_rows: int = public.number(100_000, "Rows drawn", (1, MAX_DRAWN_ROWS), name="num_rows")
+    seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
+    """The same seed gives the same distribution."""
 
     def histogram(self) -> ContributionHistogram:
         """Draw every row's user, then count rows per user."""
-        rng = np.random.default_rng(int(self.seed))
-        users = rng.zipf(1.0 + float(self.alpha), size=int(self.num_rows))
+        users = np.random.default_rng(int(self.seed)).zipf(1.0 + float(self.alpha), size=int(self.num_rows))
         return ContributionHistogram.from_counts(_tally(users)[1])
 
     @property
@@ -221,10 +189,12 @@ class LogNormalSizes(Generator):
     key: ClassVar[str] = "lognormal"
     title: ClassVar[str] = "Log-normal sizes"
 
-    log_mean: float = _declare("Mean of log rows", 1.5, -10, 20, "The median user has about exp of this.")
-    log_sigma: float = _declare("Standard deviation of log rows", 1.2, 0, 5)
-    num_users: int = _declare("Users", 10_000, 1, MAX_DRAWN_USERS)
-    seed: int = _declare_seed()
+    log_mean: float = public.number(1.5, "Mean of log rows", (-10, 20), name="log_mean")
+    """The median user has about exp of this."""
+    log_sigma: float = public.number(1.2, "Standard deviation of log rows", (0, 5), name="log_sigma")
+    num_users: int = public.number(10_000, "Users", (1, MAX_DRAWN_USERS), name="num_users")
+    seed: int = public.number(1, "Seed", (0, MAX_SEED), name="seed")
+    """The same seed gives the same distribution."""
 
     def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
         if "log_mean" in wrong or "log_sigma" in wrong:
@@ -294,10 +264,10 @@ class TwoGroups(Generator):
     key: ClassVar[str] = "two-groups"
     title: ClassVar[str] = "Two groups"
 
-    light_users: int = _declare("Light users", 1_000, 1, MAX_USERS)
-    light_rows: int = _declare("Rows of a light user", 1, 1, MAX_SIZE)
-    heavy_users: int = _declare("Heavy users", 1_000, 1, MAX_USERS)
-    heavy_rows: int = _declare("Rows of a heavy user", 1_000, 1, MAX_SIZE)
+    light_users: int = public.number(1_000, "Light users", (1, MAX_USERS), name="light_users")
+    light_rows: int = public.number(1, "Rows of a light user", (1, MAX_SIZE), name="light_rows")
+    heavy_users: int = public.number(1_000, "Heavy users", (1, MAX_USERS), name="heavy_users")
+    heavy_rows: int = public.number(1_000, "Rows of a heavy user", (1, MAX_SIZE), name="heavy_rows")
 
     def _check_together(self, problems: Problems, wrong: Sequence[str]) -> None:
         are_valid = "light_rows" not in wrong and "heavy_rows" not in wrong

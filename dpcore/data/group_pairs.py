@@ -32,9 +32,13 @@ NO_GROUP = -1
 
 
 def build_pairs(
-    user_codes: npt.ArrayLike, group_codes: npt.ArrayLike, num_groups: int, column: str,
-    values: FloatArray | None = None, value_column: str = "",
-) -> Pairs | None:  # fmt: skip
+    user_codes: npt.ArrayLike,
+    group_codes: npt.ArrayLike,
+    num_groups: int,
+    column: str,
+    values: FloatArray | None = None,
+    value_column: str = "",
+) -> Pairs | None:
     """Build the facet from one entry per row; rows that name no group are left out and counted.
 
     Args:
@@ -228,9 +232,12 @@ def _read_lists(value: JsonValue, names: tuple[str, ...]) -> dict[str, IntArray]
 
 
 def _check_agreement(
-    users: dict[str, IntArray], pairs: dict[str, IntArray], groups: dict[str, IntArray],
-    contribution: Contribution, document: JsonValue,
-) -> None:  # fmt: skip
+    users: dict[str, IntArray],
+    pairs: dict[str, IntArray],
+    groups: dict[str, IntArray],
+    contribution: Contribution,
+    document: JsonValue,
+) -> None:
     """Add problems if the three lists cannot describe the same data."""
     lists = {"users": users, "pairs": pairs, "groups": groups}
     total_rows = {heading: _product(its["rows"], its[heading]) for heading, its in lists.items()}

@@ -27,16 +27,23 @@ MOST_NAMES = 10_000
 """Largest number of names of features, and of files."""
 
 _FACETS: dict[str, type[Any]] = {
-    "values": Values, "totals": Totals, "pairs": Pairs,
-    "tasks": TaskSizes, "pair_sizes": PairSizes, "table": LabelledRows,
-}  # fmt: skip
+    "values": Values,
+    "totals": Totals,
+    "pairs": Pairs,
+    "tasks": TaskSizes,
+    "pair_sizes": PairSizes,
+    "table": LabelledRows,
+}
 """The facets of `Dataset`."""
 _CODES = ("user_codes", "task_codes")
 _WORDS = {
-    "values": "the values of each row", "totals": "the totals per user",
-    "pairs": "who contributes to which group", "tasks": "the users of each group",
-    "pair_sizes": "how users spread over groups", "table": "features and labels",
-}  # fmt: skip
+    "values": "the values of each row",
+    "totals": "the totals per user",
+    "pairs": "who contributes to which group",
+    "tasks": "the users of each group",
+    "pair_sizes": "how users spread over groups",
+    "table": "features and labels",
+}
 
 
 @dataclass(frozen=True)
@@ -138,10 +145,6 @@ def _read_codes(node: JsonValue) -> IntArray | None:
     return _read_integers(node, MAX_VALUES - 1)
 
 
-def _write_feature(feature: Feature) -> list[str]:
-    return [feature.column, feature.encoding.value, feature.reference, *feature.levels]
-
-
 def _read_feature(node: JsonValue) -> Feature | None:
     entries = node.get_entries(3 + MAX_LEVELS) or []
     if len(entries) < 3:
@@ -169,7 +172,10 @@ CODEC = Codec(
         (Pairs, "num_tasks"): lambda node: node.get_integer(1, MAX_VALUES),
         **dict.fromkeys(_CODE_FIELDS, _read_codes),
     },
-    writers={Feature: _write_feature, Neighbours: lambda relation: relation.short},
+    writers={
+        Feature: lambda f: [f.column, f.encoding.value, f.reference, *f.levels],
+        Neighbours: lambda relation: relation.short,
+    },
 )
 """The form of data, of releases and of designs in a session file."""
 FACTS: Mapping[str, Reader] = CODEC.list_readers(ReleaseFacts)[0]

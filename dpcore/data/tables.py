@@ -80,8 +80,7 @@ class FileLayout:
     def by_name(cls, name: str) -> FileLayout:
         """Return the usual layout of a file of this name, which has not been read yet."""
         ending = "." + name.lower().rpartition(".")[2]
-        separator = "\t" if ending in (".tsv", ".tab") else ","
-        return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), separator)
+        return cls(name, _BY_ENDING.get(ending, FileKind.TEXT), "\t" if ending in (".tsv", ".tab") else ",")
 
 
 @dataclass(frozen=True)
@@ -155,9 +154,12 @@ class Table:
 
 
 def build_table(
-    header: Sequence[str], cells: pd.DataFrame | list[list[str]], lines: IntArray, name: str,
+    header: Sequence[str],
+    cells: pd.DataFrame | list[list[str]],
+    lines: IntArray,
+    name: str,
     word: str = "line",
-) -> Table:  # fmt: skip
+) -> Table:
     """Build a table from cells that were read elsewhere, such as from a workbook, with the same checks.
 
     Args:
@@ -322,9 +324,13 @@ class Marks:
 
 
 def settle_marks(
-    cells: str, ask: Ask, find_place: Callable[[str], str], column: str, delimiter: str,
+    cells: str,
+    ask: Ask,
+    find_place: Callable[[str], str],
+    column: str,
+    delimiter: str,
     is_integer: bool = False,
-) -> Marks:  # fmt: skip
+) -> Marks:
     """Determine the marks of a column for all its cells, by one or two queries.
 
     A cell such as 1,5 or 1.234,5 or 1.234.567 decides. If all cells are like 1,234, the delimiter decides if it can (a

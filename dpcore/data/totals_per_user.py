@@ -305,9 +305,11 @@ def columns_of(dataset: Dataset) -> dict[str, Any]:
 
 
 def build_dummy_dataset(
-    columns: Mapping[str, Any], disclosure: Disclosure, contribution: Contribution,
+    columns: Mapping[str, Any],
+    disclosure: Disclosure,
+    contribution: Contribution,
     amounts: UserAmounts | None = None,
-) -> Dataset:  # fmt: skip
+) -> Dataset:
     """Build a dummy dataset of three users with these columns, and with the data's file name and layout."""
     value, group, sizes = columns["value"], columns["group"], np.array([1, 2, 3])
     pairs, values, histogram = None, None, ContributionHistogram.from_counts(sizes)

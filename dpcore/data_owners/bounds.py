@@ -122,7 +122,7 @@ class Collaboration:
         """Return s = records_per_unit · √log(records_per_unit/δ) / ε; √log(1/δ)/ε for one record."""
         return self.records_per_unit * np.sqrt(np.log(self.records_per_unit / self.delta)) / self.epsilon
 
-    def count_noisy(self, protected_part: ProtectedPart) -> Numbers:
+    def count_noisy_parameters(self, protected_part: ProtectedPart) -> Numbers:
         """Count the parameters that get noise: ℓ, or nk + ℓ."""
         return (
             self.shared
@@ -151,10 +151,9 @@ def bound_together(collaboration: Collaboration, protected_part: ProtectedPart) 
         protected_part: Joint privacy, d = ℓ, or full privacy, d = nk + ℓ.
     """
     scale = collaboration.privacy_constant * collaboration.privacy_scale
-    noise = scale * np.sqrt(collaboration.count_noisy(protected_part)) / collaboration.all_records
-    return (
-        bound_without_privacy(collaboration) + collaboration.lipschitz * collaboration.joint_diameter * noise
-    )
+    noise = scale * np.sqrt(collaboration.count_noisy_parameters(protected_part)) / collaboration.all_records
+    noise = noise * collaboration.lipschitz * collaboration.joint_diameter
+    return bound_without_privacy(collaboration) + noise
 
 
 def bound_smooth_joint(collaboration: Collaboration) -> Numbers:
@@ -194,7 +193,7 @@ def compute_printed_bound_of_users(collaboration: Collaboration) -> Numbers:
     level.
     """
     log_term = np.log(collaboration.records / collaboration.delta)
-    noise = np.sqrt(collaboration.count_noisy(ProtectedPart.FULL) * log_term)
+    noise = np.sqrt(collaboration.count_noisy_parameters(ProtectedPart.FULL) * log_term)
     noise = noise / (collaboration.epsilon * collaboration.owners)
     scale = collaboration.privacy_constant * collaboration.lipschitz * collaboration.joint_diameter
     return bound_without_privacy(collaboration) + scale * noise
@@ -202,8 +201,8 @@ def compute_printed_bound_of_users(collaboration: Collaboration) -> Numbers:
 
 def compute_saving(collaboration: Collaboration) -> Numbers:
     """Compute by how much joint privacy is below full privacy: L R s (√(nk + ℓ) − √ℓ)/(mn)."""
-    full, joint = (bound_together(collaboration, part) for part in (ProtectedPart.FULL, ProtectedPart.JOINT))
-    return full - joint
+    full_bound = bound_together(collaboration, ProtectedPart.FULL)
+    return full_bound - bound_together(collaboration, ProtectedPart.JOINT)
 
 
 def compute_printed_saving(collaboration: Collaboration) -> Numbers:
@@ -223,11 +222,13 @@ def compute_advantage(collaboration: Collaboration) -> Numbers:
     # next to 1 the difference itself would keep no digit.
     ratio = collaboration.shared_diameter / collaboration.joint_diameter
     squared_gain = (collaboration.owners - 1.0) * np.square(ratio)
-    alone, sampling = collaboration.alone_constant * collaboration.evenness, collaboration.sampling_constant
-    difference = (alone - sampling) * (alone + sampling)
+    sampling = collaboration.sampling_constant
+    alone_factor = collaboration.alone_constant * collaboration.evenness
+    difference = (alone_factor - sampling) * (alone_factor + sampling)
     # Two roundings of one number must not look like a gain.
     difference = np.where(np.abs(difference) <= 1e-15 * sampling**2, 0.0, difference)
-    return (difference + alone**2 * squared_gain) / (alone * np.sqrt(1.0 + squared_gain) + sampling)
+    advantage = difference + alone_factor**2 * squared_gain
+    return advantage / (alone_factor * np.sqrt(1.0 + squared_gain) + sampling)
 
 
 def _divide_or_infinite(numerator: Numbers, denominator: Numbers) -> FloatArray:
@@ -243,7 +244,8 @@ def find_epsilon_star(collaboration: Collaboration, protected_part: ProtectedPar
     ε* = c_p g √(d log(g/δ)) / (√(mn) (c_a κ ρ − c_s)), g = records_per_unit.
     """
     unit_scale = collaboration.replace(epsilon=1.0).privacy_scale
-    needed = collaboration.privacy_constant * unit_scale * np.sqrt(collaboration.count_noisy(protected_part))
+    num_noisy = collaboration.count_noisy_parameters(protected_part)
+    needed = collaboration.privacy_constant * unit_scale * np.sqrt(num_noisy)
     return _divide_or_infinite(needed, np.sqrt(collaboration.all_records) * compute_advantage(collaboration))
 
 
@@ -255,7 +257,7 @@ def find_records_star(collaboration: Collaboration, protected_part: ProtectedPar
     squared_scale = (collaboration.privacy_constant * collaboration.privacy_scale) ** 2
     gain = np.maximum(compute_advantage(collaboration), 0.0)
     return _divide_or_infinite(
-        squared_scale * collaboration.count_noisy(protected_part), collaboration.owners * gain**2
+        squared_scale * collaboration.count_noisy_parameters(protected_part), collaboration.owners * gain**2
     )
 
 
@@ -272,7 +274,8 @@ def find_records_limit(collaboration: Collaboration, protected_part: ProtectedPa
     with np.errstate(divide="ignore"):
         root = collaboration.epsilon * np.sqrt(collaboration.owners) * gain
         root = root / (collaboration.privacy_constant * share)
-        argument = share * (root**2 / collaboration.count_noisy(protected_part)) / collaboration.delta
+        num_noisy = collaboration.count_noisy_parameters(protected_part)
+        argument = share * (root**2 / num_noisy) / collaboration.delta
     finite: Any = np.where(np.isfinite(argument), argument, 0.0)
     log = np.real(lambertw(finite))
     records = np.where(gain > 0.0, collaboration.delta / share * np.exp(log), 0.0)
@@ -289,7 +292,7 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
         candidate = collaboration.replace(owners=owners)
         gain = compute_advantage(candidate)
         needed = candidate.privacy_constant * candidate.privacy_scale
-        needed = needed * np.sqrt(candidate.count_noisy(protected_part))
+        needed = needed * np.sqrt(candidate.count_noisy_parameters(protected_part))
         return bool(gain > 0.0 and np.sqrt(candidate.all_records) * gain > needed)
 
     high = 1

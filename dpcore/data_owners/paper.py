@@ -50,7 +50,7 @@ TABLE_1 = {
     Form.FULL: (0.4444, 0.2926, 0.6982, 0.8081, 0.7399, 0.6023),
     Form.JOINT: (0.4658, 0.3207, 0.7651, 0.8169, 0.7835, 0.7423),
 }
-"""MNIST, ε = 1, mean over the paper's 5 runs, as printed."""
+"""MNIST, ε = 1, means as printed."""
 SPREAD_1 = {
     Form.SEPARATE: (0.0069, 0.0038, 0.0010, 0.0010, 0.0015, 0.0001),
     Form.NON_PRIVATE: (0.0017, 0.0014, 0.0037, 0.0043, 0.0028, 0.0093),
@@ -64,7 +64,7 @@ TABLE_4 = {
     (256, Form.FULL): (0.7399, 0.2606, 0.1700, 0.1450, 0.1089),
     (256, Form.JOINT): (0.7835, 0.3930, 0.2517, 0.1603, 0.1297),
 }
-"""MNIST, ε = 1, by owners and form, as printed."""
+"""MNIST, ε = 1, as printed."""
 SPREAD_4 = {
     (4, Form.FULL): (0.0844, 0.0387, 0.0479, 0.0022, 0.0438),
     (4, Form.JOINT): (0.0307, 0.0256, 0.0470, 0.0262, 0.0628),
@@ -190,7 +190,7 @@ TABLE_4_FIGURE = replace(
     key="huang-table-4",
     item="Table 4",
     title="accuracy over the records of one user, who is protected",
-    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records, fewer than 20.",
+    setting=f"ε = 1, 4 and 256 owners. {SETTING} With 256 owners each holds 12 records.",
     x=_build_axis("records per user, m/r", (0.9, 22.0), RECORDS_PER_USER),
     values=RECORDS_PER_USER,
     lines=tuple(

@@ -19,12 +19,12 @@ DIAMETER_RANGE = (1e-9, 1e9)
 CONSTANT_RANGE = (1e-3, 1e6)
 
 MAX_TRAIN_OWNERS = {Records.DIGITS: 64, Records.GENERATED: 512, Records.UPLOAD: 256}
-"""With so many owners each still has half a dozen records."""
+"""Each owner still has half a dozen records."""
 MAX_VALUES, MAX_RUNS = 6, 5
 TRAINING_FIELDS = ("train_on", "train_owners", "train_epsilons", "train_runs", "train_seed")
 
 ASSUMPTIONS = (
-    "The loss is convex and L-Lipschitz; all owners' best models have one shared part (section 1.1 of the paper)",
+    "The loss is convex and L-Lipschitz; all owners' best models have one shared part",
     "The constants hidden by O(·) are those entered: bounds compare orders and promise no accuracy",
     "The privacy proof of theorem 3.1, the bound of joint privacy, is incomplete: see *How this is computed*",
     "Neighbouring data sets differ in one unit of protection, which is replaced",
@@ -40,8 +40,8 @@ class OwnersSource(Option):
     DATA = "data", "Of the data in use"
 
 
-ENTERED: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
-"""Where and when a number of entered owners is asked."""
+ENTRY_RULE: dict[str, Any] = {"only_with": ("source", (OwnersSource.ENTERED,)), "place": LINE}
+"""Of the numbers of entered owners."""
 CONSTANT_HELP = "What O(·) hides; the paper leaves it open."
 
 
@@ -51,17 +51,17 @@ class OwnersParameters(Parameters):
 
     # Whoever reads owners off private data and enters them has read them off the data.
     owners: int = of_data.number(
-        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTERED
+        64, "Owners, n", (1, MAX_OWNERS), name="the number of owners n", width=92, **ENTRY_RULE
     )
     """Who would train together."""
     records: int = of_data.number(
-        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTERED
+        100, "Records, m", (1, MAX_RECORDS), name="the number of records per owner", width=100, **ENTRY_RULE
     )
     """Of every owner; *More settings* reads unequal ones from data."""
     shared: int = public.number(
         7_850, "Shared, ℓ", (0, MAX_PARAMETERS), name="the number of shared parameters", width=96, place=LINE
     )
-    """Parameters that all owners share; a linear model of MNIST has 7,850."""
+    """Parameters that all owners share."""
     source: OwnersSource = public.choice(OwnersSource.ENTERED, "Owners")
     """Or each *user* of the data in use."""
     unit: Unit = public.choice(Unit.RECORD, "What is protected as one")
@@ -81,7 +81,7 @@ class OwnersParameters(Parameters):
     personal: int = public.number(
         0, "Personal, k", (0, MAX_PARAMETERS), name="the number of personal parameters"
     )
-    """Parameters of each owner's own part: under joint privacy without noise."""
+    """Of each owner's own part: under joint privacy without noise."""
     personal_diameter: float = public.number(0.0, "Diameter D_X", name="the personal diameter D_X")
     """How far apart personal parts can lie; 0 for no personal part."""
     shared_diameter: float = public.number(1.0, "Diameter D_U", name="the shared diameter D_U")
@@ -116,7 +116,6 @@ class OwnersParameters(Parameters):
     train_seed: int = public.number(
         1, "Seed", (0, 2**32 - 1 - MAX_RUNS), name="the seed of the training", place=TAB
     )
-    """The same seed gives the same figure."""
 
     def _check_together(self, problems: Problems) -> None:
         is_entered = self.unit is Unit.USER and self.source is OwnersSource.ENTERED
@@ -177,7 +176,5 @@ class OwnersParameters(Parameters):
         if self.unit is Unit.USER and (self.records_per_user or 1.0) > histogram.max_size:
             raise refuse("a user cannot have more records than the largest owner has")
         largest_cap = float(histogram.max_size if cap is None else cap)
-        capped_owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
-        return capped_owners.replace(
-            records=float(capped_owners.records), evenness=float(capped_owners.evenness)
-        )
+        owners = cap_owners(histogram, largest_cap, self.collaborate(), self.protects_owner)
+        return owners.replace(records=float(owners.records), evenness=float(owners.evenness))

@@ -215,7 +215,7 @@ def run_study(
         form: np.full((len(study.epsilons) if form.is_private else 1, *grid), np.nan) for form in study.forms
     }
     first_records = load_records(records, study.seeds[0])
-    num_training, num_tests = (part.labels.size for part in split_records(first_records, 0))
+    num_training, num_tests = (records_part.labels.size for records_part in split_records(first_records, 0))
     num_parameters = first_records.num_classes * first_records.features.shape[1]
 
     def copy_result() -> StudyResult:
@@ -223,15 +223,13 @@ def run_study(
         return StudyResult(study, copies, num_training, num_tests, num_parameters, first_records.name)
 
     for seed_index, seed in enumerate(study.seeds):
-        parts = split_records(load_records(records, seed), seed)
+        splits = split_records(load_records(records, seed), seed)
         cache: dict[float, FloatArray] = {}
         for owner_index, num_owners in enumerate(study.owners):
-            for form, epsilon_index, score in _test_forms(
-                study, *parts, num_owners, seed, cache, should_stop
-            ):
+            for form, index, score in _test_forms(study, *splits, num_owners, seed, cache, should_stop):
                 if should_stop():
                     return copy_result()
-                accuracy[form][epsilon_index, owner_index, seed_index] = score
+                accuracy[form][index, owner_index, seed_index] = score
                 result = copy_result()
                 report(result.share_done, result)
     return copy_result()
@@ -248,7 +246,7 @@ def _test_forms(
 ) -> Iterator[tuple[Form, int, float]]:
     """Yield (form, index of ε, test accuracy), form by form; ``cache`` holds W by ε if it does not depend on owners."""
     (records, owners), (tests, test_owners) = (
-        _deal_records(part, num_owners, seed) for part in (training_records, test_records)
+        _deal_records(dealt, num_owners, seed) for dealt in (training_records, test_records)
     )
     # If records are assigned to no owner, W is fitted to the others alone, and differs between numbers of owners.
     has_all_records = records.labels.size == training_records.labels.size

@@ -35,7 +35,7 @@ NEGLIGIBLE = 50.0
 """Terms below e to the minus this are left out."""
 POINTS_PER_NORMAL = 8
 FACTORS = tuple(np.geomspace(0.1, 4.0, 20))
-"""Orders less 1, over 2 log(1/δ)/ε, the best one of a single Gaussian of a small ε."""
+"""Orders less 1, over 2 log(1/δ)/ε, the best one of a Gaussian of small ε."""
 CHUNK = 128
 
 
@@ -77,7 +77,7 @@ class DensityRatio:
         """Return the step of the rule; a unit of the line is an integer number of steps, so that pieces of it join."""
         return 1.0 / math.ceil(POINTS_PER_NORMAL / min(1.0, self.sigma))
 
-    def evaluate_less_1(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate_ratio(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute (w − 1, log w) at points of the line in standard deviations, ascending; exact near 0, too."""
         chunks = [
             self._evaluate_chunk(points[start : start + CHUNK]) for start in range(0, points.size, CHUNK)
@@ -177,14 +177,14 @@ def compute_replaced_divergences(ratio: DensityRatio, orders: FloatArray) -> Flo
     coarse = np.arange(0.0, math.ceil(end) + 2.0, 1.0)
     coarse = np.concatenate((-coarse[:0:-1], coarse))
     is_kept = np.abs(coarse) <= 10.0
-    log_ratio = ratio.evaluate_less_1(coarse)[1]
+    log_ratio = ratio.evaluate_ratio(coarse)[1]
     for order in orders:
         exponent = order * log_ratio + (1.0 - order) * log_ratio[::-1] - 0.5 * coarse**2
         is_kept |= exponent > exponent.max() - NEGLIGIBLE
     is_kept |= is_kept[::-1]  # Ratios are needed at the mirror images, too.
     # One set of points that is its own mirror image.
     points = (coarse[is_kept][:, None] - 0.5 + step * (np.arange(round(1.0 / step)) + 0.5)).ravel()
-    log_ratio = ratio.evaluate_less_1(points)[1]
+    log_ratio = ratio.evaluate_ratio(points)[1]
     with np.errstate(over="ignore"):
         quotient_less_1 = np.expm1(log_ratio - log_ratio[::-1])
     normal = -0.5 * points**2 + math.log(step / math.sqrt(2.0 * math.pi))
@@ -194,7 +194,7 @@ def compute_replaced_divergences(ratio: DensityRatio, orders: FloatArray) -> Flo
 def _integrate_powers(ratio: DensityRatio, low: float, high: float, powers: FloatArray) -> FloatArray:
     """Integrate log E_Q[w^a] for each power a, shape of ``powers``."""
     points = _choose_points(ratio, low, high, powers)
-    ratio_less_1, log_ratio = ratio.evaluate_less_1(points)
+    ratio_less_1, log_ratio = ratio.evaluate_ratio(points)
     normal = -0.5 * points**2 + math.log(ratio.step / math.sqrt(2.0 * math.pi))
     return _sum_powers(powers, log_ratio, np.zeros_like(log_ratio), ratio_less_1, normal)
 
@@ -247,7 +247,7 @@ def _choose_points(ratio: DensityRatio, low: float, high: float, powers: FloatAr
     step, coarse = ratio.step, np.arange(math.floor(low) - 1.0, math.ceil(high) + 2.0, 1.0)
     if (high - low) / step <= 4 * CHUNK:
         return np.arange(coarse[0], coarse[-1], step)
-    _, log_ratio = ratio.evaluate_less_1(coarse)
+    _, log_ratio = ratio.evaluate_ratio(coarse)
     exponent = np.outer(powers, log_ratio) - 0.5 * coarse**2
     is_kept = (exponent > exponent.max(axis=1, keepdims=True) - NEGLIGIBLE).any(axis=0)
     # The subtracted part has its mass where w is 1.

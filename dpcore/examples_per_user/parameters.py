@@ -38,7 +38,7 @@ class ExamplesParameters(Parameters):
     """The question on the page, without the data."""
 
     delta: float = public.number(1e-6, "δ", DELTA_RANGE, name="δ", width=100, place=LINE)
-    """Probability that ε does not hold. Well below 1 / (number of users)."""
+    """Probability that ε does not hold: well below 1 / users."""
     batch_size: float = public.number(
         128.0,
         "Batch B",

@@ -139,12 +139,12 @@ def keep_smallest(
     Returns:
         Shape (num_ratings,).
     """
-    lengths = graph.tasks_per_user
-    long_users = np.flatnonzero(lengths > max_items)
+    ratings_per_user = graph.tasks_per_user
+    long_users = np.flatnonzero(ratings_per_user > max_items)
     is_kept = np.ones(graph.num_pairs, dtype=bool)
     if not long_users.size:
         return is_kept
-    row_lengths = lengths[long_users]
+    row_lengths = ratings_per_user[long_users]
     row_ends = np.cumsum(row_lengths)
     index_in_row = np.arange(int(row_ends[-1])) - np.repeat(row_ends - row_lengths, row_lengths)
     position = np.repeat(graph.starts[long_users], row_lengths) + index_in_row
@@ -156,11 +156,11 @@ def keep_smallest(
         numbers = sort_numbers.integers(0, 1 << number_bits, size=position.size)
     else:
         numbers = sort_numbers[graph.tasks[position]]
-    key = np.repeat(np.arange(long_users.size), row_lengths) << (index_bits + number_bits)
-    key |= numbers << index_bits
-    key |= index_in_row
-    key.sort()
-    sorted_index = key & ((1 << index_bits) - 1)
+    sort_keys = np.repeat(np.arange(long_users.size), row_lengths) << (index_bits + number_bits)
+    sort_keys |= numbers << index_bits
+    sort_keys |= index_in_row
+    sort_keys.sort()
+    sorted_index = sort_keys & ((1 << index_bits) - 1)
     is_kept[position] = False
     # Rows are as long as before, so the index in the sorted row is the old index.
     is_within_bound = index_in_row < max_items

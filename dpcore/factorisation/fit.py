@@ -90,51 +90,51 @@ def expect_weights(counts: FloatArray, exponent: float) -> FloatArray:
 
 def descend(
     item_vectors: FloatArray,
-    start: FloatArray,
+    ridge_target: FloatArray,
     weighted: WeightedRatings,
     user_vectors: FloatArray,
     settings: FactorSettings,
     limits: RatingRange,
     steps: GradientSteps,
     noise: float,
-    totals: FloatArray,
+    weight_sums: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Take the steps of one sweep and return the item vectors after them.
 
     Args:
         item_vectors: Before, shape (num_items, d).
-        start: What the ridge draws items to, shape (d,): the overall level, followed from the released sums.
+        ridge_target: What the ridge draws items to, shape (d,): the overall level, followed from the released sums.
         weighted: The ratings that count, and their weights.
         user_vectors: Of this sweep, of length at most 1, shape (num_users, d).
         settings: Ridge of the items, and the offset.
         limits: Public range of the ratings.
         steps: How many, and the clipping.
         noise: s, per unit of the gradient bound.
-        totals: `expect_weights`.
+        weight_sums: `expect_weights`.
         rng: Source of the noise.
 
     Returns:
-        Item vectors, and ``start`` as it is then.
+        Item vectors, and ``ridge_target`` as it is then.
     """
-    vectors, start = item_vectors.copy(), start.copy()
+    vectors, ridge_target = item_vectors.copy(), ridge_target.copy()
     for _ in range(steps.number):
         gradients = sum_gradients(weighted, user_vectors, vectors, limits, steps.gradient_bound)
         gradients += noise * steps.gradient_bound * rng.standard_normal(gradients.shape)
         if settings.offset > 0.0:
             # The common level of all items: its gradient is the sum over items, in which the noise averages out.
-            shift = float(gradients[:, 0].sum()) / (settings.offset**2 * float(totals.sum()))
+            level_shift = float(gradients[:, 0].sum()) / (settings.offset**2 * float(weight_sums.sum()))
             bound = limits.label_bound / settings.offset
-            new_level = min(max(float(start[0]) - shift, -bound), bound)
-            vectors[:, 0] += new_level - start[0]
+            new_level = min(max(float(ridge_target[0]) - level_shift, -bound), bound)
+            vectors[:, 0] += new_level - ridge_target[0]
             # The vectors have moved, and their gradients with them, by offset^2 times the weights where nothing is
             # clipped.
-            gradients[:, 0] += (new_level - start[0]) * settings.offset**2 * totals
-            start[0] = new_level
+            gradients[:, 0] += (new_level - ridge_target[0]) * settings.offset**2 * weight_sums
+            ridge_target[0] = new_level
         # User vectors have length at most 1, so this is never longer than a stable step.
-        rate = 1.0 / (totals + settings.item_ridge)
-        vectors -= rate[:, None] * (gradients + settings.item_ridge * (vectors - start))
-    return vectors, start
+        rate = 1.0 / (weight_sums + settings.item_ridge)
+        vectors -= rate[:, None] * (gradients + settings.item_ridge * (vectors - ridge_target))
+    return vectors, ridge_target
 
 
 RIDGE_TO_NOISE = 10.0
@@ -162,9 +162,9 @@ def clip_user_vectors(user_vectors: FloatArray, settings: FactorSettings, bound:
     num_fixed = int(settings.offset > 0.0)
     # A little less, so that no rounding of the sums' precision lifts a vector above the bound.
     remaining_length = math.sqrt(max(bound**2 * (1.0 - 1e-6) - settings.offset**2, 0.0))
-    learned = user_vectors[:, num_fixed:]
-    learned = clip_rows(learned, remaining_length) if remaining_length else 0.0 * learned
-    return np.hstack([user_vectors[:, :num_fixed], learned])
+    learned_part = user_vectors[:, num_fixed:]
+    learned_part = clip_rows(learned_part, remaining_length) if remaining_length else 0.0 * learned_part
+    return np.hstack([user_vectors[:, :num_fixed], learned_part])
 
 
 def split_own_offsets(user_vectors: FloatArray, settings: FactorSettings) -> tuple[FloatArray, FloatArray]:
@@ -331,10 +331,10 @@ def solve_noisy_items(noisy_sums: Sums, settings: FactorSettings, limits: Rating
     matrices, vectors = noisy_sums.unfold().astype(np.float64), noisy_sums.vectors.astype(np.float64)
     overall = np.zeros(settings.dimension)
     # The first entry of an item's matrix is offset^2 times its weights, that of its vector offset times its labels.
-    weight, total = float(noisy_sums.matrices[:, 0].sum()), float(noisy_sums.vectors[:, 0].sum())
-    if settings.offset > 0.0 and weight > 0.0:
+    weight_sum, label_sum = float(noisy_sums.matrices[:, 0].sum()), float(noisy_sums.vectors[:, 0].sum())
+    if settings.offset > 0.0 and weight_sum > 0.0:
         bound = limits.label_bound / settings.offset
-        overall[0] = min(max(total / weight, -bound), bound)
+        overall[0] = min(max(label_sum / weight_sum, -bound), bound)
     eigenvalues, directions = np.linalg.eigh(matrices)
     # The ridge is on what an item is off from ``start``: the equations are solved for that.
     residuals = vectors - matrices @ overall

@@ -122,7 +122,7 @@ class Ratings:
 
     @cached_property
     def digest(self) -> str:
-        """Return what names this table in caches."""
+        """Return the hash that stands for this table in caches."""
         return hashlib.sha256(
             b"".join(a.tobytes() for a in (self.starts, self.items, self.values))
         ).hexdigest()

@@ -129,7 +129,7 @@ class RatingStudy(Study):
         return Split(train, train, test)
 
     def fit(
-        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model."""
         match model:
@@ -140,7 +140,7 @@ class RatingStudy(Study):
             case ModelKind.NO_PRIVACY:
                 return fit(train, self.reference, self.limits, on_sweep)
             case ModelKind.PRIVATE_OFFSETS:
-                return add_own_offsets(fitted[ModelKind.PRIVATE_MEAN, epsilon])
+                return add_own_offsets(models[ModelKind.PRIVATE_MEAN, epsilon])
             case ModelKind.PRIVATE_MEAN:
                 exponent = choose_exponent(epsilon, self.exponent)
                 spending = self.spending(epsilon)
@@ -206,7 +206,7 @@ class ChoiceStudy(Study):
         return Split(*(table.select(mask) for mask in masks))
 
     def fit(
-        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
         """Fit one model."""
         match model:
@@ -223,6 +223,6 @@ class ChoiceStudy(Study):
 
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
         """Measure recall."""
-        users = model.solve_user_vectors(split.history)
-        recalls = compute_recall(users, model.item_vectors, split.history, split.test, buckets)
+        user_vectors = model.solve_user_vectors(split.history)
+        recalls = compute_recall(user_vectors, model.item_vectors, split.history, split.test, buckets)
         return np.full(1 + BUCKETS, np.nan), recalls

@@ -119,9 +119,9 @@ class Study(abc.ABC):
 
     @abc.abstractmethod
     def fit(
-        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, fitted: Fitted, on_sweep: OnSweep
+        self, model: ModelKind, train: Ratings, epsilon: float, seed: int, models: Fitted, on_sweep: OnSweep
     ) -> Any:
-        """Fit one model; ``fitted`` are those of this seed so far, and ``on_sweep`` is called after each sweep."""
+        """Fit one model; ``models`` are those of this seed so far, and ``on_sweep`` is called after each sweep."""
 
     @abc.abstractmethod
     def measure(self, model: Any, split: Split, buckets: Buckets) -> tuple[FloatArray, FloatArray]:
@@ -230,15 +230,15 @@ def run(
             buckets = assign_buckets(split.train.item_counts)
             if seed_index == 0:
                 result = replace(result, train_counts=split.train.item_counts)
-            fitted: dict[tuple[ModelKind, float], Any] = {}
+            seed_models: dict[tuple[ModelKind, float], Any] = {}
             for model_kind, index in fits:
                 stop_if_asked()
                 epsilon = 0.0 if index is None else study.epsilons[index]
-                model = study.fit(model_kind, split.train, epsilon, noise_seed, fitted, count_sweep)
-                fitted[model_kind, epsilon] = model
+                model = study.fit(model_kind, split.train, epsilon, noise_seed, seed_models, count_sweep)
+                seed_models[model_kind, epsilon] = model
                 if seed_index == 0:
                     models[model_kind, epsilon] = model
-                cells = study.models.index(model_kind), slice(None) if index is None else index, seed_index
+                cells = (study.models.index(model_kind), slice(None) if index is None else index, seed_index)
                 result.rmse[cells], result.recall[cells] = study.measure(model, split, buckets)
                 if index is not None and model_kind is private_kinds[-1]:
                     so_far = replace(
@@ -270,9 +270,9 @@ def measure(
     squared_errors = (model.predict(vectors, test) - test.values) ** 2
     item_buckets = buckets[test.items]
     bucket_counts = np.bincount(item_buckets, minlength=BUCKETS)
-    sums = np.bincount(item_buckets, squared_errors, BUCKETS)
+    error_sums = np.bincount(item_buckets, squared_errors, BUCKETS)
     with np.errstate(invalid="ignore", divide="ignore"):
-        rmse = np.sqrt(np.concatenate(([sums.sum() / bucket_counts.sum()], sums / bucket_counts)))
+        rmse = np.sqrt(np.concatenate(([error_sums.sum() / bucket_counts.sum()], error_sums / bucket_counts)))
     recall = np.full(1 + BUCKETS, np.nan)
     if with_recall:
         recall = compute_recall(vectors, model.item_vectors, train, test, buckets)
@@ -301,7 +301,7 @@ def compute_recall(
     sizes = RECALL_SIZE * np.concatenate(([1], np.arange(BUCKETS, 0, -1)))
     max_rank = min(int(sizes.max()), item_vectors.shape[0])
     test_users = np.flatnonzero(np.diff(test.starts))[:RECALL_USERS]
-    sums, users = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
+    recall_sums, user_counts = np.zeros(1 + BUCKETS), np.zeros(1 + BUCKETS)
     users_per_block = max(_CELLS // item_vectors.shape[0], 1)
     for first in range(0, test_users.size, users_per_block):
         block = test_users[first : first + users_per_block]
@@ -319,10 +319,10 @@ def compute_recall(
             num_tests = np.bincount(row[is_counted], minlength=block.size)
             hits = np.bincount(row[is_counted & (ranks < k)], minlength=block.size)
             has_tests = num_tests > 0
-            sums[measure_index] += np.sum(hits[has_tests] / np.minimum(num_tests[has_tests], k))
-            users[measure_index] += has_tests.sum()
+            recall_sums[measure_index] += np.sum(hits[has_tests] / np.minimum(num_tests[has_tests], k))
+            user_counts[measure_index] += has_tests.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(sums / users)
+        return np.asarray(recall_sums / user_counts)
 
 
 def _find_ratings(ratings: Ratings, users: IntArray) -> tuple[IntArray, IntArray]:

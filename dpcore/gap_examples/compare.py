@@ -101,7 +101,6 @@ class FourfoldProof:
         sampling_factor: Sampling part of v'(h') over that of v(h*): at most 2 in case 1, 4 in case 2.
         privacy_factor: Privacy part of v'(h') over that of v(h*): at most 4.
         ratio: v'(h') / v(h*): at most 4.
-        best_ratio: min v' / min v, for comparison.
 
     Source: Epasto et al. 2020, theorem 8 (theorem 3 restated). Its last display bounds h' / n_{h'} by
     1 / (1 - eta) where 1 / (q (1 - eta)) is meant; the conclusion stands.
@@ -115,13 +114,12 @@ class FourfoldProof:
     sampling_factor: float
     privacy_factor: float
     ratio: float
-    best_ratio: float
 
 
-def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
+def fourfold_proof(comparison: Comparison) -> FourfoldProof:
     """Carry out the proof of theorem 3 on a problem; see `FourfoldProof` for its steps and source."""
-    comparison = compare(problem)
-    histogram, h = problem.histogram, comparison.smooth.threshold
+    problem, h = comparison.problem, comparison.smooth.threshold
+    histogram = problem.histogram
     rows_below, users_above, _ = (float(piece) for piece in histogram.pieces(h))
     alpha = rows_below / (rows_below + h * users_above)
     p, q, r = histogram.num_users - int(users_above), int(users_above), 0
@@ -144,16 +142,13 @@ def fourfold_proof(problem: MeanProblem) -> FourfoldProof:
         case=1 if alpha >= 0.5 else 2,
         skipped_users=r,
         max_contributions=proof_cap,
-        sampling_factor=_quotient(
-            float(cap_error.sampling_variance), float(threshold_error.sampling_variance)
-        ),
-        privacy_factor=_quotient(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),
+        sampling_factor=_divide(float(cap_error.sampling_variance), float(threshold_error.sampling_variance)),
+        privacy_factor=_divide(float(cap_error.privacy_variance), float(threshold_error.privacy_variance)),
         ratio=float(cap_error.variance) / float(threshold_error.variance),
-        best_ratio=comparison.ratio,
     )
 
 
-def _quotient(value: float, reference: float) -> float:
+def _divide(value: float, reference: float) -> float:
     """Return value / reference, and 1 where both are 0 (no sampling error on either side)."""
     return value / reference if reference > 0.0 else 1.0
 
@@ -201,7 +196,10 @@ def variance_ratios(
         elif np.any(np.diff(s, axis=-1) < 0.0):
             problems.add("sizes must ascend along the last axis")
     s, u, rho = (np.asarray(values) for values in np.broadcast_arrays(s, u, rho[..., None]))
-    smooth, capped = 1.0 / _inverse_smooth_variance(s, u, rho), _capped_variance(s, u, rho, integer_caps)
+    smooth, capped = (
+        1.0 / _maximise_inverse_variance(s, u, rho),
+        _minimise_capped_variance(s, u, rho, integer_caps),
+    )
     return VarianceRatios(capped / smooth, smooth, capped)
 
 
@@ -211,7 +209,7 @@ def _sum_later_groups(x: FloatArray) -> FloatArray:
     return np.concatenate((total[..., 1:], np.zeros_like(total[..., :1])), axis=-1)
 
 
-def _inverse_smooth_variance(s: FloatArray, u: FloatArray, rho: FloatArray) -> FloatArray:
+def _maximise_inverse_variance(s: FloatArray, u: FloatArray, rho: FloatArray) -> FloatArray:
     """Return 1 / min v = max over h of sum_l f_h(s_l) - rho h^2, f_h(s) = s up to h, 2 h - h^2 / s above.
 
     Derived in docs/gap.md. The function is concave in h; between two sizes it is S + 2 q h - (I + rho) h^2, so
@@ -228,7 +226,9 @@ def _inverse_smooth_variance(s: FloatArray, u: FloatArray, rho: FloatArray) -> F
     return np.asarray((rows_below + h * (2.0 * users_above - h * curvature)).max(axis=-1))
 
 
-def _capped_variance(s: FloatArray, u: FloatArray, rho: FloatArray, integer_caps: bool) -> FloatArray:
+def _minimise_capped_variance(
+    s: FloatArray, u: FloatArray, rho: FloatArray, integer_caps: bool
+) -> FloatArray:
     """Minimise 1 / n + rho h^2 / n^2 with n = S + q h over h in [s_1, s_k].
 
     Each piece between two sizes has one minimum, at q S / (2 S rho - q^2), or falls throughout.

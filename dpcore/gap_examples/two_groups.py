@@ -285,10 +285,10 @@ class Supremum:
 
         26 users have one row and 31 have 1e6 rows, a good fraction near p / q; the ratio is 1.564928.
         """
-        return two_group_problem(26, 31, 10**6, noise_ratio=31 / _threshold_of_tie(26 / 31))
+        return two_group_problem(26, 31, 10**6, noise_ratio=31 / _compute_tie_threshold(26 / 31))
 
 
-def _threshold_of_tie(w: float) -> float:
+def _compute_tie_threshold(w: float) -> float:
     """Return the threshold q / t at which caps 2 and 3 tie, for w = p / q."""
     return w * (2.0 / (w + 2.0) + 3.0 / (w + 3.0))
 
@@ -309,7 +309,7 @@ def supremum() -> Supremum:
     while low < (w := (low + high) / 2.0) < high:
         low, high = (w, high) if np.polyval(coefficients, w) < 0.0 else (low, w)
     ratio = (w**2 + 10.0 * w + 18.0) * (5.0 * w + 6.0) / ((w + 2.0) * (w + 3.0) * (5.0 * w + 12.0))
-    threshold = _threshold_of_tie(w)
+    threshold = _compute_tie_threshold(w)
     q = 1.0 / (1.0 + w)
     return Supremum(ratio, w * q, q / threshold, threshold, (2, 3))
 
@@ -322,13 +322,11 @@ class Domination:
         light_users: a, the line's height at h = 0: users with one row in the dominating limit (a real
             number).
         heavy_users: b, the line's slope: users with unlimited rows there (a real number).
-        ratio: The instance's own ratio.
-        bound: The limit's ratio: at least the instance's, at most `dpcore.gap_examples.two_groups.supremum`.
+        bound: The limit's ratio: at least the instance's, at most that of `supremum`.
     """
 
     light_users: float
     heavy_users: float
-    ratio: float
     bound: float
 
     @property
@@ -353,8 +351,8 @@ def dominate(comparison: Comparison) -> Domination:
         )
     histogram, best_variance = problem.histogram, comparison.cap.variance / problem.value_variance
     # Slopes of n_h right and left of k, and of psi over the steps right and left: (psi(k + 1) - psi(k)) etc.
-    lowest_slope = max(float(histogram.users_above(k)), _psi_increment(best_variance, rho, k - 1))
-    highest_slope = min(float(histogram.users_above(k - 1)), _psi_increment(best_variance, rho, k))
+    lowest_slope = max(float(histogram.users_above(k)), _compute_psi_increment(best_variance, rho, k - 1))
+    highest_slope = min(float(histogram.users_above(k - 1)), _compute_psi_increment(best_variance, rho, k))
     kept_rows = float(histogram.kept_rows(k))
     # Every slope in [low, high] makes a line that fits; one above n_k / k would take fewer than no light users.
     slopes = np.linspace(lowest_slope, highest_slope, 3)
@@ -363,10 +361,10 @@ def dominate(comparison: Comparison) -> Domination:
     num_users = light_users + heavy_users
     limits = whole_cap_limit(light_users / num_users, rho / num_users).ratio
     i = int(np.argmin(limits))
-    return Domination(float(light_users[i]), float(heavy_users[i]), comparison.ratio, float(limits[i]))
+    return Domination(float(light_users[i]), float(heavy_users[i]), float(limits[i]))
 
 
-def _psi_increment(best_variance: float, rho: float, h: float) -> float:
+def _compute_psi_increment(best_variance: float, rho: float, h: float) -> float:
     """Return psi(h + 1) - psi(h), without the difference of two large numbers."""
     c = 4.0 * best_variance * rho
     roots = math.sqrt(1.0 + c * h**2) + math.sqrt(1.0 + c * (h + 1.0) ** 2)
@@ -376,7 +374,7 @@ def _psi_increment(best_variance: float, rho: float, h: float) -> float:
 INSTANCE_SCHEMA = "sweetspot/gap-instance/1"
 
 
-def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
+def write_instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
     """Write an instance as a histogram, which the page *Data* opens, with its noise ratio in every line.
 
     Columns: ``size`` (rows per user), ``users``, ``noise_ratio`` (rho = 2 (B / epsilon)^2 / sigma^2, in rows),
@@ -397,7 +395,7 @@ def instance_csv(problem: mean.MeanProblem, disclosure: Provenance) -> str:
     )
 
 
-def instance_json(comparison: Comparison, disclosure: Provenance) -> str:
+def write_instance_json(comparison: Comparison, disclosure: Provenance) -> str:
     """Write an instance with both its optima and their proofs as JSON, indented, with a schema version.
 
     ``epsilon_for_unit_values`` is the epsilon that gives the noise ratio for values in [0, 1] of worst-case

@@ -19,7 +19,7 @@ Source: Amin et al. 2019, sections 4 to 6.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -253,37 +253,26 @@ class BiasProblem(BoundSettings):
         problems.of_kind(ContributionHistogram, histogram=self.histogram)
 
 
-def _caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
+def _convert_to_caps(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> FloatArray:
     """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau_0 = np.asarray(fractions, dtype=np.float64)
-    if not np.all((tau_0 > 0.0) & (tau_0 <= 1.0)):
-        raise refuse("tau_0 must lie above 0 and at most at 1")
     caps = tau_0 * histogram.num_rows
     rounded = np.rint(caps)
-    return np.where(np.abs(caps - rounded) <= 1e-12 * caps, rounded, caps)
+    caps = np.where(np.abs(caps - rounded) <= 1e-12 * caps, rounded, caps)
+    if not np.all((caps >= 1.0) & (tau_0 <= 1.0)):
+        raise refuse("tau_0 must be at least the share of one row, and at most 1")
+    return caps
 
 
-def _statistics(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
-    n = float(histogram.num_rows)
-    is_empty = caps < 1.0
-    s = compute_cap_statistics(
+def _compute_statistics_of_caps(histogram: ContributionHistogram, caps: FloatArray) -> CapStatistics:
+    """Return the statistics of caps in rows, at least 1, any shape."""
+    return compute_cap_statistics(
         histogram.pieces,
-        np.where(is_empty, 1.0, caps),
-        total=n,
+        caps,
+        total=float(histogram.num_rows),
         largest=float(histogram.max_size),
         above_sums=AboveSums(histogram.rows_above, histogram.excess),
     )
-    unknown = dict.fromkeys(("max_share", "total_variation", "chi_squared"), np.nan)
-    all_users = float(histogram.num_users)
-    below_one_row = {
-        "kept_share": 0.0,
-        "cut_share": 1.0,
-        "users_capped": all_users,
-        "rows_capped": 1.0,
-        **unknown,
-    }
-    adjusted = {name: np.where(is_empty, value, getattr(s, name)) for name, value in below_one_row.items()}
-    return replace(s, fraction=np.asarray(caps / n), **adjusted)
 
 
 def compute_statistics(histogram: ContributionHistogram, fractions: npt.ArrayLike) -> CapStatistics:
@@ -291,17 +280,17 @@ def compute_statistics(histogram: ContributionHistogram, fractions: npt.ArrayLik
 
     Args:
         histogram: Rows per user.
-        fractions: tau_0 in (0, 1], any shape. tau may be real, for curves; below one row it keeps nothing.
+        fractions: tau_0 in [1 / n, 1], any shape. tau may be real, for curves.
 
     Returns:
         `CapStatistics` of the shape of ``fractions``; O(log k) each for k distinct sizes.
 
     Raises:
-        InvalidInput: A fraction outside (0, 1].
+        InvalidInput: A fraction outside [1 / n, 1].
 
     Source: Amin et al. 2019, section 5.
     """
-    return _statistics(histogram, _caps(histogram, fractions))
+    return _compute_statistics_of_caps(histogram, _convert_to_caps(histogram, fractions))
 
 
 def compute_bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[BiasTerm, FloatArray]:
@@ -311,7 +300,7 @@ def compute_bias_terms(problem: BiasProblem, fractions: npt.ArrayLike) -> dict[B
 
 
 def compute_error_parts(problem: BiasProblem, fractions: npt.ArrayLike) -> ErrorParts:
-    """Return the bound (*) in its parts at each tau_0 in (0, 1]; arguments as `compute_statistics`.
+    """Return the bound (*) in its parts at each tau_0; arguments as `compute_statistics`.
 
     Source: Amin et al. 2019, theorem 1; the largest share is min(tau, max n_j) / n_tau.
     """
@@ -346,15 +335,15 @@ def find_best_cap(
     """
     histogram, n = problem.histogram, float(problem.histogram.num_rows)
     minimum = minimise(
-        lambda caps: problem.split(_statistics(histogram, caps), n),
+        lambda caps: problem.split(_compute_statistics_of_caps(histogram, caps), n),
         1.0,
-        largest_cap(problem),
+        find_largest_cap(problem),
         is_integer=is_integer,
         tolerance=TOLERANCE,
         progress=progress,
         should_stop=should_stop,
     )
-    best_statistics = _statistics(histogram, np.asarray(minimum.argument))
+    best_statistics = _compute_statistics_of_caps(histogram, np.asarray(minimum.argument))
     stop_reason = describe_search(minimum)
     if best_statistics.users_capped == 0.0:
         stop_reason = f"Nobody loses rows. {stop_reason}"
@@ -377,17 +366,17 @@ def find_caps_within(problem: BiasProblem, choice: LearningCap, excess: float = 
     """
     n = float(problem.histogram.num_rows)
     low, high = find_interval_within(
-        lambda caps: problem.split(_statistics(problem.histogram, caps), n),
+        lambda caps: problem.split(_compute_statistics_of_caps(problem.histogram, caps), n),
         choice.cap,
         1.0,
-        largest_cap(problem),
+        find_largest_cap(problem),
         # A rounding more, so that the best cap itself is never beyond it.
         choice.total * (1.0 + excess) * (1.0 + 1e-12),
     )
     return int(low), int(high)
 
 
-def largest_cap(problem: BiasProblem) -> float:
+def find_largest_cap(problem: BiasProblem) -> float:
     """Return the cap in rows beyond which no larger one changes anything."""
     histogram = problem.histogram
     return float(histogram.num_rows if problem.bias.needs_only_the_fraction else histogram.max_size)
@@ -400,7 +389,7 @@ def list_capped_users(
 
     Args:
         histogram: Rows per user.
-        fraction: tau_0 in (0, 1].
+        fraction: tau_0 in [1 / n, 1].
         limit: Distinct sizes listed at most.
 
     Returns:
@@ -409,19 +398,17 @@ def list_capped_users(
         ``share_after``, what one such user holds of all rows, n_j / n, and of the kept rows, tau / n_tau.
 
     Raises:
-        InvalidInput: ``fraction`` outside (0, 1].
+        InvalidInput: ``fraction`` outside [1 / n, 1].
     """
-    cap = float(_caps(histogram, fraction))
-    kept_cap = cap if cap >= 1.0 else 0.0
-    num_sizes = histogram.sizes.size - int(np.searchsorted(histogram.sizes, kept_cap, side="right"))
+    cap = float(_convert_to_caps(histogram, fraction))
+    num_sizes = histogram.sizes.size - int(np.searchsorted(histogram.sizes, cap, side="right"))
     num_listed = min(num_sizes, limit)
     sizes, users = (column[::-1][:num_listed] for column in (histogram.sizes, histogram.users))
-    share_after = kept_cap / float(histogram.kept_rows(kept_cap)) if kept_cap else 0.0
     columns: dict[str, FloatArray | IntArray] = {
         "size": sizes,
         "users": users,
-        "rows_cut": np.asarray((sizes - kept_cap) * users),
+        "rows_cut": np.asarray((sizes - cap) * users),
         "share_before": np.asarray(sizes / float(histogram.num_rows)),
-        "share_after": np.full(num_listed, share_after),
+        "share_after": np.full(num_listed, cap / float(histogram.kept_rows(cap))),
     }
     return columns, num_sizes - num_listed

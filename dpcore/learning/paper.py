@@ -23,8 +23,8 @@ FIGURES = (
         "Amin et al. 2019",
         "Figure 3 (b)",
         "users whose rows are cut at the best bound of a learner",
-        f"ε = 1, many rows, C = {CONSTANT:g}, all else as the page begins. The paper gives neither its α nor its "
-        "constants; C was chosen to meet its 2 to 8 users.",
+        f"ε = 1, many rows, C = {CONSTANT:g}, chosen to meet the paper's 2 to 8 users: it gives neither α nor "
+        "constants.",
         "Learning under a bound",
         "Figure 3",
         linear_axis("α of the population, p ∝ j^−(1+α)", (0.2, 3.2)),

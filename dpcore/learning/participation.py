@@ -118,7 +118,7 @@ class PowerLaw:
         """
         users_above = self.users_above(share)
         return Pieces(
-            self.tail(users_above), users_above, np.asarray(self.normaliser * self._power_sum(users_above))
+            self.tail(users_above), users_above, np.asarray(self.normaliser * self._sum_powers(users_above))
         )
 
     @cached_property
@@ -126,7 +126,7 @@ class PowerLaw:
         steps = np.arange(1.0, TABLE + 1.0) ** self.exponent
         return np.concatenate(([0.0], np.cumsum(steps)))
 
-    def _power_sum(self, count: FloatArray) -> FloatArray:
+    def _sum_powers(self, count: FloatArray) -> FloatArray:
         """Return the sum over j <= K of j^s, s = 1 + alpha, K whole.
 
         Beyond the table sum_{j=J+1}^K j^s = [x^(s+1) / (s+1) + x^s / 2 + s x^(s-1) / 12]_J^K - ..., the next
@@ -172,14 +172,16 @@ DECIDED = 45.0
 CELLS = 200_000
 
 
-def _rows(tau_0: FloatArray, n: int) -> FloatArray:
+def _convert_to_rows(tau_0: FloatArray, n: int) -> FloatArray:
     """Return the caps tau_0 n in rows; a product within rounding of a whole number counts as that number."""
     tau = tau_0 * n
     rounded = np.rint(tau)
     return np.where(np.abs(tau - rounded) <= 1e-12 * tau, rounded, tau)
 
 
-def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _compute_binomial_parts(
+    n: int, p: FloatArray, tau: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return (E min(X, tau), E (X - tau)_+, P(X > tau)) for X ~ Binomial(n, p) and real tau >= 1, elementwise.
 
     With t = floor(tau) and I the regularised incomplete beta function, P(X > tau) = I_p(t + 1, n - t) and
@@ -212,7 +214,7 @@ def _binomial_parts(n: int, p: FloatArray, tau: FloatArray) -> tuple[FloatArray,
     return kept_rows, excess, capped_share
 
 
-def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _choose_tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Gauss-Legendre nodes x > HEAD + 1/2 and weights for sums over the users beyond, shape (len(tau), q).
 
     In y = log x, where n p(x) = tau a user changes from capped to uncapped over a width of about
@@ -237,19 +239,19 @@ def _tail_nodes(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, Flo
     return x.reshape(tau.size, -1), (x * half_width * weights).reshape(tau.size, -1)
 
 
-def _sums(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _sum_over_users(law: PowerLaw, n: int, tau: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sums over users of E min(X_j, tau), E (X_j - tau)_+ and P(X_j > tau), for tau >= 1 of shape (q,).
 
     The first two add up to n, but each is summed by itself: their small values lose no digits.
     """
     level = tau[:, None]
     head = np.arange(1.0, HEAD + 1.0)
-    kept_rows, lost, capped_share = _binomial_parts(n, law.probability(head), level)
-    x, weight = _tail_nodes(law, n, tau)
-    _, excess, beyond = _binomial_parts(n, law.probability(x), level)
+    kept_rows, lost, capped_share = _compute_binomial_parts(n, law.probability(head), level)
+    x, weight = _choose_tail_nodes(law, n, tau)
+    _, excess, beyond = _compute_binomial_parts(n, law.probability(x), level)
     # Midpoint rule: sum_{j > J} g(j) = integral from J + 1/2 + g'(J + 1/2) / 24 - ...
     edge = law.probability(np.array([float(HEAD), HEAD + 1.0]))
-    _, edge_excess, edge_above = _binomial_parts(n, edge, level)
+    _, edge_excess, edge_above = _compute_binomial_parts(n, edge, level)
     cut = np.maximum((excess * weight).sum(axis=1) + np.diff(edge_excess)[:, 0] / 24.0, 0.0)
     tail = n * float(law.tail(float(HEAD))) - cut
     capped = capped_share.sum(axis=1) + (beyond * weight).sum(axis=1) + np.diff(edge_above)[:, 0] / 24.0
@@ -285,13 +287,13 @@ def compute_expectations(law: PowerLaw, num_rows: int, fractions: npt.ArrayLike)
     require.whole(1, MAX_EXPECTED_ROWS, num_rows=num_rows)
     n = int(num_rows)
     tau_0 = check_fractions(fractions)
-    tau = np.atleast_1d(_rows(tau_0, n)).ravel()
+    tau = np.atleast_1d(_convert_to_rows(tau_0, n)).ravel()
     kept_rows, cut, capped = np.empty(tau.shape), np.empty(tau.shape), np.empty(tau.shape)
     step = max(1, CELLS // HEAD)
     for start in range(0, tau.size, step):
         chunk = slice(start, start + step)
         # Users seen at all are those whose rows exceed 0; E min(X, 1) is the same number.
-        kept_rows[chunk], cut[chunk], capped[chunk] = _sums(law, n, np.maximum(tau[chunk], 1.0))
+        kept_rows[chunk], cut[chunk], capped[chunk] = _sum_over_users(law, n, np.maximum(tau[chunk], 1.0))
     is_empty = tau < 1.0
     kept_share, cut_share, users_capped = (
         np.where(is_empty, below_one_row, values).reshape(tau_0.shape)
@@ -372,7 +374,7 @@ def simulate(
     """
     require.whole(1, MAX_SIMULATED_ROWS, num_rows=num_rows)
     tau_0 = np.atleast_1d(check_fractions(fractions))
-    tau, rng = _rows(tau_0, num_rows), np.random.default_rng(seed)
+    tau, rng = _convert_to_rows(tau_0, num_rows), np.random.default_rng(seed)
     kept_share, users_capped = np.empty((2, draws, tau.size))
     num_drawn = 0
     while num_drawn < draws and not should_stop():

@@ -104,12 +104,11 @@ PROVEN_POWER = 2.0
 LARGEST_POWER = 60.0
 POWER_GROWTH = 1.15
 FIRST_USERS = 1000
-"""Heaviest users in the first working set; of 70,000, about 100 to 2,000 end up binding."""
+"""Of the first working set; of 70,000 users about 100 to 2,000 end up binding."""
 DEAD_SHARE = 0.01
-"""A user leaves the working set below this share, relative to an even one and times the round's tolerance: all of
-them together change S by at most a hundredth of that."""
+"""A user leaves the working set below this share of an even one, times the round's tolerance."""
 ROUND_FACTOR = 0.1
-"""The gap shrinks by it in each round on the working set, so that most steps are on few users."""
+"""The gap shrinks by it in each round on the working set."""
 MAX_IDLE_ROUNDS = 5
 """Rounds at the smallest aim without a smaller gap: then float64 has no more to give."""
 
@@ -133,9 +132,9 @@ def _evaluate_dual(graph: TaskGraph, costs: FloatArray, shares: FloatArray) -> _
     task_shares = graph.sum_by_task(shares)
     if not np.all(task_shares > 0.0):
         return None
-    terms = np.sqrt(costs * task_shares)
-    ratios = terms / task_shares
-    return _Point(shares, float(terms.sum()), ratios, graph.sum_by_user(ratios))
+    dual_terms = np.sqrt(costs * task_shares)
+    ratios = dual_terms / task_shares
+    return _Point(shares, float(dual_terms.sum()), ratios, graph.sum_by_user(ratios))
 
 
 def _ascend(graph: TaskGraph, costs: FloatArray, start: FloatArray, tolerance: float, watch: Watch) -> _Point:
@@ -239,9 +238,8 @@ def find_best_task_weights(
     multipliers[users] = point.shares
     name, scales = "exact optimum, one weight per task", np.ones(graph.num_users)
     allocation = Allocation(name, problem, np.sqrt(squared_weights), scales, share_clipped=0.0)
-    return watch.certify(
-        allocation, compute_lower_bound(problem, multipliers), "a dual bound computed from the same graph"
-    )
+    lower_bound = compute_lower_bound(problem, multipliers)
+    return watch.certify(allocation, lower_bound, "a dual bound computed from the same graph")
 
 
 def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
@@ -258,13 +256,13 @@ def compute_lower_bound(problem: TaskProblem, multipliers: FloatArray) -> float:
 def _iterate_prices(problem: TaskProblem, prices: FloatArray) -> tuple[FloatArray, float]:
     """Iterate the prices once; return the new ones, and the relative gap at the old ones."""
     graph = problem.graph
-    lengths = np.sqrt(graph.sum_by_user(prices**2))
+    price_norms = np.sqrt(graph.sum_by_user(prices**2))
     # A user without a task has length 0 and gives nothing.
-    inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
-    totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse)
+    inverse_norms = np.divide(1.0, price_norms, out=np.zeros_like(price_norms), where=price_norms > 0.0)
+    totals_per_price = math.sqrt(problem.budget) * graph.sum_by_task(inverse_norms)
     # The weights that these prices call for have W_i = pi_i D_i.
     value = float(np.sum(problem.price_of_noise / (prices * totals_per_price) ** 2))
-    lower_bound = _bound_below(problem, prices, float(lengths.sum()))
+    lower_bound = _bound_below(problem, prices, float(price_norms.sum()))
     return problem.price_of_noise**0.25 * totals_per_price**-0.75, (value - lower_bound) / value
 
 
@@ -281,8 +279,8 @@ def compute_free_lower_bound(problem: TaskProblem, prices: FloatArray) -> float:
         problem: The problem.
         prices: pi > 0, shape (num_tasks,), any scale.
     """
-    lengths = np.sqrt(problem.graph.sum_by_user(prices**2))
-    return _bound_below(problem, prices, float(lengths.sum()))
+    price_norms = np.sqrt(problem.graph.sum_by_user(prices**2))
+    return _bound_below(problem, prices, float(price_norms.sum()))
 
 
 def find_best_user_task_weights(
@@ -344,10 +342,10 @@ def solve(
     costs = problem.unclipped_price
     # In units of equation 11, unclipped: entries near 1, where solvers are at their best.
     rule = WeightRule(problem.loss.best_exponent, BudgetFit.NOBODY_CLIPPED)
-    unit = rule.allocate(problem).task_weights ** 2 / problem.budget
+    unit_squares = rule.allocate(problem).task_weights ** 2 / problem.budget
     p = cp.Variable(problem.num_tasks)
-    limit = graph.matrix.multiply(unit).tocsr() @ p <= 1.0
-    scaled_costs = costs / unit / np.sum(costs / unit)
+    limit = graph.matrix.multiply(unit_squares).tocsr() @ p <= 1.0
+    scaled_costs = costs / unit_squares / np.sum(costs / unit_squares)
     cvxpy_problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(scaled_costs, cp.inv_pos(p)))), [limit])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "Solution may be inaccurate": the certificate says how much.
@@ -358,13 +356,14 @@ def solve(
         else:
             stop_reason = f"{solver} ended with “{cvxpy_problem.status}”."
     solver_weights = np.ones(problem.num_tasks) if p.value is None else np.asarray(p.value)
-    squared = unit * np.maximum(solver_weights, 1e-9)
+    squared_weights = unit_squares * np.maximum(solver_weights, 1e-9)
     # Scaled to the budget: a solver's violation of it must not pass for a lower value.
-    squared *= problem.budget / graph.sum_by_user(squared).max()
+    squared_weights *= problem.budget / graph.sum_by_user(squared_weights).max()
     multipliers = np.zeros(graph.num_users) if limit.dual_value is None else np.asarray(limit.dual_value)
     prices = np.maximum(multipliers, 0.0)
     bound = compute_lower_bound(problem, prices) if np.any(prices > 0.0) else -np.inf
-    return Certificate(float(np.sum(costs / squared)), bound, f"the multipliers of {solver}"), stop_reason
+    total_bound = float(np.sum(costs / squared_weights))
+    return Certificate(total_bound, bound, f"the multipliers of {solver}"), stop_reason
 
 
 def compare_with_cvxpy(problem: TaskProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:

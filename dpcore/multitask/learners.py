@@ -156,10 +156,10 @@ def compute_weighted_sums(examples: Examples, pair_weights: FloatArray, settings
     matrices = np.empty((graph.num_tasks, dimension, dimension))
     vectors = np.empty((graph.num_tasks, dimension))
     for row in range(dimension):
-        weighted = pair_weights * features[:, row]
-        vectors[:, row] = graph.sum_pairs_by_task(weighted * labels)
+        weighted_feature = pair_weights * features[:, row]
+        vectors[:, row] = graph.sum_pairs_by_task(weighted_feature * labels)
         for column in range(row, dimension):
-            matrices[:, row, column] = graph.sum_pairs_by_task(weighted * features[:, column])
+            matrices[:, row, column] = graph.sum_pairs_by_task(weighted_feature * features[:, column])
             matrices[:, column, row] = matrices[:, row, column]
     matrices += settings.ridge * graph.sum_pairs_by_task(pair_weights)[:, None, None] * np.eye(dimension)
     return RidgeSums(matrices, vectors)
@@ -239,13 +239,13 @@ def sum_gradients(
     predicted = np.einsum("pd,pd->p", features, np.repeat(coefficients, sizes, axis=0))
     residuals = predicted - labels
     # |2 r x + 2 lambda theta|^2 from three scalars per pair.
-    lengths = residuals**2 * squared_lengths
+    gradient_lengths = residuals**2 * squared_lengths
     if ridge:
         ridge_lengths = ridge**2 * np.einsum("md,md->m", coefficients, coefficients)
-        lengths += 2.0 * ridge * residuals * predicted + np.repeat(ridge_lengths, sizes)
-    lengths = 2.0 * np.sqrt(np.maximum(lengths, 0.0))
+        gradient_lengths += 2.0 * ridge * residuals * predicted + np.repeat(ridge_lengths, sizes)
+    gradient_lengths = 2.0 * np.sqrt(np.maximum(gradient_lengths, 0.0))
     # Clipped first, then weighted: so a user moves the sum by w_ij Gamma at most, as the budget counts it.
-    clipped_weights = pair_weights[order] * (bound / np.maximum(lengths, bound))
+    clipped_weights = pair_weights[order] * (bound / np.maximum(gradient_lengths, bound))
     starts, columns = np.concatenate(([0], np.cumsum(sizes))), np.arange(order.size)
     # Rows of tasks by pairs: a product sums over each task.
     by_pair = csr_matrix((clipped_weights * residuals, columns, starts), shape=(sizes.size, order.size))
@@ -290,11 +290,11 @@ def fit_descent(
     return coefficients
 
 
-def compute_isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> FloatArray:
+def compute_isotropic_rates(task_totals: FloatArray, dimension: int, steps: int) -> FloatArray:
     """Compute eta_i^(t) = d / (2 W_i sqrt(t)): Newton's step for isotropic features of length 1.
 
     Args:
-        totals: W_i or what is publicly known of it, shape (num_tasks,).
+        task_totals: W_i or what is publicly known of it, shape (num_tasks,).
         dimension: d.
         steps: T.
 
@@ -303,4 +303,4 @@ def compute_isotropic_rates(totals: FloatArray, dimension: int, steps: int) -> F
         1 / (omega_i^2 n_i lambda t), where its proof has omega_i.
     """
     step_numbers = np.arange(1, steps + 1, dtype=np.float64)
-    return np.asarray(dimension / (2.0 * np.sqrt(step_numbers)[:, None] * totals))
+    return np.asarray(dimension / (2.0 * np.sqrt(step_numbers)[:, None] * task_totals))

@@ -161,7 +161,7 @@ class BudgetComparison:
 
     @property
     def weight_gain(self) -> float | None:
-        """Return how many times larger all weights may be, sqrt(exact / sufficient); None without the latter."""
+        """Return the factor by which all weights may be larger, sqrt(exact / sufficient); None without the latter."""
         return (
             None if self.sufficient_budget is None else math.sqrt(self.exact_budget / self.sufficient_budget)
         )
@@ -326,10 +326,10 @@ class Allocation:
     @cached_property
     def budget_use(self) -> FloatArray:
         """Compute sum_i w_ij^2 per user, shape (num_users,); at most beta."""
-        squared = self.problem.graph.sum_by_user(self.task_weights**2)
+        squared_sums = self.problem.graph.sum_by_user(self.task_weights**2)
         # A sampled task weighs task_weights, with probability user_scales: linear, not squared.
         scales = self.user_scales if self.rule is UserRule.SAMPLED else self.user_scales**2
-        return np.asarray(squared * scales)
+        return np.asarray(squared_sums * scales)
 
     def with_budget(self, budget: float) -> Allocation:
         """Return the allocation for another beta: all weights grow by one factor, errors fall by another."""

@@ -255,9 +255,7 @@ def certify_on_average(problem: TaskProblem, exponent: float) -> Certificate:
     budget_sum = np.sum(sizes ** (1.0 - 2.0 * exponent))
     value = float(np.sum(sizes ** (2.0 * exponent - gamma)) * budget_sum / total_budget)
     lower_bound = float(np.sum(sizes ** ((1.0 - gamma) / 2.0)) ** 2 / total_budget)
-    return Certificate(
-        value, lower_bound, "by Cauchy and Schwarz, where the budget binds users on average (problem 10)"
-    )
+    return Certificate(value, lower_bound, "by Cauchy and Schwarz, for problem (10)")
 
 
 @dataclass(frozen=True)
@@ -300,11 +298,8 @@ def slice_by_size(allocation: Allocation, reference: Allocation, num_buckets: in
 
     Source: Krichene et al. 2023, figure 4, for the slicing.
     """
-    sizes, bounds, reference_bounds = (
-        allocation.problem.task_sizes,
-        allocation.task_bounds,
-        reference.task_bounds,
-    )
+    sizes, bounds = allocation.problem.task_sizes, allocation.task_bounds
+    reference_bounds = reference.task_bounds
     ratios, order = bounds / reference_bounds, np.argsort(sizes, kind="stable")
     return tuple(
         Bucket(

@@ -118,13 +118,7 @@ def best_pair(
         claim = "Exact" if is_integer else f"Within {tolerance:g} of the best pair"
         stop_reason = f"{claim}: {count}."
     return PairChoice(
-        best.max_groups,
-        best.amount,
-        value,
-        certificate,
-        passes.num_passes,
-        stop_reason,
-        not search.is_open,
+        best.max_groups, best.amount, value, certificate, passes.num_passes, stop_reason, not search.is_open
     )
 
 

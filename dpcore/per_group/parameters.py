@@ -199,8 +199,7 @@ class PerGroupParameters(Parameters):
             )
         if self.selection.is_private and self.neighbours is Neighbours.REPLACE_USER:
             problems.add(
-                "private groups go with adding or removing one user",
-                remedy="Choose that, or a public list",
+                "private groups go with adding or removing one user", remedy="Choose that, or a public list"
             )
         if (self.own_groups is None) != (self.own_amount is None):
             problems.add("both bounds of your own pair go together", remedy="Enter both, or leave both empty")
@@ -240,7 +239,7 @@ class PerGroupParameters(Parameters):
         return np.asarray(norm * np.asarray(max_amount, dtype=np.float64))
 
     def norm_sensitivity(self, max_norm: npt.ArrayLike) -> FloatArray:
-        """Return how far one user moves the release at most, if the norm of their whole vector is at most T.
+        """Return the largest change of the release by one user whose whole vector has a norm of at most T.
 
         If a user is replaced, one vector goes and another comes. Vectors of at least 0 differ most if they share no
         group: then L1 norms add up (factor 2), and squares of L2 norms add up (factor sqrt 2). In a shared group the

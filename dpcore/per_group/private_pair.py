@@ -390,13 +390,13 @@ def spread_numbers(largest: int, max_count: int) -> list[int]:
 
 def list_tuner_candidates(problem: PerGroupProblem) -> list[tuple[int, int]]:
     """Return the pairs of bounds that the tuner compares."""
-    each = math.isqrt(CANDIDATES)
+    per_bound = math.isqrt(CANDIDATES)
     most_groups = int(problem.pairs.groups_per_user.max())
     largest_amount = max(1, math.ceil(float(problem.amounts.max())))
-    group_bounds, amounts = spread_numbers(most_groups, each), spread_numbers(largest_amount, each)
-    if len(amounts) < each:
+    group_bounds, amounts = spread_numbers(most_groups, per_bound), spread_numbers(largest_amount, per_bound)
+    if len(amounts) < per_bound:
         group_bounds = spread_numbers(most_groups, CANDIDATES // len(amounts))
-    elif len(group_bounds) < each:
+    elif len(group_bounds) < per_bound:
         amounts = spread_numbers(largest_amount, CANDIDATES // len(group_bounds))
     return [(l0, linf) for l0 in group_bounds for linf in amounts]
 

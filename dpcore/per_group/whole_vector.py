@@ -346,9 +346,7 @@ def best_cap(
     # The bounds of closed intervals count, too: otherwise the proof would not cover their T.
     lower = min(best, *closed, *(bound for bound, _, _ in heap))
     certificate = Certificate(
-        best,
-        lower,
-        "in every interval, bias at its upper and noise at its lower end bound the error",
+        best, lower, "in every interval, bias at its upper and noise at its lower end bound the error"
     )
     stop_reason = f"Stopped after {evaluations:,} evaluations; the certificate has the gap."
     if certificate.proves(tolerance * (1.0 + 1e-9)):

@@ -304,7 +304,7 @@ class PlanParameters(Parameters):
     """
 
     delta: float | None = gaussian_delta(None, "mechanism", place=LINE)
-    """Probability that ε does not hold. Well below 1 / (number of users)."""
+    """Probability that ε does not hold: well below 1 / users."""
     # Public: every release names what is released, and nobody reads off data how exact it is wanted.
     lines: str = public.text(FIRST_LINES, "Numbers to release", max_length=MAX_CHARACTERS, place=LINE)
     """``users``, ``rows``, ``sum``, ``mean``, ``median``, ``quantile 0.9``, ``users per group``, ``rows per group``,
@@ -326,7 +326,7 @@ class PlanParameters(Parameters):
     program: Program = public.choice(
         Program.PYTHON, "Noise as drawn by", _PROGRAM_NAMES, as_list=True, width=180
     )
-    """Libraries draw different noise: some split the budget of a mean in halves."""
+    """Some libraries split the budget of a mean in halves."""
     # A mean stands among other numbers here, so that the labels have to name it.
     target: Target = declared_in(MeanParameters, "target", label="A mean is that of")
     variance_source: VarianceSource = declared_in(

@@ -153,9 +153,10 @@ def allocate_lines(
     num_parts = round_to_parts(shares)
     # Each round drops a line, so that it ends. If all that are left are best published as 0, all are dropped.
     while True:
-        line_vs = [_convert_to_v(line_parts * amount_per_part, budget) for line_parts in num_parts.tolist()]
-        optima = [line.curve.find_best(np.array([v])) for line, v in zip(planned_lines, line_vs, strict=True)]
-        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in optima]) & (num_parts > 0)
+        squared_scales = [_convert_to_v(amount, budget) for amount in (num_parts * amount_per_part).tolist()]
+        lines_with_scales = zip(planned_lines, squared_scales, strict=True)
+        line_optima = [line.curve.find_best(np.array([v])) for line, v in lines_with_scales]
+        is_zero = np.array([optimum.bounds[0] == 0.0 for optimum in line_optima]) & (num_parts > 0)
         if not is_zero.any() or is_zero[num_parts > 0].all():
             break
         shares[is_zero] = 0.0
@@ -163,12 +164,12 @@ def allocate_lines(
     num_parts = np.where(is_zero, 0, num_parts)
     allocated = []
     for index, line in enumerate(planned_lines):
-        line_parts, v = int(num_parts[index]), line_vs[index]
+        line_parts, v = int(num_parts[index]), squared_scales[index]
         if line_parts == 0:
             error = math.sqrt(best_without_budget[index].squared_errors[0])
             allocated.append(AllocatedLine(line, 0, 0.0, math.inf, 0.0, math.nan, error))
             continue
-        optimum = optima[index]
+        optimum = line_optima[index]
         bound, second_bound = float(optimum.bounds[0]), float(optimum.second_bounds[0])
         error = math.sqrt(max(optimum.squared_errors[0], 0.0))
         if isinstance(line.curve, TotalCurve):
@@ -276,7 +277,7 @@ class PlanSolution:
 
     Attributes:
         parameters: The settings.
-        planned: The lines with their curves.
+        planned_lines: The lines with their curves.
         budget: What is divided: as entered, or the least one that is enough.
         lines: As a program releases them, in the order in which they were written.
         equal_split: The same lines at equal shares, each under its best bound there.
@@ -286,7 +287,7 @@ class PlanSolution:
     """
 
     parameters: PlanParameters
-    planned: tuple[PlannedLine, ...]
+    planned_lines: tuple[PlannedLine, ...]
     budget: Budget
     lines: tuple[AllocatedLine, ...]
     equal_split: tuple[AllocatedLine, ...]
@@ -329,7 +330,8 @@ class PlanSolution:
         """Return the root of the weighted mean square of error over target error; the largest of them without a sum."""
         if self.parameters.objective is not Objective.SUM:
             return max(line.error_ratio for line in lines)
-        return math.sqrt(sum_weighted_squares(lines) / math.fsum(line.line.weight for line in self.planned))
+        total_weight = math.fsum(line.line.weight for line in self.planned_lines)
+        return math.sqrt(sum_weighted_squares(lines) / total_weight)
 
     def compute_error_ratios(self, line: AllocatedLine, full_budget_v: FloatArray) -> FloatArray:
         """Compute error over target error of a line at its share, for other values of v at the full budget.
@@ -359,12 +361,12 @@ def solve(
     planned_lines = plan_lines(dataset, parameters) if planned_lines is None else planned_lines
     curves = [line.curve for line in planned_lines]
     target_errors = np.array([line.target_error for line in planned_lines])
-    budget, least_sum_split = parameters.budget, None
+    budget, split = parameters.budget, None
     equal_shares = np.full(len(curves), 1.0 / len(curves))
     needed_amounts = find_needed_budgets(curves, target_errors, budget)
     if parameters.objective is Objective.SUM:
-        least_sum_split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
-        shares = least_sum_split.shares
+        split = find_least_sum(curves, np.array([line.weight for line in planned_lines]), budget)
+        shares = split.shares
     elif parameters.objective is Objective.LARGEST:
         shares = split_by_largest_error(curves, target_errors, budget)
     else:
@@ -375,9 +377,7 @@ def solve(
         allocate_lines(dataset, parameters, planned_lines, line_shares, budget)
         for line_shares in (shares, equal_shares)
     )
-    return PlanSolution(
-        parameters, planned_lines, budget, lines, equal_split, least_sum_split, needed_amounts
-    )
+    return PlanSolution(parameters, planned_lines, budget, lines, equal_split, split, needed_amounts)
 
 
 def _find_least_budget(

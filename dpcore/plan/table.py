@@ -33,11 +33,9 @@ from dpcore.total.parameters import Summed, user_totals
 
 NEIGHBOURS = Neighbours.ADD_OR_REMOVE_USER
 MAX_AMOUNTS, MAX_GROUPS = 64, 128
-"""Candidate bounds of a line per group."""
 MAX_CAPS = 2**17
 """Candidate bounds on rows of a mean; log-spaced if a user has more rows."""
 SIGNED_BOUNDS = 2048
-"""Candidate bounds on totals of both signs."""
 SMALLEST_AMOUNT, LARGEST_AMOUNT = 1e-100, 1e100
 """Beyond, the square of an amount would be 0 or infinite."""
 _RANK_BOUNDS = 12
@@ -46,7 +44,7 @@ EPSILONS_OF_RANKS = np.geomspace(1e-4, 1e3, 33)
 RANK_ROWS = 20_000
 """With more rows the error of a quantile is computed on fewer distinct values, to 1 %."""
 _RANK_CELLS = 2_000_000
-"""Rows times subsamples over which the error of a quantile under a bound on rows is averaged."""
+"""Rows times subsamples over which the error of a quantile is averaged."""
 _LARGE_EPSILON = 1e3
 """At which the noise of a line per group is small beside its bias."""
 

@@ -107,7 +107,6 @@ class PrivateParameters(Parameters):
         DEFAULT_LARGEST,
         "Public maximum of rows per user",
         (1, MAX_SIZE),
-        name="the public maximum of rows per user",
         renewed=True,
     )
     """From what the quantity is, not from the data. No bound above it is chosen."""
@@ -124,7 +123,6 @@ class PrivateParameters(Parameters):
         0.0,
         "Share ρ of the variance between users",
         (0.0, 1.0),
-        name="the share of the variance between users",
         unit="assumed",
         initial=ASSUMED_SHARE,
         step=0.05,
@@ -158,16 +156,14 @@ class PrivateParameters(Parameters):
         None,
         "Public guess of the number",
         (1, MAX_SIZE),
-        name="the public guess",
         unit="rows per user",
         placeholder="none",
     )
     """Optional, for the direct choice: what you expect from other data or experience, never from these data."""
     guess_factor: float | None = public.number(
         None,
-        "Right within a factor of",
+        "Factor of the guess",
         FACTOR_RANGE,
-        name="the factor of the guess",
         initial=2.0,
         former_name="factor",
     )

@@ -356,6 +356,6 @@ def choose(problem: RangeProblem, values: Values, charge: Charge | None = None) 
     assert scores is not None
     widths = problem.widths(anchor)
     epsilon = problem.epsilon_of_end
-    indices = [mechanisms.exponential_mechanism(of_end, RESOLUTION, epsilon).index for of_end in scores]
+    indices = [mechanisms.exponential_mechanism(end, RESOLUTION, epsilon).index for end in scores]
     lower = anchor if problem.lower is not None else anchor - float(widths[indices[0]])
     return PrivateRange(lower, anchor + float(widths[indices[-1]]), facts, problem, values.column)

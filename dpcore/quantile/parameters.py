@@ -232,7 +232,7 @@ class QuantileParameters(Parameters):
 
     @property
     def weight_kind(self) -> WeightKind:
-        """Return what to compute with; without a bound both kinds are the same."""
+        """Return the kind of weights; without a bound both kinds are the same."""
         return WeightKind.CAP if self.weighting is Weighting.CAP else WeightKind.SMOOTH
 
     def base_distribution(self, stretch: float = 1.0, shift: float = 0.0) -> Base:

@@ -70,10 +70,10 @@ def clip_labels(problem: RegressionProblem, labels: npt.ArrayLike, low: float = 
     require.finite(low=low)
     numeric = convert_labels(problem, labels)
     # One label must not decide whether there is a release; infinite ones go to the nearer end.
-    return np.where(np.isnan(numeric), float(low), np.clip(numeric, *_interval(problem, low)))
+    return np.where(np.isnan(numeric), float(low), np.clip(numeric, *_compute_interval(problem, low)))
 
 
-def _interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
+def _compute_interval(problem: RegressionProblem, low: float) -> tuple[float, float]:
     """Return the ends to which labels are clipped, as float64 has them."""
     return float(low), float(low) + float(problem.value_bound)
 
@@ -97,7 +97,7 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
     Raises:
         InvalidInput: C and the interval reach beyond float64: judged by public figures alone.
     """
-    low, high = _interval(problem, low)
+    low, high = _compute_interval(problem, low)
     weights = np.abs(estimate.matrix)
     with np.errstate(over="ignore"):
         everybody = float(weights.sum())
@@ -109,7 +109,7 @@ def compute_sensitivity(problem: RegressionProblem, estimate: LinearEstimate, lo
         )
     terms = problem.num_features * problem.histogram.max_size
     u, m, tiny = Fraction(1, 2**53), Fraction(largest_label), Fraction(math.ulp(0.0))
-    of_user = Fraction(problem.whitened.largest_user_weight(problem.whitened.sorted(weights)))
+    of_user = Fraction(problem.whitened.find_largest_user_weight(problem.whitened.sort_rows(weights)))
     of_user *= 1 + 2 * u * terms
     length = max(Fraction(problem.value_bound), Fraction(high) - Fraction(low))
     user_change = of_user * (length + 2 * u * m) + terms * tiny
@@ -176,10 +176,10 @@ def compute_half_widths(
     """
     require.inside(0.0, 1.0, confidence=confidence)
     deviations = np.sqrt(compute_sampling_variances(problem, estimate))
-    return np.array([_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
+    return np.array([_solve_half_width(float(s), estimate.noise.scale, 1.0 - confidence) for s in deviations])
 
 
-def _half_width(deviation: float, scale: float, outside: float) -> float:
+def _solve_half_width(deviation: float, scale: float, outside: float) -> float:
     """Return the x with P(|N(0, s^2) + Lap(b)| > x) = outside, from the closed form of the tail.
 
     For x > 0 and r = s/b,

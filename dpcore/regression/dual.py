@@ -68,30 +68,30 @@ class PricedEntries:
         # s <M, E> - s^2 Q is highest at s = <M, E> / (2 Q).
         return self.reward**2 / (4.0 * self.penalty) if self.reward > 0.0 and self.penalty > 0.0 else 0.0
 
-    def candidate(self, trade_off: float) -> FloatArray:
+    def build_weights(self, trade_off: float) -> FloatArray:
         """Return the W that minimises the Lagrangian, sign(G) max(|G| - lambda, 0) / (2 a); needs a > 0."""
         w = np.zeros(self.prices.shape)
-        w.ravel()[self.entries] = self._weights(trade_off)
+        w.ravel()[self.entries] = self._compute_entry_weights(trade_off)
         return w
 
-    def candidate_total(self, whitened: Whitened, trade_off: float) -> FloatArray:
+    def sum_weighted_rows(self, whitened: Whitened, trade_off: float) -> FloatArray:
         """Return a^T W for that W, shape (d, d), at the cost of its non-zero entries alone."""
         d = self.prices.shape[1]
         rows, columns = self.entries // d, self.entries % d
-        weights = self._weights(trade_off)
+        weights = self._compute_entry_weights(trade_off)
         total = np.empty((d, d))
         for j in range(d):
             in_column = np.flatnonzero(columns == j)
             total[:, j] = whitened.rows[rows[in_column]].T @ weights[in_column]
         return total
 
-    def _weights(self, trade_off: float) -> FloatArray:
+    def _compute_entry_weights(self, trade_off: float) -> FloatArray:
         signs = np.sign(self.prices.ravel()[self.entries])
         return np.asarray(signs * self.excesses / (2.0 * trade_off))
 
 
 @dataclass(frozen=True, eq=False)
-class _Sorted:
+class _SortedPrices:
     """Prices that may exceed their user's multiplier, descending within each user.
 
     Attributes:
@@ -109,11 +109,11 @@ class _Sorted:
     breaks: FloatArray
 
     @property
-    def lengths(self) -> IntArray:
+    def entries_per_user(self) -> IntArray:
         return np.diff(self.starts, append=self.values.size)
 
 
-def _candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _Sorted:
+def _sort_candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _SortedPrices:
     """Sort within users the entries that can matter; sorting all would cost most of the time.
 
     An upper bound on theta follows from lambda_l <= max |G| of the user, and at most theta below that
@@ -136,10 +136,10 @@ def _candidates(whitened: Whitened, sizes: FloatArray, trade_off: float) -> _Sor
     ranks = np.arange(1, users.size + 1) - np.repeat(starts, lengths)
     breaks = sums - ranks * values
     breaks[starts] = -1.0  # The largest entry is always in.
-    return _Sorted(entries, values, starts, sums, breaks)
+    return _SortedPrices(entries, values, starts, sums, breaks)
 
 
-def _multipliers_at(entries: _Sorted, theta: float) -> tuple[FloatArray, FloatArray]:
+def _compute_multipliers(entries: _SortedPrices, theta: float) -> tuple[FloatArray, FloatArray]:
     """Return lambda(theta) of each user, and the derivative of each with respect to theta, from the right."""
     # Values descend within a user, so that breaks ascend, by r (v_r - v_(r+1)): the entries that count are the first
     # ones.
@@ -175,15 +175,15 @@ def price(whitened: Whitened, trade_off: float, m: FloatArray) -> PricedEntries:
         m: M, multipliers of A^T W = E, shape (d, d), any finite matrix.
     """
     prices = whitened.rows @ m
-    entries = _candidates(whitened, np.abs(prices), trade_off)
+    entries = _sort_candidates(whitened, np.abs(prices), trade_off)
 
     def total(theta: float) -> tuple[float, float]:
-        multipliers, slopes = _multipliers_at(entries, theta)
+        multipliers, slopes = _compute_multipliers(entries, theta)
         return float(multipliers.sum()), float(slopes.sum())
 
     theta = find_root_from_left(total, trade_off)
-    multipliers, _ = _multipliers_at(entries, theta)
-    excesses = entries.values - np.repeat(multipliers, entries.lengths)
+    multipliers, _ = _compute_multipliers(entries, theta)
+    excesses = entries.values - np.repeat(multipliers, entries.entries_per_user)
     is_used = excesses > 0.0 if trade_off > 0.0 else excesses >= 0.0
     excesses = excesses[is_used]
     # Weak duality holds for any lambda of at least 0: what theta is off by makes the bound looser, never wrong.
@@ -221,7 +221,9 @@ class DualPoint:
     missing: float
 
 
-def _user_part(rows: FloatArray, owners: IntArray, signs: FloatArray, weights: FloatArray) -> FloatArray:
+def _sum_user_products(
+    rows: FloatArray, owners: IntArray, signs: FloatArray, weights: FloatArray
+) -> FloatArray:
     """Return sum_l weight_l u_l u_l^T with u_l the signed sum of the user's rows per column, d^2 long.
 
     Args:
@@ -272,14 +274,14 @@ def compute_hessian(whitened: Whitened, trade_off: float, priced: PricedEntries)
     for j in range(d):
         a = rows[np.flatnonzero(signs[:, j])]
         total[j * d : (j + 1) * d, j * d : (j + 1) * d] = a.T @ a
-    total -= _user_part(rows, owners, signs, np.where(lone, 0.0, share))
+    total -= _sum_user_products(rows, owners, signs, np.where(lone, 0.0, share))
     # theta = a sum of lambda_l, and lambda_l falls by 1/p_l of a rise in theta, so that d theta = a <shared, dM> / (1 +
     # a sum of 1/p_l); what lambda_l falls by goes to the user's entries.
     total += trade_off / (1.0 + trade_off * float(share.sum())) * np.outer(shared, shared)
     return total
 
 
-def _point(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
+def _evaluate_dual(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
     priced = price(whitened, trade_off, m)
     # The best multiple of M, see `PricedEntries.lower_bound`.
     scale = priced.reward / (2.0 * priced.penalty) if priced.lower_bound > 0.0 else 0.0
@@ -294,7 +296,7 @@ def _point(whitened: Whitened, trade_off: float, m: FloatArray) -> DualPoint:
             reward=priced.reward * scale,
             penalty=priced.penalty * scale**2,
         )
-    gradient = whitened.target - priced.candidate_total(whitened, trade_off)
+    gradient = whitened.target - priced.sum_weighted_rows(whitened, trade_off)
     return DualPoint(m, priced, gradient, float(np.abs(gradient).max() / np.abs(whitened.target).max()))
 
 
@@ -314,7 +316,7 @@ def ascend(
         The last, hence highest, point.
     """
     d = whitened.rows.shape[1]
-    point = _point(whitened, trade_off, m)
+    point = _evaluate_dual(whitened, trade_off, m)
     damping = 1e-8
     for _ in range(steps):
         if is_settled(point):
@@ -331,7 +333,7 @@ def ascend(
             step = np.linalg.solve(damped, point.gradient.T.ravel()).reshape(d, d).T
             # The quadratic model gains half of gradient times step, and more where it is damped.
             hoped = float(np.vdot(point.gradient, step)) / 2.0
-            next_point = _point(whitened, trade_off, point.m + step)
+            next_point = _evaluate_dual(whitened, trade_off, point.m + step)
             gain = next_point.priced.lower_bound - point.priced.lower_bound
             # Where the dual no longer tells two points apart, its gradient still does.
             rounded = abs(gain) <= 1e-12 * point.priced.lower_bound and next_point.missing < point.missing

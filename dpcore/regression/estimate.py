@@ -143,12 +143,12 @@ def evaluate(
     if not np.all(np.isfinite(matrix)):
         raise refuse("the matrix must hold finite numbers")
     whitened = problem.whitened
-    w = whitened.sorted(matrix)
-    largest = whitened.largest_user_weight(w)
+    w = whitened.sort_rows(matrix)
+    largest = whitened.find_largest_user_weight(w)
     noise = LaplaceNoise.for_release(problem.value_bound * largest, problem.epsilon)
     sampling = problem.residual_variance * float(np.vdot(w, w))
     privacy = problem.unit_noise * largest**2
-    infeasibility = whitened.residual(w)
+    infeasibility = whitened.compute_infeasibility(w)
     bound, argument = -math.inf, "this method does not claim to be the best"
     if dual is not None:
         bound, argument = compute_lower_bound(problem, dual), "a dual bound computed from the same data"
@@ -171,7 +171,7 @@ def evaluate(
 
 def evaluate_repaired(problem: RegressionProblem, w: FloatArray) -> LinearEstimate:
     """Evaluate the nearest feasible C to sorted weights W, which claims no optimality."""
-    return evaluate(problem, problem.whitened.original(problem.whitened.repaired(w)))
+    return evaluate(problem, problem.whitened.restore_order(problem.whitened.repair(w)))
 
 
 def compute_sampling_variances(problem: RegressionProblem, estimate: LinearEstimate) -> FloatArray:
@@ -194,7 +194,7 @@ def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -
     return UserWeights(
         user_codes=problem.user_codes[whitened.order[whitened.starts]],
         sizes=whitened.sizes,
-        weights=whitened.per_user(np.abs(whitened.sorted(estimate.matrix))),
+        weights=whitened.sum_per_user(np.abs(whitened.sort_rows(estimate.matrix))),
     )
 
 

@@ -105,11 +105,11 @@ class RegressionParameters(Parameters):
         """Return B = U - L."""
         return self.upper - self.lower
 
-    def clipped(self, table: LabelledRows) -> FloatArray:
+    def clip_labels(self, table: LabelledRows) -> FloatArray:
         """Clip the labels as they enter the release."""
         return np.clip(table.labels, self.lower, self.upper)
 
-    def problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
+    def build_problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
         """Build the problem on these data, with sigma^2 as entered or read off the clipped labels."""
         return build_rows(table).with_settings(self.epsilon, self.value_bound, residual_variance)
 
@@ -158,7 +158,7 @@ class RegressionGenerator:
             self.num_rows, self.informative, self.uninformative, self.label_noise, self.exponent, self.seed
         )
 
-    def dataset(self) -> tuple[Dataset, FloatArray]:
+    def build_dataset(self) -> tuple[Dataset, FloatArray]:
         """Generate the table as a public data set, and return its true coefficients, too."""
         table = self.generate()
         names = tuple(f"x{j + 1}" for j in range(self.num_features))

@@ -57,39 +57,39 @@ class Whitened:
     units: FloatArray
     condition: float
 
-    def per_user(self, per_row: FloatArray) -> FloatArray:
+    def sum_per_user(self, per_row: FloatArray) -> FloatArray:
         """Sum over each user's rows, shape (m, ...)."""
         return np.asarray(np.add.reduceat(per_row, self.starts, axis=0))
 
-    def largest_user_weight(self, w: FloatArray) -> float:
+    def find_largest_user_weight(self, w: FloatArray) -> float:
         """max_l sum_{i in S_l, j} |w_ij|."""
         # A user's entries lie side by side: one pass, several times faster than row sums first.
         return float(np.add.reduceat(np.abs(w).ravel(), self.starts * w.shape[1]).max())
 
-    def objective(self, w: FloatArray, trade_off: float) -> float:
+    def evaluate_objective(self, w: FloatArray, trade_off: float) -> float:
         """Return a sum w^2 + (largest user weight)^2, without a check that W is feasible."""
-        return trade_off * float(np.vdot(w, w)) + self.largest_user_weight(w) ** 2
+        return trade_off * float(np.vdot(w, w)) + self.find_largest_user_weight(w) ** 2
 
-    def residual(self, w: FloatArray) -> float:
+    def compute_infeasibility(self, w: FloatArray) -> float:
         """Return the largest entry of C X - I, each taken in the features' own units (root mean squares)."""
         off = (self.rows.T @ w - self.target).T @ self.triangle
         return float(np.max(np.abs(off) * (self.units[:, None] / self.units[None, :])))
 
-    def ordinary(self) -> FloatArray:
+    def solve_least_squares(self) -> FloatArray:
         """Ordinary least squares, W = X (X^T X)^-1 = A E / n."""
         return np.asarray(self.rows @ (self.target / self.rows.shape[0]))
 
-    def original(self, w: FloatArray) -> FloatArray:
+    def restore_order(self, w: FloatArray) -> FloatArray:
         """C in the original order of rows, shape (d, n)."""
         c = np.empty((w.shape[1], w.shape[0]))
         c[:, self.order] = w.T
         return c
 
-    def sorted(self, c: FloatArray) -> FloatArray:
+    def sort_rows(self, c: FloatArray) -> FloatArray:
         """W = C^T in the sorted order of rows."""
         return np.ascontiguousarray(c[:, self.order].T)
 
-    def repaired(self, w: FloatArray) -> FloatArray:
+    def repair(self, w: FloatArray) -> FloatArray:
         """Return the nearest feasible W: C + (I - C X) (X^T X)^-1 X^T.
 
         Where little is missing it is made up on the non-zero entries alone, so that a sparse W stays sparse;
@@ -98,7 +98,7 @@ class Whitened:
         missing = self.target - self.rows.T @ w
         scale = np.maximum(np.abs(self.target).max(axis=0), np.finfo(float).tiny)
         if float(np.max(np.abs(missing) / scale)) < 1e-6:
-            w = self._repaired_on_support(w, missing)
+            w = self._repair_on_support(w, missing)
             missing = self.target - self.rows.T @ w
             if float(np.max(np.abs(missing) / scale)) < 1e-13:
                 return w
@@ -107,7 +107,7 @@ class Whitened:
             w = w + self.rows @ ((self.target - self.rows.T @ w) / self.rows.shape[0])
         return w
 
-    def _repaired_on_support(self, w: FloatArray, missing: FloatArray) -> FloatArray:
+    def _repair_on_support(self, w: FloatArray, missing: FloatArray) -> FloatArray:
         w = w.copy()
         for j in range(w.shape[1]):
             support = np.flatnonzero(w[:, j])
@@ -126,7 +126,7 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     order = np.argsort(users, kind="stable")
     users = users[order].astype(np.int64)
     starts = np.flatnonzero(np.diff(users, prepend=-1))
-    units = _root_mean_squares(features)
+    units = _compute_root_mean_squares(features)
     q, r = np.linalg.qr(features[order] / (units * np.sqrt(n)))
     singular = np.linalg.svd(r, compute_uv=False)
     condition = float(singular[0] / singular[-1]) if singular[-1] > 0.0 else np.inf
@@ -145,7 +145,7 @@ def whiten(features: FloatArray, user_codes: IntArray) -> Whitened:
     )
 
 
-def _root_mean_squares(features: FloatArray) -> FloatArray:
+def _compute_root_mean_squares(features: FloatArray) -> FloatArray:
     """Return the root of the mean square of each column, without overflow; 1 for a column of zeros."""
     largest = np.abs(features).max(axis=0)
     largest = np.where(largest > 0.0, largest, 1.0)
@@ -157,7 +157,9 @@ def find_dependent_columns(features: FloatArray) -> list[int]:
     """Return the columns that the others already span, by QR with pivoting on columns scaled to equal length."""
     from scipy.linalg import qr
 
-    r, pivots = qr(np.linalg.qr(features / _root_mean_squares(features), mode="r"), mode="r", pivoting=True)
+    r, pivots = qr(
+        np.linalg.qr(features / _compute_root_mean_squares(features), mode="r"), mode="r", pivoting=True
+    )
     diagonal = np.abs(np.diag(r))
     small = diagonal <= 10.0 * RANK_TOLERANCE * diagonal[0]
     small[-1] = True  # Asked only where the condition number is too large: the last pivot is one in any case.
@@ -300,7 +302,7 @@ class RegressionProblem(ByDigest):
         return content.hexdigest()
 
 
-def read_labelled_table(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
+def build_dataset(table: Table, design: Design, disclosure: Disclosure) -> Dataset:
     """Build the dataset of a table whose features and users are public.
 
     Raises:
@@ -311,6 +313,10 @@ def read_labelled_table(table: Table, design: Design, disclosure: Disclosure) ->
         RegressionProblem(features, codes, 1.0, 1.0, 0.0, names)  # The settings only fill their places.
 
     return design_matrix.build_dataset(table, design, disclosure, check_rank)
+
+
+read_labelled_table = build_dataset
+"""The name by which `dpcore.regression_weights` calls it; generated programs call the other one."""
 
 
 def build_rows(table: LabelledRows) -> RegressionProblem:

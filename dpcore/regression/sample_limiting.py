@@ -87,7 +87,7 @@ class CapCurve:
         """Return True for each cap at which every draw gave an estimate; the largest one keeps all rows and does."""
         return np.asarray((self.rank_deficient == 0) & (self.num_used > 0))
 
-    def errors(self, target: ErrorTarget) -> FloatArray:
+    def get_errors(self, target: ErrorTarget) -> FloatArray:
         """Return the mean total variance of the coefficients, or the mean squared error of the prediction."""
         return self.variance if target is ErrorTarget.COEFFICIENTS else self.prediction_error
 
@@ -100,7 +100,7 @@ class CapCurve:
 
         For predictions it is the paper's choice, which looks at labels.
         """
-        errors = self.errors(target)
+        errors = self.get_errors(target)
         return int(np.argmin(np.where(self.has_estimate & ~np.isnan(errors), errors, np.inf)))
 
     @property
@@ -190,13 +190,13 @@ def try_caps(
     y = None if labels is None else check_labels(problem, labels)[problem.whitened.order]
     tried_caps = _list_caps(problem, caps)
     costs = np.full((draws, tried_caps.size, 3), np.nan)
-    costs[:, -1] = _costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
+    costs[:, -1] = _compute_costs(problem, np.arange(problem.num_rows), y)  # The largest cap keeps all rows.
     for number in range(draws):
         ranks = draw_ranks(problem.whitened, number)
         for k, cap in enumerate(tried_caps[:-1]):
             if should_stop():
                 return CapDraws(tried_caps, *np.moveaxis(costs[:number], 2, 0))
-            costs[number, k] = _costs(problem, np.flatnonzero(ranks < cap), y)
+            costs[number, k] = _compute_costs(problem, np.flatnonzero(ranks < cap), y)
         progress((number + 1) / draws)
     return CapDraws(tried_caps, *np.moveaxis(costs, 2, 0))
 
@@ -228,7 +228,9 @@ def average_draws(problem: RegressionProblem, draws: CapDraws) -> CapCurve:
     )
 
 
-def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> tuple[float, float, float]:
+def _compute_costs(
+    problem: RegressionProblem, rows: IntArray, y: FloatArray | None
+) -> tuple[float, float, float]:
     """Return sum c^2, (largest user weight)^2 and (1/n) |y - X C y|^2 of a draw; NaN where rank is lost."""
     whitened = problem.whitened
     kept_weights = solve_least_squares(whitened.rows[rows], whitened.target)
@@ -245,7 +247,7 @@ def _costs(problem: RegressionProblem, rows: IntArray, y: FloatArray | None) -> 
 
 def estimate_on_all_rows(problem: RegressionProblem) -> LinearEstimate:
     """Ordinary least squares on all rows, noise for the user who moves it most."""
-    return evaluate_repaired(problem, problem.whitened.ordinary())
+    return evaluate_repaired(problem, problem.whitened.solve_least_squares())
 
 
 def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
@@ -257,7 +259,7 @@ def estimate_on_averages(problem: RegressionProblem) -> LinearEstimate:
         InvalidInput: The averages are linearly dependent.
     """
     whitened = problem.whitened
-    averages = whitened.per_user(whitened.rows) / whitened.sizes[:, None]
+    averages = whitened.sum_per_user(whitened.rows) / whitened.sizes[:, None]
     weights = solve_least_squares(averages, whitened.target)
     if weights is None:
         users = wording.counted(problem.num_users, "user")

@@ -53,7 +53,7 @@ def describe_stop(sweep: Sweep) -> str:
     return "" if sweep.is_complete else f"Stopped after {sweep.values.size} of {sweep.num_values} points."
 
 
-def _sweep(
+def _run_sweep(
     values: Sequence[float], solve_at: Callable[[float], dict[str, float] | None], progress: Progress
 ) -> Sweep:
     """Solve at each value until ``solve_at`` returns None, as it was stopped."""
@@ -96,7 +96,7 @@ def _solve_point(
     }
 
 
-def over_epsilon(
+def sweep_epsilon(
     problem: RegressionProblem,
     draws: CapDraws,
     labels: FloatArray,
@@ -126,10 +126,10 @@ def over_epsilon(
         there = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
         return _solve_point(there, lambda: draws, labels, should_stop)
 
-    return _sweep(epsilons, solve_at, progress)
+    return _run_sweep(epsilons, solve_at, progress)
 
 
-def over_generated(
+def sweep_generated(
     generators: Mapping[float, RegressionGenerator],
     epsilon: float,
     repeats: int = 3,
@@ -173,7 +173,7 @@ def over_generated(
         means = {name: float(np.mean([point[name] for point in points])) for name in points[0]}
         return means | {name: max(point[name] for point in points) for name in ("best_cap", "gap")}
 
-    return _sweep(tuple(generators), solve_at, progress)
+    return _run_sweep(tuple(generators), solve_at, progress)
 
 
 PAPER = "Epasto et al. 2020"
@@ -213,7 +213,7 @@ OPEN = (
 def compute_errors(rows: float, exponent: float, epsilon: float, seed: int) -> dict[str, float]:
     """Return the expected squared error of the prediction by each method, label unit squared."""
     generator = RegressionGenerator(num_rows=int(rows), exponent=exponent, seed=seed + 1)
-    return _select_errors(over_generated({rows: generator}, epsilon, 1))
+    return _select_errors(sweep_generated({rows: generator}, epsilon, 1))
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -228,7 +228,7 @@ def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, fl
     value_bound = float(np.abs(rows.labels).max())
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
     draws = sample_limiting.try_caps(problem, rows.labels, DRAWS)
-    return _select_errors(over_epsilon(problem, draws, rows.labels, (epsilon,)))
+    return _select_errors(sweep_epsilon(problem, draws, rows.labels, (epsilon,)))
 
 
 def _compute_on_simulated(

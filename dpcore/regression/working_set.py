@@ -35,7 +35,7 @@ TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
-class Restricted:
+class RestrictedSolution:
     """Solution of a restricted problem.
 
     Attributes:
@@ -56,7 +56,7 @@ def solve_restricted(
     signs: FloatArray,
     scale: float,
     should_stop: ShouldStop = never,
-) -> Restricted | str:
+) -> RestrictedSolution | str:
     """Minimise a sum v^2 + t^2 over v >= 0 with w = sign v on the given entries and 0 elsewhere.
 
     Args:
@@ -112,7 +112,7 @@ def solve_restricted(
     # P x + A^T z = 0: for the equalities that is -M.
     multipliers[users] = z[d * d : d * d + users.size] * scale
     dual = -z[: d * d].reshape(d, d).T * scale
-    return Restricted(w, dual, multipliers)
+    return RestrictedSolution(w, dual, multipliers)
 
 
 SMOOTHING = (1.0, 1e-1, 1e-2, 1e-3)
@@ -147,8 +147,8 @@ class _Search:
         self.whitened, self.trade_off = self.problem.whitened, self.problem.trade_off
         self.began = time.perf_counter()
         self.steps: list[Step] = []
-        self.best_w = self.whitened.repaired(self.whitened.ordinary())
-        self.value = self.whitened.objective(self.best_w, self.trade_off)
+        self.best_w = self.whitened.repair(self.whitened.solve_least_squares())
+        self.value = self.whitened.evaluate_objective(self.best_w, self.trade_off)
         self.bound = 0.0  # A variance is never below 0.
         # M = E prices entries as ordinary least squares weighs them: exact where privacy noise does not count.
         self.best_dual = self.whitened.target
@@ -159,14 +159,14 @@ class _Search:
         return (self.value - self.bound) / self.value
 
     @property
-    def proved(self) -> bool:
+    def is_proved(self) -> bool:
         return self.gap <= self.tolerance
 
     def try_primal(self, w: FloatArray) -> None:
         """Repair a candidate and keep it if it is the best."""
         # Repaired before it is valued: a W that misses A^T W = E has a value that no feasible one need reach.
-        w = self.whitened.repaired(w)
-        value = self.whitened.objective(w, self.trade_off)
+        w = self.whitened.repair(w)
+        value = self.whitened.evaluate_objective(w, self.trade_off)
         if value < self.value:
             self.best_w, self.value = w, value
 
@@ -183,13 +183,13 @@ class _Search:
         seconds = time.perf_counter() - self.began
         self.steps.append(Step(seconds, unit * self.value, unit * self.bound, entries))
         self.progress(measure_progress(self.gap, self.tolerance))
-        if self.on_first is not None and self.gap <= FIRST_GAP and not self.proved:
+        if self.on_first is not None and self.gap <= FIRST_GAP and not self.is_proved:
             on_first, self.on_first = self.on_first, None
-            on_first(self.answer("The search goes on: the best so far."))
+            on_first(self.build_estimate("The search goes on: the best so far."))
 
-    def answer(self, stop_reason: str) -> LinearEstimate:
+    def build_estimate(self, stop_reason: str) -> LinearEstimate:
         """Return the best C so far, with what is proved of it."""
-        c = self.whitened.original(self.best_w)
+        c = self.whitened.restore_order(self.best_w)
         return evaluate(self.problem, c, self.best_dual, stop_reason, self.steps)
 
 
@@ -218,22 +218,22 @@ def solve(
     """
     search = _Search(problem, tolerance, progress, should_stop, on_first)
     search.record(search.best_w.size)
-    keys = _newton(search)
-    if search.proved:
+    keys = _ascend_dual(search)
+    if search.is_proved:
         stop_reason = "The gap closed on the dual alone."
     elif search.should_stop():
         stop_reason = "Stopped: the best so far."
     else:
-        stop_reason = _grow(search, keys)
-    return search.answer(stop_reason)
+        stop_reason = _grow_working_set(search, keys)
+    return search.build_estimate(stop_reason)
 
 
-def _newton(search: _Search) -> IntArray:
+def _ascend_dual(search: _Search) -> IntArray:
     """Ascend the dual, smoothed less and less; returns the signed entries that the last points use."""
     whitened, a = search.whitened, search.trade_off
     m = search.best_dual
     signed_entries: list[IntArray] = []
-    for level in _levels(a, whitened.starts.size):
+    for level in _list_smoothings(a, whitened.starts.size):
         exact = level == a
         # Where privacy noise rules, Newton on the true dual only refines what the smoothed ones found.
         brief = not exact or a * whitened.starts.size < BRIEF_BELOW
@@ -246,24 +246,24 @@ def _newton(search: _Search) -> IntArray:
             search.try_dual(point.m, point.priced)
             # Farther from A^T W = E the repair changes the candidate too much for it to be the best.
             if point.missing < 1e-2:
-                search.try_primal(point.priced.candidate(a))
+                search.try_primal(point.priced.build_weights(a))
             search.record(point.priced.entries.size)
-            return search.proved or search.should_stop()
+            return search.is_proved or search.should_stop()
 
         latest = dual.ascend(whitened, level, m, steps, settled)
         if not exact:
             search.try_dual(latest.m)
-            search.try_primal(latest.priced.candidate(level))
+            search.try_primal(latest.priced.build_weights(level))
             search.record(latest.priced.entries.size)
-        if search.proved or search.should_stop():
+        if search.is_proved or search.should_stop():
             break
-        signed_entries.append(_signed_entries(latest.priced))
+        signed_entries.append(_encode_used_entries(latest.priced))
         m = latest.m
     # Points smoothed more use more entries, most of them for nothing; a few of them save rounds later.
     return np.unique(np.concatenate((*signed_entries[-3:], np.empty(0, dtype=np.int64))))
 
 
-def _levels(trade_off: float, num_users: int) -> list[float]:
+def _list_smoothings(trade_off: float, num_users: int) -> list[float]:
     """Return the degrees of smoothing to go through, ending at the true trade-off where Newton can work with it."""
     levels = [share / num_users for share in SMOOTHING if share / num_users > trade_off]
     if not levels or trade_off > levels[-1] / 10.0:
@@ -271,11 +271,11 @@ def _levels(trade_off: float, num_users: int) -> list[float]:
     return levels
 
 
-def _signed_entries(priced: PricedEntries) -> IntArray:
-    return _keys(priced.entries, np.sign(priced.prices.ravel()[priced.entries]))
+def _encode_used_entries(priced: PricedEntries) -> IntArray:
+    return _encode_entries(priced.entries, np.sign(priced.prices.ravel()[priced.entries]))
 
 
-def _feasible_basis(search: _Search) -> IntArray:
+def _find_feasible_basis(search: _Search) -> IntArray:
     """Return the signed entries of d independent rows that alone satisfy A^T W = E."""
     from scipy.linalg import qr
 
@@ -285,28 +285,28 @@ def _feasible_basis(search: _Search) -> IntArray:
     w = np.linalg.solve(search.whitened.rows[basis].T, search.whitened.target)
     # With the signs of a solution, as the restricted problem holds every entry to its sign.
     entries = (basis[:, None] * d + np.arange(d)).ravel()
-    return _keys(entries, np.asarray(w).ravel())
+    return _encode_entries(entries, np.asarray(w).ravel())
 
 
-def _grow(search: _Search, keys: IntArray) -> str:
+def _grow_working_set(search: _Search, keys: IntArray) -> str:
     """Solve on the working set, price everything, let in what pays, until the gap closes."""
     whitened, a = search.whitened, search.trade_off
     # Without d independent rows the restricted problem could have no feasible point at all.
-    keys = np.union1d(keys, _feasible_basis(search))
+    keys = np.union1d(keys, _find_feasible_basis(search))
     for _ in range(ROUNDS):
         if keys.size > MAX_WORKING_SET:
             return f"The working set outgrew {MAX_WORKING_SET:,} entries: the best so far."
-        scale = whitened.largest_user_weight(search.best_w)
+        scale = whitened.find_largest_user_weight(search.best_w)
         entries = keys // 2
         restricted = solve_restricted(
             whitened, a, entries, np.where(keys % 2 == 1, 1.0, -1.0), scale, search.should_stop
         )
-        if isinstance(restricted, Restricted):
+        if isinstance(restricted, RestrictedSolution):
             search.try_primal(restricted.w)
             priced = search.try_dual(restricted.dual)
             prices = priced.prices.ravel()
         search.record(keys.size)
-        if search.proved:
+        if search.is_proved:
             return "The gap closed."
         if search.should_stop():
             return "Stopped: the best so far."
@@ -314,16 +314,16 @@ def _grow(search: _Search, keys: IntArray) -> str:
             return f"The restricted problem could not be solved ({restricted}): the best so far."
         # Two opinions on what pays: the multipliers that Clarabel found, and the best ones for its M. They agree at
         # the optimum only; before it, either may pass over entries that pay.
-        entering = np.union1d(_entering(search, prices, restricted.multipliers), priced.entries)
+        entering = np.union1d(_find_entering(search, prices, restricted.multipliers), priced.entries)
         # Entries are never dropped, so the working set cannot go round in circles.
-        following = np.union1d(keys, _keys(entering, np.sign(prices[entering])))
+        following = np.union1d(keys, _encode_entries(entering, np.sign(prices[entering])))
         if following.size == keys.size:
             return "No entry is left to let in: what remains of the gap is rounding."
         keys = following
     return "The limit of rounds was reached: the best so far."
 
 
-def _entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> IntArray:
+def _find_entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> IntArray:
     """Return the entries priced above their user's multiplier, of each user the `ENTERING` highest."""
     whitened = search.whitened
     d = whitened.rows.shape[1]
@@ -337,7 +337,7 @@ def _entering(search: _Search, prices: FloatArray, multipliers: FloatArray) -> I
     return paying[order][ranks < ENTERING]
 
 
-def _keys(entries: IntArray, signs: FloatArray) -> IntArray:
+def _encode_entries(entries: IntArray, signs: FloatArray) -> IntArray:
     """Encode signed entries as distinct ascending whole numbers: twice the position, plus 1 for a positive sign."""
     return np.unique(2 * entries + (signs > 0.0))
 
@@ -385,10 +385,10 @@ def solve_with_cvxpy(
             stop_reason = f"{solver} ended with “{question.status}”."
     weights = np.zeros((d, n)) if c.value is None else np.asarray(c.value)
     multipliers = np.zeros((d, d)) if unbiased.dual_value is None else np.asarray(unbiased.dual_value)
-    w = whitened.repaired(whitened.sorted(weights))
+    w = whitened.repair(whitened.sort_rows(weights))
     # CVXPY adds <Y, C X - I> to the loss where we subtract <M, X^T C^T - I>; X = A R takes M to R M.
     dual = -whitened.triangle @ multipliers.T
-    return evaluate(problem, whitened.original(w), dual, stop_reason)
+    return evaluate(problem, whitened.restore_order(w), dual, stop_reason)
 
 
 def compare_solvers(problem: RegressionProblem, should_stop: ShouldStop = never) -> tuple[Solved, ...]:

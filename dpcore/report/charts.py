@@ -59,14 +59,7 @@ pio.templates[TEMPLATE] = go.layout.Template(
         "colorway": [LINE_STYLES[style]["color"] for style in COLOR_ORDER],
         "margin": {"l": 10, "r": 10, "t": 30, "b": 10},
         # Below the axis: above the plot it would lie under the buttons that appear on hover.
-        "legend": {
-            "orientation": "h",
-            "yref": "container",
-            "yanchor": "bottom",
-            "y": 0,
-            "x": 0,
-            "title": {"text": ""},
-        },
+        "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0, "title": ""},
         "hovermode": "closest",
         "xaxis": {"automargin": True, "showgrid": True, "zeroline": False},
         "yaxis": {"automargin": True, "showgrid": True, "zeroline": False},
@@ -151,22 +144,11 @@ def add_area(
 ) -> None:
     """Fill between two curves; ``trace_options`` are further properties of the trace."""
     x_values, low_values, high_values = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
-    outline = {
-        "x": np.concatenate((x_values, x_values[::-1])),
-        "y": np.concatenate((high_values, low_values[::-1])),
-    }
-    fig.data.append(
-        {
-            "type": "scatter",
-            **outline,
-            "mode": "lines",  # Of fewer than 20 points Plotly draws each as a dot, too.
-            "fill": "toself",
-            "fillcolor": color,
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-            **trace_options,
-        }
-    )
+    outline_x = np.concatenate((x_values, x_values[::-1]))
+    outline_y = np.concatenate((high_values, low_values[::-1]))
+    # Without a mode, Plotly draws fewer than 20 points as dots, too.
+    look = {"mode": "lines", "fill": "toself", "fillcolor": color, "line": {"width": 0}, "hoverinfo": "skip"}
+    fig.data.append({"type": "scatter", "x": outline_x, "y": outline_y, **look, **trace_options})
 
 
 def add_horizontal_line(fig: Sketch, y: float, name: str, dash: str) -> None:
@@ -214,32 +196,22 @@ def add_regions(
     """
     x, y = np.asarray(item.x), np.asarray(item.y)
     num_regions = len(region_styles)
-    fig.data.append(
-        {
-            "type": "heatmap",
-            "x": x,
-            "y": y,
-            "z": item.values.astype(np.float32),
-            "customdata": item.hover[1].astype(np.float32),
-            "colorscale": [
-                [end / num_regions, color]
-                for position, (_, color) in enumerate(region_styles)
-                for end in (position, position + 1)
-            ],
-            "zmin": -0.5,
-            "zmax": num_regions - 0.5,
-            "opacity": REGION_OPACITY,
-            "showscale": False,
-            "hovertemplate": f"{hover}<extra></extra>",
-        }
-    )
+    colors = [
+        [end / num_regions, color]
+        for position, (_, color) in enumerate(region_styles)
+        for end in (position, position + 1)
+    ]
+    values, hover_values = (array.astype(np.float32) for array in (item.values, item.hover[1]))
+    look = {"colorscale": colors, "zmin": -0.5, "zmax": num_regions - 0.5, "opacity": REGION_OPACITY}
+    hover_options = {"customdata": hover_values, "hovertemplate": f"{hover}<extra></extra>"}
+    trace = {"type": "heatmap", "x": x, "y": y, "z": values, "showscale": False}
+    fig.data.append({**trace, **look, **hover_options})
     is_free = ~np.any([hatching != 0.0 for hatching in hatchings], axis=0) if hatchings else True
     label_cells: list[Cell] = []
     for region_number, (name, color) in enumerate(region_styles):
         region_mask = item.values == region_number
-        label_cell = _find_label_cell(region_mask & is_free, label_cells) or _find_label_cell(
-            region_mask, label_cells
-        )
+        masks = region_mask & is_free, region_mask
+        label_cell = next(filter(None, (_find_label_cell(mask, label_cells) for mask in masks)), None)
         if label_cell is not None:
             label_cells.append(label_cell)
             row, column = label_cell
@@ -249,17 +221,7 @@ def add_regions(
             fig.annotations.append({**position, "text": region_name, "showarrow": False})
         elif np.any(region_mask):
             swatch = {"color": color, "size": 12, "symbol": "square", "opacity": REGION_OPACITY}
-            fig.data.append(
-                {
-                    "type": "scatter",
-                    "x": [None],
-                    "y": [None],
-                    "name": name,
-                    "mode": "markers",
-                    "marker": swatch,
-                    "hoverinfo": "skip",
-                }
-            )
+            fig.data.append({**EMPTY_TRACE, "name": name, "mode": "markers", "marker": swatch})
 
 
 def add_hatching(fig: Sketch, item: Hatching) -> None:
@@ -271,48 +233,27 @@ def add_hatching(fig: Sketch, item: Hatching) -> None:
         ys += [y[0], y[0], y[1], y[1], y[0], math.nan]
     if not xs:
         return
-    lines = {
-        "shape": item.pattern,
-        "fgcolor": NEUTRAL,
-        "bgcolor": "rgba(0,0,0,0)",
-        "size": 7,
-        "solidity": 0.22,
-        "fillmode": "overlay",
-    }
-    fig.data.append(
-        {
-            "type": "scatter",
-            # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
-            "x": np.array(xs[:-1]),
-            "y": np.array(ys[:-1]),
-            "mode": "lines",
-            "line": {"width": 0},
-            "fill": "toself",
-            "fillpattern": lines,
-            "fillcolor": "rgba(0,0,0,0)",
-            "name": item.name,
-            "hoverinfo": "skip",
-        }
-    )
+    clear = "rgba(0,0,0,0)"
+    lines = {"shape": item.pattern, "fgcolor": NEUTRAL, "bgcolor": clear, "size": 7, "solidity": 0.22}
+    fill = {"fill": "toself", "fillpattern": {**lines, "fillmode": "overlay"}, "fillcolor": clear}
+    look = {"mode": "lines", "line": {"width": 0}, **fill, "name": item.name, "hoverinfo": "skip"}
+    # Arrays: Plotly checks a list entry by entry, which took 8 ms of the 20 that the figure takes.
+    fig.data.append({"type": "scatter", "x": np.array(xs[:-1]), "y": np.array(ys[:-1]), **look})
 
 
 def add_border(fig: Sketch, item: Border, line: Mapping[str, Any]) -> None:
     """Draw a line where the values pass through 0."""
     if np.nanmin(item.values) >= 0.0 or np.nanmax(item.values) <= 0.0:
         return
-    fig.data.append(
-        {
-            "type": "contour",
-            "x": np.asarray(item.x),
-            "y": np.asarray(item.y),
-            "z": item.values.astype(np.float32),
-            "contours": {"type": "constraint", "operation": "=", "value": 0.0},
-            "line": line,
-            "name": item.name,
-            "showlegend": True,
-            "hoverinfo": "skip",
-        }
-    )
+    grid = {"x": np.asarray(item.x), "y": np.asarray(item.y), "z": item.values.astype(np.float32)}
+    fig.data.append({**grid, **contour_options(item.name, 0.0, line)})
+
+
+def contour_options(name: str, level: float, line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of a trace that draws a line where values on a grid pass a level."""
+    contours = {"type": "constraint", "operation": "=", "value": level}
+    look = {"line": line, "name": name, "showlegend": True, "hoverinfo": "skip"}
+    return {"type": "contour", "contours": contours, **look}
 
 
 def cover_by_rectangles(

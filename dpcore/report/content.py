@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import enum
 import functools
@@ -12,6 +13,7 @@ import platform
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -139,16 +141,12 @@ def list_settings(
         names: Fields of it, with what they are called.
         private_settings: Those of them that may have been chosen by looking at private data.
     """
-    return tuple(
-        Line(
-            escape_markdown(text),
-            format_setting(value),
-            Disclosure.PUBLIC,
-            label=PRIVATE_SETTING_LABEL if name in private_settings else "",
-        )
-        for name, text in names.items()
-        if (value := getattr(parameters, name)) is not None
-    )
+    lines = []
+    for name, text in names.items():
+        if (value := getattr(parameters, name)) is not None:
+            label = PRIVATE_SETTING_LABEL if name in private_settings else ""
+            lines.append(Line(escape_markdown(text), format_setting(value), Disclosure.PUBLIC, label=label))
+    return tuple(lines)
 
 
 def format_setting(value: Any) -> str:
@@ -195,21 +193,14 @@ def build_report(answer: Answer, page: str, question: str, dataset: Dataset | No
     )
 
 
-def read_versions() -> dict[str, str]:
-    """Return the version of Sweet Spot, of Python and of `PACKAGES`, without importing any."""
-    return dict(_read_versions())
-
-
 @functools.cache
-def _read_versions() -> dict[str, str]:
-    """Read the versions once: reading them from the disk takes 20 ms."""
+def read_versions() -> Mapping[str, str]:
+    """Return the version of Sweet Spot, of Python and of `PACKAGES`, without importing any; once, as it takes 20 ms."""
     versions = {"Sweet Spot": VERSION, "Python": platform.python_version()}
     for name in PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
+    return MappingProxyType(versions)
 
 
 def summarise_dataset(dataset: Dataset) -> tuple[Line, ...]:
@@ -331,7 +322,7 @@ SCHEMA = "sweetspot/report/1"
 
 def write_report_json(report: Report, created: datetime) -> str:
     """Write the report as indented JSON. Numbers that are not finite are null; a label stands beside every number."""
-    choice = report.answer.choice
+    choice, methods = report.answer.choice, report.methods
     return write_document(
         SCHEMA,
         made_at=created.isoformat(timespec="seconds"),
@@ -351,13 +342,11 @@ def write_report_json(report: Report, created: datetime) -> str:
         figures=[_convert_figure(figure) for figure in report.figures],
         choice=None if choice is None else json.loads(choice()),
         formulae=report.formulae,
-        methods=None if report.methods is None else _convert_methods(report.methods),
-        versions=read_versions(),
+        methods=None
+        if methods is None
+        else {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex},
+        versions=dict(read_versions()),
     )
-
-
-def _convert_methods(methods: Methods) -> dict[str, Any]:
-    return {"label": methods.shown_disclosure.label, "text": methods.text, "bibtex": methods.bibtex}
 
 
 def _convert_line(line: Line) -> dict[str, Any]:
@@ -383,27 +372,15 @@ def _convert_answer(title: str, answer: Answer) -> dict[str, Any]:
 
 def _convert_proof(proof: Proof, disclosure: Provenance) -> dict[str, Any]:
     name, certificate, stop_reason = proof
-    return {
-        "of": name,
-        "value": _to_json_value(certificate.value),
-        "lower_bound": _to_json_value(certificate.lower_bound),
-        "relative_gap": _to_json_value(certificate.relative_gap),
-        "argument": certificate.argument,
-        "sentence": certificate.sentence,
-        "ended": to_plain_text(stop_reason),
-        "label": disclosure.label,
-    }
+    names = "value", "lower_bound", "relative_gap", "argument", "sentence"
+    values = {attribute: _to_json_value(getattr(certificate, attribute)) for attribute in names}
+    return {"of": name, **values, "ended": to_plain_text(stop_reason), "label": disclosure.label}
 
 
 def _convert_figure(figure: Plot) -> dict[str, Any]:
     columns = {name: _to_json_value(np.asarray(values).tolist()) for name, values in figure.columns.items()}
-    return {
-        "key": figure.key,
-        "title": figure.title,
-        "takeaway": figure.alt,
-        "label": figure.disclosure.label,
-        "columns": columns,
-    }
+    texts = {"key": figure.key, "title": figure.title, "takeaway": figure.alt}
+    return {**texts, "label": figure.disclosure.label, "columns": columns}
 
 
 def _to_json_value(value: Any) -> Any:

@@ -40,6 +40,8 @@ HANDLE_HEIGHT = 400
 """Height in pixels of a main figure with a handle: it is seen whole with what stands below it while it moves."""
 TYPED_ARRAY_NAMES = {np.dtype(name): name for name in ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")}
 """Each NumPy type with its name in Plotly's script."""
+CELL_TICKS = (1.0, 1.5, 2.0, 3.0, 4.0)
+"""Multiples of the smallest value of `Cells`; the last one and all above it have the darkest colour."""
 # A number at a tick, as `wording.number` has it. Without the 12, d3 writes 1e+6 beside 100,000.
 NUMBER = ",.12~g"
 # Share of a log axis left free at either end, so that a marker at the end is seen whole.
@@ -89,17 +91,14 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 fig.data.append(_build_curve(plot, item))
                 if item.legend:
                     dash = {"dash": item.dash} if item.dash else {}
-                    shared_entries[item.legend] = {
-                        "mode": "lines",
-                        "line": {**LINE_STYLES[item.style], **dash, "color": charts.NEUTRAL},
-                    }
+                    shared_entries[item.legend] = {**LINE_STYLES[item.style], **dash}
             case Points():
                 fig.data.append(_build_points(plot, item))
             case Bars():
                 fig.data.append(_build_bars(plot, item))
                 fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
             case Cells():
-                fig.data += [trace.to_plotly_json() for trace in _build_cells(plot, item)]
+                fig.data += _build_cells(plot, item)
             case Shares():
                 fig.data.append(_build_shares(plot, item))
             case Regions():
@@ -121,7 +120,7 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 ends = [item.value, item.value]
                 fig.data.append(build_trace(item.name, ends, plot.y.limits, hover_text, **options))
                 if item.legend:
-                    shared_entries[item.legend] = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
+                    shared_entries[item.legend] = line
             case Level():
                 charts.add_horizontal_line(fig, item.value, item.name, item.dash)
     _add_shared_entries(fig, shared_entries)
@@ -184,9 +183,10 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _add_shared_entries(fig: charts.Sketch, shared_entries: dict[str, dict[str, Any]]) -> None:
-    """Add legend entries that several items share, in a neutral colour."""
-    for name, style in shared_entries.items():
-        fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **style})
+    """Add legend entries that several items share, in a neutral colour; from name to line."""
+    for name, line in shared_entries.items():
+        look = {"mode": "lines", "line": {**line, "color": charts.NEUTRAL}}
+        fig.data.append({**charts.EMPTY_TRACE, "name": name, "legendgroup": name, **look})
     shared_entries.clear()
 
 
@@ -227,32 +227,25 @@ def build_log_axis(title: str, limits: tuple[float, float]) -> dict[str, object]
     # Plotly's own ticks read 2, 5, 2, 5 without the power; whole decades with separators read better.
     # On a range like 5 to 10, D2 leaves labels at the two ends only, on which Plotly places the title wrongly.
     dtick = 1 if decades > 2.5 else "D2" if decades > 0.5 else "D1"
+    tick_format = {"exponentformat": "power"} if dtick == 1 else {"tickformat": ".0e"}
+    if high <= 1e7 and low >= 1e-4:
+        tick_format = {"tickformat": NUMBER}
     return {
         "title": {"text": title},
         "type": "log",
         "range": [math.log10(low) - margin, math.log10(high) + margin],
         "dtick": dtick,
-        **_format_ticks(dtick == 1, high <= 1e7 and low >= 1e-4),
+        **tick_format,
         "minor": {"ticks": "inside", "ticklen": 3},
     }
-
-
-def _format_ticks(whole_decades: bool, is_short: bool) -> dict[str, object]:
-    """Format the numbers of a log axis: in full if they are short, else as powers of ten."""
-    if is_short:
-        return {"tickformat": NUMBER}
-    return {"exponentformat": "power"} if whole_decades else {"tickformat": ".0e"}
 
 
 def build_linear_axis(title: str, limits: tuple[float, float], percent: bool = False) -> dict[str, object]:
     """Build a linear axis with fixed limits; shares of 1 are shown in per cent."""
     # On a short axis, several ticks would read the same without a decimal.
     percent_format = ".0%" if limits[1] - limits[0] >= 0.05 else ".1%"
-    return {
-        "title": {"text": title},
-        "range": list(limits),
-        "tickformat": percent_format if percent else NUMBER,
-    }
+    tick_format = percent_format if percent else NUMBER
+    return {"title": {"text": title}, "range": list(limits), "tickformat": tick_format}
 
 
 def build_trace(
@@ -369,49 +362,41 @@ def _add_regions(fig: charts.Sketch, plot: Plot, item: Regions) -> None:
     charts.add_regions(fig, item, region_styles, hover_text, hatchings)
 
 
-def _build_cells(plot: Plot, cells: Cells) -> list[go.Heatmap | go.Contour]:
+def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
     """Build the cells, and the line around those near the least; ratios are drawn on a log scale, the lightest is 1."""
     x, y = (np.asarray(values, dtype=np.float64) for values in (cells.x, cells.y))
-    ratios, max_tick = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny), cells.ticks[-1]
-    scale = {
-        "title": {"text": cells.scale, "side": "right"},
-        "tickvals": np.log10(cells.ticks),
-        "ticktext": [*(f"{tick:g}" for tick in cells.ticks[:-1]), f"≥ {max_tick:g}"],
-        "thickness": 12,
-        "len": 0.9,
-    }
+    ratios = cells.values / max(cells.smallest_value, np.finfo(np.float64).tiny)
+    ticks = {"tickvals": np.log10(CELL_TICKS), "ticktext": [*map("{:g}".format, CELL_TICKS[:-1]), "≥ 4"]}
+    scale = {"title": {"text": "times the best", "side": "right"}, **ticks, "thickness": 12, "len": 0.9}
     hover_text = f"{write_hover(plot, cells.name)}<br>{cells.name}: %{{customdata:,.3~g}}<extra></extra>"
-    traces: list[go.Heatmap | go.Contour] = [
-        go.Heatmap(
-            x=x,
-            y=y,
-            z=np.log10(np.clip(ratios, 1.0, max_tick)),
-            customdata=cells.values,
-            # Readable without colours: it goes from light to dark.
-            colorscale="Cividis_r",
-            zmin=0.0,
-            zmax=np.log10(max_tick),
-            colorbar=scale,
-            hovertemplate=hover_text.removeprefix(f"{cells.name}<br>"),
-            name=cells.name,
-        )
-    ]
+    # Readable without colours: it goes from light to dark.
+    trace = go.Heatmap(
+        x=x,
+        y=y,
+        z=np.log10(np.clip(ratios, 1.0, CELL_TICKS[-1])),
+        customdata=cells.values,
+        colorscale="Cividis_r",
+        zmin=0.0,
+        zmax=np.log10(CELL_TICKS[-1]),
+        colorbar=scale,
+        hovertemplate=hover_text.removeprefix(f"{cells.name}<br>"),
+        name=cells.name,
+    )
+    traces = [trace.to_plotly_json()]
     if cells.contour is not None:
-        name, level = cells.contour
         line = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
-        contour_options = {"type": "constraint", "operation": "=", "value": level}
-        trace_options = {"name": name, "showlegend": True, "hoverinfo": "skip"}
-        traces.append(go.Contour(x=x, y=y, z=ratios, contours=contour_options, line=line, **trace_options))
+        traces.append({"x": x, "y": y, "z": ratios, **charts.contour_options(*cells.contour, line)})
     return traces
 
 
 def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
     color = LINE_STYLES[item.style]["color"]
+    shares = np.array([np.asarray(row) for row in item.rows], dtype=np.float64)
     return {
         "type": "heatmap",
         "x": item.x,
         "y": np.arange(len(item.rows)),
-        "z": np.array([np.asarray(row) for row in item.rows], dtype=np.float64),
+        "z": shares,
         "zmin": 0.0,
         "zmax": 1.0,
         # From next to nothing, so that it lies well on a light and on a dark page.

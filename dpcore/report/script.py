@@ -192,7 +192,7 @@ def write_script(
 
 
 _CALL_COMMENT = """
-# One call, with what was entered. What is proved of its choice, the next cell says.
+# One call, with what was entered.
 """.strip()
 _ANSWER_CODE = """
 print(answer.headline)
@@ -204,14 +204,13 @@ for {numbers}:
 _PROOFS_CODE = """
 for name, sentence in answer.all_facts:
     print(f"{name}: {sentence}")
-# A certificate holds the value that was found, and a number that no other choice goes below.
 for what, certificate, ended in answer.proofs:
     print(f"{what}, how sure: {ended} {certificate.sentence}")
 for assumption in answer.all_assumptions:
     print(f"Assumed: {assumption}.")
 """
 _FIGURES_CODE = """
-# A plot is data: `plot.columns` holds what is drawn. Each becomes a file that opens in a browser without a network.
+# `plot.columns` holds what is drawn.
 for plot in list_plots(answer, data):
     draw_on_white(plot).write_html(f"{plot.key}.html", include_plotlyjs="directory")
     print(f"Figure: {plot.key}.html")
@@ -228,8 +227,7 @@ def _join_cells(title: str, source: Source, created: datetime, cells: Mapping[st
 def _write_label(source: Source) -> str:
     if source.shown_disclosure is Disclosure.PRIVATE:
         return (
-            "It holds what was entered and no number of the data. What it prints and draws is computed from private\n"
-            "data: do not publish that."
+            "It holds no number of the data. Its output is computed from private data: do not publish that."
         )
     return f"Label of what it prints and draws: {source.shown_disclosure.label}."
 
@@ -346,8 +344,8 @@ def _write_count_call(code: Code, files: str, roles: str, disclosure: str, names
 _HEADER = '''"""{title}: a choice made with Sweet Spot {version} on {made}, computed again.
 
 Run this file with a Python that Sweet Spot is installed in, or put it into the folder of Sweet Spot's README and run it
-there with the Python of .venv. It prints the page's numbers and writes its figures as HTML files into the folder that
-it is run in. Cells begin with "# %%": VS Code, PyCharm and Jupyter (with jupytext) open it as a notebook.
+there with the Python of .venv. It writes its figures into the folder that it is run in. Cells begin with "# %%":
+editors and Jupyter (with jupytext) open it as a notebook.
 
 {label}
 """'''

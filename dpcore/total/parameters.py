@@ -153,7 +153,7 @@ class UserTotals:
 
 
 def user_totals(dataset: Dataset, summed: Summed) -> UserTotals:
-    """Return what every user holds of the data set.
+    """Return the total of every user: their rows, or the sum of their values.
 
     Negative values are fine as long as no user's total is negative: only totals are bounded.
     """

@@ -122,9 +122,7 @@ def _choose_bounds(
 
 
 def strategy_curves(
-    problem: TotalProblem,
-    epsilons: npt.ArrayLike,
-    strategies: Sequence[Strategy] = PAPER_STRATEGIES,
+    problem: TotalProblem, epsilons: npt.ArrayLike, strategies: Sequence[Strategy] = PAPER_STRATEGIES
 ) -> StrategyCurves:
     """Compute the exact relative error of each strategy against epsilon.
 

@@ -210,7 +210,7 @@ def solve_linear_descent(
         b, what is left of the start, and Σ_s a_s², each of shape (num_features,).
     """
     factor = 1.0 - rate * eigenvalues[:, None]
-    first_averaged = average.first_step(steps)
+    first_averaged = average.find_first_step(steps)
     num_averaged = steps - first_averaged + 1
     powers = factor ** np.arange(steps + 1)
     start_share = powers[:, first_averaged:].mean(axis=1)

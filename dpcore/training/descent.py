@@ -406,7 +406,7 @@ def descend_as_entered(
         The average of the iterates, shape (num_features, runs); None where it was stopped.
     """
     theta = np.zeros((num_features, divisor.size))
-    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.first_step(mechanism.steps)
+    iterate_sum, first_averaged = np.zeros_like(theta), mechanism.average.find_first_step(mechanism.steps)
     for step in range(1, mechanism.steps + 1):
         if should_stop():
             return None

@@ -186,7 +186,7 @@ class SplitSummary(Summary):
     @property
     def half_width(self) -> FloatArray:
         """Return half of a 95 % interval of the mean over noise, by Student's t; NaN without a degree of freedom."""
-        return np.asarray(_student_quantile(self.degrees) * self.standard_error)
+        return np.asarray(_compute_student_quantile(self.degrees) * self.standard_error)
 
     @property
     def is_clear(self) -> NDArray[np.bool_]:
@@ -195,7 +195,7 @@ class SplitSummary(Summary):
         return np.asarray(np.abs(self.mean) > half_widths)
 
 
-def _student_quantile(degrees: IntArray) -> FloatArray:
+def _compute_student_quantile(degrees: IntArray) -> FloatArray:
     """Return Student's quantile of a 95 % interval; NaN without a degree of freedom."""
     from scipy.special import stdtrit
 
@@ -231,7 +231,7 @@ def summarise_splits(values: FloatArray, experiment: Experiment) -> SplitSummary
         between_splits = summarise_runs(split_means, axis=-1)
         test_ratio = experiment.test.num_users / experiment.train.num_users
         users_half_width = (
-            _student_quantile(num_split_means - 1)
+            _compute_student_quantile(num_split_means - 1)
             * between_splits.spread
             * np.sqrt(1.0 / np.maximum(num_split_means, 1) + test_ratio)
         )
@@ -403,14 +403,18 @@ def _order_missing_runs(
                 runs = tuple((np.flatnonzero(is_missing) + start).tolist())
                 if cell.method is not method or not runs:
                     continue
-                if batches and batches[-1][1] == runs and _fits(experiment, batches[-1][0], cell_index, runs):
+                if (
+                    batches
+                    and batches[-1][1] == runs
+                    and _can_join(experiment, batches[-1][0], cell_index, runs)
+                ):
                     batches[-1][0].append(cell_index)
                 else:
                     batches.append(([cell_index], runs))
     return batches
 
 
-def _fits(experiment: Experiment, cells: Sequence[int], cell_index: int, runs: Sequence[int]) -> bool:
+def _can_join(experiment: Experiment, cells: Sequence[int], cell_index: int, runs: Sequence[int]) -> bool:
     """Return True if one more cell is trained together with others, as long as a step fits into the cache.
 
     They differ only in their bound, and descend by the rule. For few rows a step is mostly the calls of some thirty

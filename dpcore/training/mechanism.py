@@ -104,7 +104,7 @@ class Average(Option):
     LAST_HALF = "last-half", "The last half"
     LAST = "last", "The last alone"
 
-    def first_step(self, steps: int) -> int:
+    def find_first_step(self, steps: int) -> int:
         """Return the number of the first step, from 1, whose iterate is averaged."""
         return {Average.ALL: 1, Average.LAST_HALF: steps // 2 + 1, Average.LAST: steps}[self]
 

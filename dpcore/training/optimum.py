@@ -32,7 +32,7 @@ _SMALL = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FittedModel:
     """A model and how good it is proved to be.
 
     Attributes:
@@ -52,7 +52,7 @@ def fit_model(
     regularisation: float = 0.0,
     start: FloatArray | None = None,
     should_stop: ShouldStop = never,
-) -> Fit:
+) -> FittedModel:
     """Find the θ of smallest weighted mean loss in a ball, by Newton's method.
 
     If the global minimiser is outside of the ball, bisection finds the multiplier of |θ|² at which the
@@ -104,7 +104,7 @@ def fit_model(
         gaps.append(max(float(theta @ gradient) + radius * gradient_norm, 0.0))
     if regularisation:
         gaps.append(gradient_norm**2 / (2.0 * regularisation))
-    return Fit(theta, Certificate(value, value - min(gaps), "the tangent plane of a convex function"))
+    return FittedModel(theta, Certificate(value, value - min(gaps), "the tangent plane of a convex function"))
 
 
 def fit_to_gradient(

@@ -75,7 +75,7 @@ def draw_rows(rows: ClassifierRows, cap: float) -> ClassifierRows:
     return ClassifierRows(rows.features[is_drawn], rows.signs[is_drawn], rows.users[is_drawn])
 
 
-def _squared_sensitivity(mechanism: Mechanism) -> int:
+def _compute_squared_sensitivity(mechanism: Mechanism) -> int:
     """Return the squared sensitivity of a step's integers, as an integer."""
     return int(gradient_sensitivity(mechanism.neighbours)) ** 2 * USER_NORM**2
 
@@ -85,7 +85,7 @@ def _choose_weight_grid(mechanism: Mechanism, bound: float, num_users: int) -> t
     sensitivity = weight_sensitivity(mechanism.neighbours, bound)
     if not sensitivity:
         return 0, 1.0
-    gradients = mechanism.steps * _squared_sensitivity(mechanism)
+    gradients = mechanism.steps * _compute_squared_sensitivity(mechanism)
     sensitivity_in_steps = math.isqrt(round(gradients * WEIGHT_SHARE / (1.0 - WEIGHT_SHARE)))
     # A user's weight is rounded toward 0, so that two users' differ by one step more than their weights do; one more
     # covers float64, as long as a weight is at most 2^40 steps: with bounds near 1, where a replaced user moves next to
@@ -179,13 +179,16 @@ def _price_release(
     mechanism = apply_rule(mechanism) if bound_follows else mechanism
     num_features, steps = rows.num_features, mechanism.steps
     if is_output:
-        squared_sensitivity, num_draws = _output_sensitivity(mechanism, num_features) ** 2, num_features
+        squared_sensitivity, num_draws = (
+            _compute_output_sensitivity(mechanism, num_features) ** 2,
+            num_features,
+        )
     elif mechanism.pace is Pace.RULE:
         squared_sensitivity = choose_rule_grid(mechanism, bound_follows).total
         num_draws = steps * (num_features + bound_follows) + 1
     else:
         squared_weights, _ = _choose_weight_grid(mechanism, cell.bound, rows.num_users)
-        squared_sensitivity = steps * _squared_sensitivity(mechanism) + squared_weights
+        squared_sensitivity = steps * _compute_squared_sensitivity(mechanism) + squared_weights
         num_draws = steps * num_features + 1
     noise = account_exactly(squared_sensitivity, num_draws, mechanism.epsilon, mechanism.delta)
     name = OUTPUT_MECHANISM if is_output else MECHANISM
@@ -214,7 +217,7 @@ class RuleGrid:
 def choose_rule_grid(mechanism: Mechanism, bound_follows: bool) -> RuleGrid:
     """Split the budget as `account.split_budget` does, to a millionth."""
     gradients, counts, number = account.split_budget(mechanism.neighbours, bound_follows)
-    squared_gradient = _squared_sensitivity(mechanism)
+    squared_gradient = _compute_squared_sensitivity(mechanism)
     squared_steps = int(gradient_sensitivity(mechanism.neighbours)) ** 2
     count = math.isqrt(round(USER_NORM**2 * counts / gradients))
     number_unit = math.isqrt(round(mechanism.steps * squared_gradient * number / gradients))
@@ -304,7 +307,7 @@ class _Release:
         if squared_weights:
             weight_steps = np.trunc(weights / weight_step).astype(np.int64).sum(keepdims=True)
             weight_sum = max(float(noise.release(weight_steps, squared_weights)[0]) * weight_step, bound)
-        unit, squared_gradient = bound * mechanism.clip / CELLS, _squared_sensitivity(mechanism)
+        unit, squared_gradient = bound * mechanism.clip / CELLS, _compute_squared_sensitivity(mechanism)
 
         def take_gradient(theta: FloatArray, step: int) -> FloatArray:
             self.report((step - 1) / mechanism.steps, was_drawn=step > 1 or squared_weights > 0)
@@ -330,7 +333,10 @@ class _Release:
             rows, mechanism.loss, weights, penalty, _MINIMISER_TOLERANCE * bound, self.should_stop
         )
         self.report(0.9, was_drawn=False)
-        step, sensitivity = bound / penalty / _OUTPUT_CELLS, _output_sensitivity(mechanism, rows.num_features)
+        step, sensitivity = (
+            bound / penalty / _OUTPUT_CELLS,
+            _compute_output_sensitivity(mechanism, rows.num_features),
+        )
         noisy = noise.release(np.rint(theta / step).astype(np.int64), sensitivity**2)
         model = mechanism.project(np.asarray(step * noisy, dtype=np.float64)[:, None])
         return Model(model[:, 0], self.facts, self.cell, noise.scale * step, bound)
@@ -342,7 +348,7 @@ _OUTPUT_CELLS = 2**28
 """Steps of the grid in how far a user moves the minimiser."""
 
 
-def _output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
+def _compute_output_sensitivity(mechanism: Mechanism, num_features: int) -> int:
     """Return the sensitivity of the minimiser to one user, in steps of the grid."""
     sensitivity = gradient_sensitivity(mechanism.neighbours)
     return (

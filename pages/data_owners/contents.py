@@ -92,14 +92,13 @@ def _show_results(result: StudyResult, is_running: bool, disclosure: Provenance,
     figures.draw(answer_plots.plot_accuracy(result, disclosure, has_paper))
     if is_running:
         return
-    st.markdown("\n".join(f"- {sentence}" for sentence in answer_plots.write_directions(result, has_paper)))
+    directions = answer_plots.write_directions(result, has_paper)
+    st.markdown("\n".join(f"- **{heading}:** {text}" for heading, text in directions.items()))
     st.dataframe(
         answer_plots.tabulate_accuracy(result).style.format("{:.3f}", na_rep="not run"),
         alt="Test accuracy of every form",
     )
-    st.caption(
-        f"{wording.plain(wording.capital(result.name))}: {answer_plots.write_settings(result, has_paper)}"
-    )
+    st.caption(f"{wording.plain(wording.capital(result.name))}: {answer_plots.write_settings(result)}")
     cards.label(disclosure)
 
 
@@ -147,13 +146,11 @@ def show_files(answer: Answer) -> None:
         answer.disclosure if training is None or not training.is_private else training.disclosure,
         lambda: build_report(answer, source, training),
         answer.methods,
-        f"**Choice** holds the question, every bound and every crossing. Label: *{answer.disclosure.label}*.",
+        f"**Choice** holds every bound and crossing. Label: *{answer.disclosure.label}*.",
         [("Choice (JSON)", "owners_choice.json", answer.choice)],
         answer.disclosure,
     )
-    if training is None:
-        st.caption("Nothing was trained: the report holds the bounds alone.")
-    else:
+    if training is not None:
         st.caption(
             f"The report holds the accuracies of the last training. Their label: *{training.disclosure.label}*."
         )

@@ -12,7 +12,7 @@ from dpcore.data_owners.answer import build_answer, solve
 from dpcore.data_owners.parameters import TRAINING_FIELDS, OwnersParameters, OwnersSource
 from dpcore.dataset import Dataset
 from pages.data_owners import contents, upload
-from pages.data_owners.question import QUESTION, disclosure_of
+from pages.data_owners.question import QUESTION, find_disclosure
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
@@ -21,7 +21,7 @@ from pages.shared.screen import layout
 def solve_with_label(dataset: Dataset, parameters: OwnersParameters) -> Solver:
     """Evaluate the bounds; of owners who are entered the data matter for the label alone."""
     own_table = upload.find_table()
-    label = disclosure_of(parameters, dataset, None if own_table is None else own_table.dataset)
+    label = find_disclosure(parameters, dataset, None if own_table is None else own_table.dataset)
     subject = dataset if parameters.source is OwnersSource.DATA else label
     solution = yield Cached(solve, (subject, parameters.without(*TRAINING_FIELDS)))
     return SearchResult(solution)

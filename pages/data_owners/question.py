@@ -25,10 +25,10 @@ QUESTION = Question(
 )
 
 
-def disclosure_of(
+def find_disclosure(
     parameters: OwnersParameters, dataset: Dataset, own_table: Dataset | None = None
 ) -> Provenance:
-    """Return what the answer rests on.
+    """Return the label of the answer.
 
     Owners that are entered beside private data may have been read off them: what such a field does not hold from the
     start is as private as they are. A private copy empties these fields (see `dpcore.common.parameters.FieldOrigin`).

@@ -30,7 +30,7 @@ from pages.shared.session import session
 SERVED_RATINGS, SERVED_REPEATS = 600_000, 3
 """Limits of a public demo."""
 NOT_ANSWERED = ("item", "chosen_from", "unobserved")
-"""Fields of tabs, which no report needs."""
+"""Fields of tabs."""
 PAIRS = (
     ("steps", "gradient_bound"),
     RANGE,
@@ -45,7 +45,7 @@ PAIRS = (
 
 def write_data_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell of the script on generated ratings."""
-    return "data = None  # Ratings are generated, as the settings say."
+    return "data = None  # Ratings are generated."
 
 
 class FactorisationPage(Page):
@@ -106,7 +106,7 @@ class FactorisationPage(Page):
         if generator is not None and generator.num_users * generator.ratings_per_user > SERVED_RATINGS:
             problems.add(
                 f"this public demo generates at most {SERVED_RATINGS:,} ratings",
-                remedy="Take fewer, or run the app on your own computer",
+                remedy="Take fewer, or run your own",
             )
         if parameters.repeats > SERVED_REPEATS:
             problems.add(f"this public demo trains at most {SERVED_REPEATS} seeds", remedy="Take fewer")

@@ -28,7 +28,7 @@ from pages.shared.session import session
 
 def write_generated_cell(code: Code, source: Source, public_only: bool) -> str:
     """Write the cell of a script on generated tasks."""
-    return "data = None  # Users and tasks are generated, as the settings say."
+    return "data = None  # Users and tasks are generated."
 
 
 def use_exponent(exponent: float) -> None:
@@ -48,8 +48,7 @@ class MultitaskPage(Page):
         with slots.notes:
             if not is_generated:
                 st.info(
-                    f"{subject} no tasks. Choose generated ones under *More settings*, or bring a table with a task "
-                    "column.",
+                    f"{subject} no tasks. Choose generated ones (*More settings*) or bring a task column.",
                     icon=":material/info:",
                 )
             with st.container(horizontal=True, vertical_alignment="center"):

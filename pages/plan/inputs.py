@@ -72,9 +72,7 @@ def _draw_editor() -> None:
             RELEASE: st.column_config.SelectboxColumn(
                 options=[statistic.value for statistic in LineStatistic], required=True
             ),
-            QUANTILE: st.column_config.NumberColumn(
-                help="0.5, the median, where empty", format="%g", width=70
-            ),
+            QUANTILE: st.column_config.NumberColumn(help="0.5, the median, if empty", format="%g", width=70),
             WANTED_ERROR: st.column_config.TextColumn(
                 help="5% (of a quantile: of the rows), or 12 in its own unit; 5% where empty",
                 width=120,

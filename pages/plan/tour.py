@@ -17,16 +17,13 @@ def answer(dataset: Dataset, parameters: PlanParameters) -> str:
     share = wording.percent(float(solution.needed_amounts.max() / solution.needed_amounts.sum()))
     return (
         f"**{wording.capital(label)}**. At ε = {wording.entered(parameters.epsilon)}, {solution.num_reached} of "
-        f"{len(solution.lines)} are as exact as wanted; it alone needs {share} of what all need."
+        f"{len(solution.lines)} are as exact as wanted; it needs {share} of what all need."
     )
 
 
-_FIRST_PARAMETERS = PlanParameters(
-    1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0
-)
 STEP = Step(
     origin=session.Origin("shop-events"),
-    parameters=_FIRST_PARAMETERS,
+    parameters=PlanParameters(1.0, lines="users; rows; sum; mean; rows per group", lower=0.0, upper=100.0),
     field="epsilon",
     goal=10.0,
     is_enough=lambda epsilon: epsilon >= 3.0,

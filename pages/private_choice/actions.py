@@ -59,11 +59,8 @@ def list_choices() -> Choices:
 
 def list_numbers() -> tuple[tuple[BoundPurpose, PrivateChoice], ...]:
     """Return the selections that are one number for the question of this page."""
-    return tuple(
-        (number, selection)
-        for number, selection in list_choices()
-        if isinstance(number, BoundPurpose) and isinstance(selection, PrivateChoice)
-    )
+    choices = list_choices()
+    return tuple((n, s) for n, s in choices if isinstance(n, BoundPurpose) and isinstance(s, PrivateChoice))
 
 
 def select(request: SelectionRequest) -> None:
@@ -179,17 +176,13 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
 
 def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
     run, request = page_run.CURRENT_RUN.get(), SelectionRequest.from_parameters(parameters)
-    is_sum_hidden = (
-        run is not None
-        and run.shown_card is not run.card
-        and isinstance(run.shown_card.disclosure, ReleaseFacts)
-    )
+    shown_card = None if run is None or run.shown_card is run.card else run.shown_card
+    is_sum_hidden = shown_card is not None and isinstance(shown_card.disclosure, ReleaseFacts)
     if dropped := describe_dropped(request):
         st.markdown(dropped)
     copy_facts = replace(request.facts, delta=parameters.delta or 0.0)
-    copy_text, choice_text = (
-        describe_spending(facts, is_sum_hidden) for facts in (copy_facts, request.facts)
-    )
+    copy_text = describe_spending(copy_facts, is_sum_hidden)
+    choice_text = describe_spending(request.facts, is_sum_hidden)
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif dataset.release is not None:
@@ -249,19 +242,17 @@ def show_code(selection: Selection, number: NumberKind, index: int) -> None:
     cards.label(selection.facts)
     if number in OF_MEAN and None in ends:
         # An invented one would clamp the values without a word.
-        st.info(
-            f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}",
-            icon=":material/straighten:",
-        )
+        text = f"**What range can a value have?** Enter L and U on *Mean*, {RANGE_SOURCE}"
+        st.info(text, icon=":material/straighten:")
         st.page_link(session.page_file("Mean"), label="Mean", icon=":material/functions:")
         return
     delta = st.session_state.get(QUESTION.key("release_delta")) if number is BoundPurpose.SUM else None
     program = selections.build_code(selection, number, data, epsilon, delta, ends, find_range_facts(*ends))
     if program is None:
-        problems = fields.check_epsilon(epsilon)
-        fields.show_problems(problems) if problems else st.info(
-            "No program can be written: L must lie below U on the page *Mean*."
-        )
+        if problems := fields.check_epsilon(epsilon):
+            fields.show_problems(problems)
+        else:
+            st.info("No program can be written: L must lie below U on the page *Mean*.")
         return
     if number in OF_MEAN:
         lower, upper = (wording.entered(end or 0.0) for end in ends)

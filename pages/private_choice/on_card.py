@@ -165,11 +165,8 @@ def build_selection(card: Answer) -> BoundSelection | None:
         return None if is_own_page else _ask_for_missing(card, missing, public_fields)
     actions.show_account()
     key = request.number, request.problem, selections.find_column(request, data)
-    fitting_selections = [
-        selection
-        for number, selection in actions.list_choices()
-        if (number, selection.problem, selection.column) == key
-    ]
+    choices = actions.list_choices()
+    fitting_selections = [s for number, s in choices if (number, s.problem, s.column) == key]
     if is_own_page and not fitting_selections:
         return None
     released_card = _build_card(card, fitting_selections[-1], request, data) if fitting_selections else None

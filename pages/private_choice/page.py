@@ -28,6 +28,7 @@ from dpcore.total.parameters import TotalParameters
 from pages.mean import elsewhere
 from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
+from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
 from pages.shared.fields import fields, jobs, setting
@@ -54,8 +55,8 @@ def solve_page(dataset: Dataset, parameters: PageParameters) -> Solver:
     """Solve for the data in use; refuse it if the original data have more users than a draw can hold."""
     for histogram in (session.get_original().dataset.histogram, dataset.histogram):
         check_users(histogram)
-    found = yield from solve_beside_page(dataset, parameters.question)
-    return replace(found, value=replace(found.value, parameters=parameters))
+    result = yield from solve_beside_page(dataset, parameters.question)
+    return replace(result, value=replace(result.value, parameters=parameters))
 
 
 def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
@@ -102,7 +103,7 @@ def explain_total(dataset: Dataset, parameters: PrivateParameters, number: float
         total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, objective=measure)
     except InvalidInput:
         return ""
-    bound = jobs.compute(Cached(solve, (dataset, total))).bound
+    bound = cache.compute(Cached(solve, (dataset, total))).bound
     differing = [AIMS[measure]] if measure is not Measure.BOUND else []
     if (mechanism, delta) != (parameters.release_noise, parameters.release_delta):
         delta_text = f" with δ = {wording.entered(delta)}" if delta else ""

@@ -6,7 +6,7 @@ A selection comes back only beside what it cost: its release must stand on the f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -38,10 +38,7 @@ _CONDITIONS: dict[NumberKind, type[Any]] = {
     OtherBound.MODEL: RisingPrice,
     OtherBound.TOTAL: RankedSum,
 }
-_TABLE_CONDITIONS: dict[NumberKind, type[Any]] = {
-    BoundPurpose.SMOOTH: TableSmooth,
-    BoundPurpose.CAP: TableCap,
-}
+_TABLE_CONDITIONS: dict[NumberKind, Any] = {BoundPurpose.SMOOTH: TableSmooth, BoundPurpose.CAP: TableCap}
 """Those for a mean of a table whose users differ; they have a ``user_share``."""
 _NUMBERS: dict[str, NumberKind] = {number.value: number for number in (*_CONDITIONS, *NumberPair)}
 _TYPES: dict[Any, type[Any]] = {NumberPair.PAIR.value: PrivatePair, NumberPair.RANGE.value: PrivateRange}
@@ -53,16 +50,7 @@ _ATTRIBUTES: dict[type[Any], dict[str, tuple[str, ...]]] = {
         "": ("max_groups", "max_amount", "column"),
     },
     PrivateRange: {
-        "problem.": (
-            "epsilon_release",
-            "epsilon",
-            "unit",
-            "largest",
-            "centre",
-            "lower",
-            "users",
-            "max_contributions",
-        ),
+        "problem.": tuple(f.name for f in fields(RangeProblem) if f.name != "neighbours"),
         "": ("lower", "upper", "column"),
     },
 }
@@ -76,11 +64,7 @@ _RENAMED = {
 }
 """The names of attributes in the file that are not their own."""
 _CODEC = replace(CODEC, integers=(1, MAX_SIZE))
-_OPTIONAL = {
-    "small_first": _CODEC.reader(float),
-    "unit": _CODEC.reader(float),
-    "column": _CODEC.reader(str),
-}
+_OPTIONAL = dict.fromkeys(("small_first", "unit"), _CODEC.reader(float)) | {"column": _CODEC.reader(str)}
 """Members that some numbers lack: the power by which small candidates weigh more, and those of the bound on a total."""
 
 

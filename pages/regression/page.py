@@ -27,6 +27,7 @@ from dpcore.report.content import Line
 from dpcore.report.script import Code, Source, write_table_cell
 from pages.regression.question import GENERATOR_FIELDS, QUESTION
 from pages.regression.upload import UPLOAD, RegressionData, find_own_data, find_releases, list_lines
+from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.data import table_upload
 from pages.shared.fields import fields, jobs
@@ -118,7 +119,7 @@ def generate() -> RegressionData | None:
     if generator is None:
         fields.show_problems(problems)
         return None
-    data, _ = jobs.compute(Cached(RegressionGenerator.dataset, (generator,), 4))
+    data, _ = cache.compute(Cached(RegressionGenerator.build_dataset, (generator,), 4))
     return RegressionData(data, data.digest)
 
 

@@ -42,7 +42,7 @@ UPLOAD = TableUpload(
     uploader_label="A table with a row per observation, a label, features, and the user (CSV)",
     label="Label: what is predicted (private)",
     public_help="This is about the labels: features and owners are taken as public in any case.",
-    build=problem.read_labelled_table,
+    build=problem.build_dataset,
     build_entry=RegressionData,
     check=problem.check,
 )

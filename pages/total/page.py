@@ -11,8 +11,8 @@ from dpcore.dataset import Dataset
 from dpcore.total.answer import SignedSolution, build_answer, explain_refusal, refused_answer
 from dpcore.total.answer.answer import solve_beside_page
 from dpcore.total.parameters import Summed, TotalParameters, UserTotals, user_totals
+from pages.shared.base import cache
 from pages.shared.card import cards
-from pages.shared.fields import jobs
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
 from pages.shared.screen import layout
@@ -24,7 +24,7 @@ REPORTED = ("mechanism", "delta", "summed", "objective", "own_bound", "lower", "
 
 def compute_totals(dataset: Dataset) -> UserTotals:
     """Return the contributions of all users, rows or values as chosen."""
-    totals: UserTotals = jobs.compute(
+    totals: UserTotals = cache.compute(
         Cached(user_totals, (dataset, st.session_state[QUESTION.key("summed")]))
     )
     return totals

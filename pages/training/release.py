@@ -30,6 +30,7 @@ from dpcore.training.release import (
 )
 from dpcore.training.rows import ClassifierRows
 from dpcore.training.training_data import describe_positive
+from pages.shared.base import cache
 from pages.shared.card import releases
 from pages.shared.card.releases import Releases
 from pages.shared.fields import fields, jobs
@@ -124,7 +125,7 @@ def _start(solution: TrainingSolution) -> None:
     table, scaling = data.dataset.table, data.scaling
     assert table is not None
     assert scaling is not None
-    rows: ClassifierRows = jobs.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
+    rows: ClassifierRows = cache.compute(Cached(scale_rows, (data, parameters.positive_above), kept=4))
     mechanism, cell, store = _get_mechanism(solution), parameters.release_cell, get_store(solution)
     question, meaning = _get_question(solution), describe_positive(data, parameters.positive_above)
     collect()

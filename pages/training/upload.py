@@ -22,10 +22,11 @@ from dpcore.training.training_data import (
     find_unlisted_levels,
     load_sample,
 )
+from pages.shared.base import cache
 from pages.shared.base.question import rounded_out
 from pages.shared.data import table_upload
 from pages.shared.data.table_upload import TableUpload
-from pages.shared.fields import fields, jobs
+from pages.shared.fields import fields
 from pages.shared.server import access
 from pages.training.question import MAX_DEMO_USERS, QUESTION
 
@@ -65,7 +66,7 @@ def read_data() -> TrainingData | None:
     data: TrainingData | None = table_upload.choose_data(
         UPLOAD,
         {
-            DataSource.SAMPLE: lambda: jobs.compute(Cached(load_sample, (), kept=1)),
+            DataSource.SAMPLE: lambda: cache.compute(Cached(load_sample, (), kept=1)),
             DataSource.GENERATED: _generate,
             DataSource.UPLOAD: _show_upload,
         },
@@ -93,7 +94,7 @@ def _generate() -> TrainingData | None:
         return None
     try:
         if generator is not None:
-            data: TrainingData = jobs.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
+            data: TrainingData = cache.compute(Cached(TrainingGenerator.generate, (generator,), kept=4))
             return data
     except InvalidInput as refused:
         problems = list(refused.problems)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpcore import counting
 from dpcore.common.checks import InputProblem, InvalidInput, describe_error
+from dpcore.common.parameters import declared_fields
 from dpcore.common.text_fields import to_fields
 from dpcore.common.wording import plain
 from dpcore.counting.engines import Recipe
@@ -49,10 +50,10 @@ def show_generators() -> None:
     titles = {name: generator.title for name, generator in generators.GENERATORS.items()}
     name: str = fields.pick("Kind of distribution", titles, QUESTION.key("generator"))
     with st.grid(4):
-        for field_name, field in generators.GENERATORS[name].declared_fields().items():
+        for field_name, field in declared_fields(generators.GENERATORS[name]).items():
             key = _key(name, field_name)
-            st.session_state.setdefault(key, field.default)
-            fields.number(field.label, key, field.help, is_integer=isinstance(field.default, int))
+            st.session_state.setdefault(key, field.initial)
+            fields.number(field.label, key, field.help, is_integer=field.is_integer)
     fields.button("Generate", "generate", "casino", _generate, name, is_main=True)
     if problems := st.session_state.get(QUESTION.key("generator_problems"), ()):
         fields.show_problems(problems)
@@ -65,7 +66,7 @@ def _key(name: str, field_name: str) -> str:
 def _generate(name: str) -> None:
     """Generate data from the entered parameters, or store their problems."""
     state, generator_type = st.session_state, generators.GENERATORS[name]
-    declared = generator_type.declared_fields().items()
+    declared = declared_fields(generator_type).items()
     labels = {field_name: f"“{field.label}”" for field_name, field in declared}
     if any(_key(name, field_name) not in state for field_name in labels):
         return  # A late press: the page shows another generator by now.

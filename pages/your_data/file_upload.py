@@ -231,7 +231,6 @@ ROLE_LABELS = {
     "value": "Value to average or add up (optional)",
     "task": "Task, product or group (optional)",
 }
-OPTIONAL = ("value", "task")
 ROLES_OF = {
     TableKind.EVENTS: ("user", "value", "task"),
     TableKind.COUNTS: ("user", "count"),
@@ -302,7 +301,7 @@ def _choose_roles(source: counting.Source) -> Roles:
     st.markdown(":small[**2.** Which column is what?]")
     with st.grid(3):
         for role in ROLES_OF[table_kind]:
-            options = [*([NO_COLUMN] if role in OPTIONAL else []), *source.columns]
+            options = [*([NO_COLUMN] if role in ("value", "task") else []), *source.columns]
             if st.session_state.get(_role_key(role)) not in options:
                 st.session_state[_role_key(role)] = options[0]
             st.selectbox(ROLE_LABELS[role], options, key=_role_key(role), persist_state="session")

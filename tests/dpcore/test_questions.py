@@ -198,12 +198,6 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
     assert said.startswith("A path holds a NUL character")
 
 
-def test_data_may_be_named():
-    asked = {"user": "user", "epsilon": 1}
-    assert said(ss.count_bound(data=FEW, **asked)) == said(ss.count_bound(FEW, **asked))
-    assert next(iter(inspect.signature(ss.count_bound).parameters)) == "data"
-
-
 def test_a_pattern_names_its_files(tmp_path):
     for part in range(3):
         FEW.to_csv(tmp_path / f"part{part}.csv", index=False)
@@ -297,7 +291,7 @@ def test_every_other_question_answers():
     made = TRAINING.generator.generate()
     trained = ss.training_bound(made, epsilon=1, **SHORT)
     assert (trained.parameters.source, trained.forms) == (TrainingSource.UPLOAD, {})
-    table, _ = RegressionGenerator(60, 1, 0).dataset()
+    table, _ = RegressionGenerator(60, 1, 0).build_dataset()
     weighted = ss.regression_weights(table, epsilon=1, lower=-300, upper=300)
     assert weighted.parameters.source is RegressionSource.UPLOAD
     assert weighted.forms

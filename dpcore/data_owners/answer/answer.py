@@ -73,34 +73,24 @@ def write_headline(solution: OwnersSolution) -> str:
 
 def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
     """Build the owners needed or the best cap, the bound, and the ε from which joining pays."""
-    owners_needed, owners_needed_full = (
-        ("none suffice" if owners is None else wording.number(owners), owners)
+    owners_text, full_owners_text = (
+        "none suffice" if owners is None else wording.number(owners)
         for owners in (solution.owners_joint, solution.owners_full)
     )
     numbers = [
-        Number(
-            "Owners needed",
-            owners_needed[0],
-            help="The fewest for whom joint privacy beats working alone.",
-            value=owners_needed[1],
-            unit="owners",
-        ),
+        Number("Owners needed", owners_text, "for joint privacy", value=solution.owners_joint, unit="owners"),
         Number(
             "Bound on excess loss",
             wording.number(solution.bound_joint),
             f"jointly ({wording.number(solution.bound_alone)} alone)",
-            "The most by which the models' average loss exceeds the best one's; orders only.",
+            "Of the models' average loss over the best one's; orders only.",
             solution.bound_joint,
         ),
     ]
-    if solution.cap is not None:
+    if (cap := solution.cap) is not None:
+        records_text = wording.counted(cap.cap, "record")
         best_cap = Number(
-            "Best bound on records",
-            wording.counted(solution.cap.cap, "record"),
-            "per owner",
-            "The most records kept of an owner.",
-            solution.cap.cap,
-            "records per owner",
+            "Best bound on records", records_text, "per owner", "", cap.cap, "records per owner"
         )
         numbers = [best_cap, *reversed(numbers)]
     return (
@@ -112,9 +102,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             value=solution.epsilon_joint,
             key="epsilon_star",
         ),
-        Number(
-            "Owners needed, full privacy", owners_needed_full[0], value=owners_needed_full[1], unit="owners"
-        ),
+        Number("Owners needed, full privacy", full_owners_text, value=solution.owners_full, unit="owners"),
     )
 
 
@@ -153,7 +141,7 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
             f"a bound of {wording.number(solution.bound_full)}, "
             f"{wording.change(solution.bound_full, solution.bound_joint)}."
             if parameters.personal
-            else "the same, without personal parameters (*More settings*)."
+            else "the same as joint privacy: there is no personal part."
         ),
     }
     if solution.gaining_owners is not None:
@@ -164,8 +152,8 @@ def build_facts(solution: OwnersSolution) -> dict[str, str]:
         )
     if solution.bound_at_own_cap is not None and parameters.own_bound is not None and cap is not None:
         name = f"Your bound on records, {wording.counted(parameters.own_bound, 'record')}"
-        own, best = solution.bound_at_own_cap, cap.bound
-        facts[name] = standard.compare_own_bound("bound", own, best, wording.number)
+        own_bound, best_bound = solution.bound_at_own_cap, cap.bound
+        facts[name] = standard.compare_own_bound("bound", own_bound, best_bound, wording.number)
     return facts
 
 
@@ -189,8 +177,7 @@ def write_methods(solution: OwnersSolution) -> Methods:
     return Methods(
         guarantee="Training together was to satisfy joint differential privacy at ε = "
         f"{wording.entered(parameters.epsilon)} and δ = {wording.entered(parameters.delta)}. Two data sets are "
-        f"neighbours if {UNITS[parameters.unit]}. Models have {wording.number(parameters.shared)} shared and "
-        f"{wording.number(parameters.personal)} personal parameters.",
+        f"neighbours if {UNITS[parameters.unit]}.",
         sentences=text,
         public_sentences="Records per owner were bounded." if parameters.protects_owner else "",
         disclosure=solution.disclosure,
@@ -233,10 +220,7 @@ def show_unequal(answer: Answer, data: object) -> Parts:
     """Show what cap per owner is best, for the owners of the data."""
     yield "If **a whole owner** is protected, keep at most τ records of each."
     if not answer.solution.is_of_data:
-        yield Note(
-            "Set *Owners* under *More settings* to *Of the data in use*.",
-            "info",
-        )
+        yield Note("Set *Owners* under *More settings* to *Of the data in use*.", "info")
         yield Link("Your data", "Bring owners", "upload")
         return
     yield answer.plots["owners-cap"]()

@@ -109,10 +109,10 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         np.r_[np.geomspace(*AXIS_RANGES[MapAxis.OWNERS], CURVE_POINTS), solution.collaboration.owners]
     )
     collaborations = solution.collaboration.replace(owners=owners)
-    alone, no_privacy, joint, full = (
+    alone_bounds, no_privacy, joint, full = (
         np.broadcast_to(compute_bound(collaborations), owners.shape) for compute_bound in SETTINGS.values()
     )
-    visible_values = np.r_[alone, no_privacy, solution.trivial_bound]
+    visible_values = np.r_[alone_bounds, no_privacy, solution.trivial_bound]
     limits = float(visible_values.min()), 4.0 * float(visible_values.max())
     x = Column("owners", owners)
     return Plot(
@@ -122,7 +122,7 @@ def plot_bounds(solution: OwnersSolution) -> Plot:
         _make_axis(MapAxis.OWNERS),
         Axis("bound on the excess loss", "", limits, number_format=",.3~g"),
         (
-            Curve("Alone", x, Column("alone", alone), Style.ENTERED),
+            Curve("Alone", x, Column("alone", alone_bounds), Style.ENTERED),
             Curve("Together, no privacy", x, Column("no_privacy", no_privacy), Style.SAMPLING),
             Curve("Together, joint privacy", x, Column("joint_privacy", joint), Style.CAP),
             Curve("Together, full privacy", x, Column("full_privacy", full), Style.PRIVACY),
@@ -178,12 +178,10 @@ FORM_STYLES = {
     Form.NON_PRIVATE_PERSONAL: ("No privacy, with a personal part", Style.CUSTOMARY, "star"),
 }
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-MAX_NAMED_PAIRS = 3
 COMPARED_FORMS = {
-    Form.FULL: ("full privacy", "In the paper's table 1 (MNIST) it is above for every n."),
-    Form.SEPARATE: ("working alone", "In the paper's table 1 (ε = 1, MNIST) it is above from n = 256 on."),
+    Form.FULL: ("full privacy", "In the paper's table 1 it is above for every n."),
+    Form.SEPARATE: ("working alone", "In the paper's table 1 it is above from n = 256 on."),
 }
-PAPER_SENTENCES = " Only directions compare with the paper, whose model is a convolutional network."
 UNIT_NAMES = {Unit.RECORD: "one record", Unit.USER: "one user", Unit.OWNER: "a whole owner"}
 
 
@@ -245,7 +243,8 @@ def plot_accuracy(
     return Plot(
         "owners-accuracy",
         "Accuracy against the number of owners",
-        " ".join(write_directions(result, has_paper)).replace("**", "") or "Nothing has run yet.",
+        " ".join(f"{heading}: {text}" for heading, text in write_directions(result, has_paper).items())
+        or "Nothing has run yet.",
         x_axis,
         y_axis,
         items,
@@ -255,40 +254,27 @@ def plot_accuracy(
     )
 
 
-def write_directions(result: StudyResult, has_paper: bool = True) -> list[str]:
-    """Write which form is more accurate, and what the paper's tables say, as sentences.
+def write_directions(result: StudyResult, has_paper: bool = True) -> dict[str, str]:
+    """Write which form is more accurate, and what the paper's tables say, as sentences by heading.
 
     Args:
         result: Accuracies.
         has_paper: True if the paper's figures stand beside; not for records of one's own.
     """
-    sentences, owners = [], result.study.owners
+    sentences, owners = {}, result.study.owners
     for other_form, (name, paper_sentence) in COMPARED_FORMS.items():
         sign = result.compare(Form.JOINT, other_form)
         num_pairs = int(np.isfinite(sign).sum())
         if not num_pairs:
             continue
         num_above, num_below = (int((sign == direction).sum()) for direction in (1.0, -1.0))
-        num_equal = num_pairs - num_above - num_below
-        wins = [
-            f"n = {n} at ε = {wording.entered(epsilon)}"
-            for epsilon, signs in zip(result.study.epsilons, sign.tolist(), strict=True)
-            for n, owner_sign in zip(owners, signs, strict=True)
-            if owner_sign == 1.0
-        ]
-        wins_text = f" ({', '.join(wins)})" if 0 < num_above <= MAX_NAMED_PAIRS else ""
-        equal_text = f", within the standard error in {num_equal}" if num_equal else ""
-        sentences.append(
-            f"**Joint privacy against {name}:** above in {num_above} of {num_pairs} pairs of ε and "
-            f"n{wins_text}, below in {num_below}{equal_text}. "
-            f"{paper_sentence if has_paper else ''}".strip()
-        )
+        text = f"above in {num_above} of {num_pairs} pairs of ε and n, below in {num_below}."
+        sentences[f"Joint privacy against {name}"] = f"{text} {paper_sentence}" if has_paper else text
     gains = result.average(Form.JOINT) - result.average(Form.FULL)
     if len(owners) > 1 and np.isfinite(gains).all():
         first, *_, last = gains.mean(axis=0)
-        sentences.append(
-            f"**The gain of joint over full privacy** is {first:.3f} at n = {owners[0]} and {last:.3f} at n = "
-            f"{owners[-1]}; in the paper (section 4.1.2) it grows."
+        sentences["The gain of joint over full privacy"] = (
+            f"{first:.3f} at n = {owners[0]} and {last:.3f} at n = {owners[-1]}; in the paper (section 4.1.2) it grows."
         )
     return sentences
 
@@ -302,7 +288,7 @@ def tabulate_accuracy(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, index=[f"n = {n}" for n in result.study.owners]).T
 
 
-def write_settings(result: StudyResult, has_paper: bool) -> str:
+def write_settings(result: StudyResult) -> str:
     """Write how the models were trained and tested."""
     study, options = result.study, result.study.options
     replaced_epsilons = [
@@ -316,7 +302,7 @@ def write_settings(result: StudyResult, has_paper: bool) -> str:
         f"full-batch steps, gradients clipped to {wording.entered(options.clip)}, both chosen on other seeds. ε is for "
         "a unit whose records are zeroed, while the numbers of records and units are public. For a unit that is "
         f"replaced, as in the bounds, {' and '.join(replaced_epsilons)} at δ = "
-        f"{wording.entered(study.delta)}.{PAPER_SENTENCES if has_paper else ''}"
+        f"{wording.entered(study.delta)}."
     )
 
 
@@ -354,16 +340,12 @@ class TrainingCard:
         unit_text = wording.capital(UNIT_NAMES[study.unit])
         if study.unit is Unit.USER:
             unit_text += f" ({wording.counted(study.records_per_user, 'record')})"
-        facts: dict[str, str] = {}
-        for sentence in write_directions(self.result, self.has_paper):
-            heading, _, text = sentence.removeprefix("**").partition("**")
-            facts[heading.rstrip(":")] = text.strip()
         return Answer(
             headline=f"Trained on {self.result.name} for n = {owners} owners at ε = {epsilons}.",
             detail=f"{unit_text} is protected, at δ = {wording.entered(study.delta)}.{stop_text} "
-            f"{write_settings(self.result, self.has_paper)} The script does not train.",
+            f"{write_settings(self.result)} The script does not train.",
             numbers=(),
-            facts=facts,
+            facts=write_directions(self.result, self.has_paper),
             assumptions=(
                 "Neighbouring data sets of the training differ in one unit of protection, whose records are zeroed; "
                 "their numbers of records and units are public",

@@ -241,15 +241,11 @@ def show_kept(answer: Answer, dataset: Dataset) -> section.Parts:
 
 def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show which records to keep if a record has several owners, of the groups of the data or of simulated ones."""
-    yield (
-        "A record may have **several owners**, as a message has sender and receivers. How many can be kept with at "
-        "most k of each?"
-    )
+    yield "A record may have **several owners**, as messages have. How many can be kept with at most k of each?"
     yield section.Note(
-        "The data in use have no groups: these 20,000 records are simulated. In your own table, a group is a record, "
-        "its users are the owners."
+        "The data in use have no groups: these 20,000 records are simulated. A group is a record, its users are owners."
         if dataset.pairs is None
-        else f"Each {dataset.pairs.label} is a record, its users are the owners."
+        else f"Each {dataset.pairs.label} is a record, its users are owners."
     )
     ownership = yield section.Cached(read_ownership, (dataset,), kept=1)
     k = yield section.Integer("owners_bound", "Records per user k", (1, MAX_SIZE), 5)
@@ -269,7 +265,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
         return
     yield section.Numbers(build_numbers(selection, answer.parameters))
     if answer.parameters.batch_size > selection.count:
-        yield section.Note("B is more than the records kept: no step can draw so many.")
+        yield section.Note("B is more than the records kept.")
     yield PROTECTS
     alt = "Records by number of owners"
     yield section.Table(
@@ -277,7 +273,7 @@ def show_owners(answer: Answer, dataset: Dataset) -> section.Parts:
     )
     yield section.Note(f"{FAIRNESS} Found by {selection.order_name}.")
     yield section.Label(Disclosure.PUBLIC if dataset.pairs is None else dataset.provenance)
-    yield section.Note("The program does the same for a table with columns record and user.")
+    yield section.Note("The program reads a table with columns record and user.")
     program = write_owners_program(selection.bound).text
     yield section.File("Program for your table", "keep_records.py", lambda: program, Disclosure.PUBLIC)
 

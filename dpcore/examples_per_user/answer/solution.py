@@ -62,10 +62,8 @@ class ExamplesSolution:
         """Return the solution with the exact noise of the best bound; None if it is not known yet."""
         if sigma is None:
             return replace(self, stage=Stage.FIRST)
-        quick_best = self.comparison.best
-        best = evaluate_candidate(
-            self.histogram, self.parameters, quick_best.sampling, quick_best.bound, sigma
-        )
+        quick = self.comparison.best
+        best = evaluate_candidate(self.histogram, self.parameters, quick.sampling, quick.bound, sigma)
         assert best is not None
         return replace(self, best=best, stage=Stage.FINAL)
 

@@ -132,24 +132,21 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
     limits = float(epsilons.min()) / 1.5, float(epsilons.max()) * 1.5
     epsilon_axis = Axis("privacy budget ε", "", limits, named_ticks=ticks)
     columns: dict[str, npt.ArrayLike] = {"epsilon": epsilons}
-    items: list[Item] = []
+    plot_items: list[Item] = []
     for model_kind in result.study.models:
-        summary, column, style = (
-            result.summarise(model_kind),
-            model_kind.name.lower(),
-            MODEL_STYLES[model_kind],
-        )
+        summary, style = result.summarise(model_kind), MODEL_STYLES[model_kind]
+        column = model_kind.name.lower()
         mean, half_width = summary.mean[:, 0], summary.half_width[:, 0]
         if not np.isfinite(mean).any():
             continue
         columns |= {f"{measure}_{column}": mean, f"half_interval_{column}": half_width}
         if model_kind.is_private:
             low, high = _add_whiskers(mean, half_width)
-            items.append(Curve(model_kind.value, epsilons, mean, low=low, high=high, **style))
+            plot_items.append(Curve(model_kind.value, epsilons, mean, low=low, high=high, **style))
         else:
-            items.append(Curve(model_kind.value, limits, [float(mean[0])] * 2, **style))
+            plot_items.append(Curve(model_kind.value, limits, [float(mean[0])] * 2, **style))
     if page_epsilon is not None and epsilon_axis.contains(page_epsilon):
-        items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
+        plot_items.append(Level("Your ε", page_epsilon, is_vertical=True, dash="longdash"))
     key, name, axis_name, number_format = {
         "rmse": ("factorisation-errors", "Test error", "test error (RMSE)", ".4f"),
         "recall": ("factorisation-recall", f"Recall at {RECALL_SIZE}", f"recall at {RECALL_SIZE}", ".3f"),
@@ -160,7 +157,7 @@ def plot_over_epsilon(result: StudyResult, disclosure: Provenance, page_epsilon:
         words.write_comparison(result, float(epsilons[-1])).replace("**", ""),
         epsilon_axis,
         linear_axis(axis_name, number_format=number_format),
-        items,
+        plot_items,
         disclosure,
         columns,
         is_main=measure == "rmse",
@@ -177,7 +174,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
     verdict = solution.verdict
     assert verdict is not None
     columns: dict[str, npt.ArrayLike] = {"items": ["All", *BUCKET_NAMES]}
-    labels, items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
+    labels, plot_items = ["All<br>items", *label_buckets(solution.spreads)], list[Item]()
     for model_kind in (ModelKind.TAIL, ModelKind.ADAPTIVE):
         difference = verdict.result.compare(model_kind, ModelKind.UNIFORM, measure)
         mean, half_width = difference.mean[verdict.index], difference.half_width[verdict.index]
@@ -185,7 +182,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
         columns[f"half_interval_{model_kind.name.lower()}"] = half_width
         style, hover = MODEL_STYLES[model_kind]["style"], (("half of the interval", half_width),)
         low, high = _add_whiskers(mean, half_width)
-        items.append(Bars(model_kind.value, labels, mean, style, low, high, opacity=0.8, hover=hover))
+        plot_items.append(Bars(model_kind.value, labels, mean, style, low, high, opacity=0.8, hover=hover))
     name, heading, better = {
         "rmse": ("RMSE", "Error", "below 0 is better"),
         "recall": ("recall", "Recall", "above 0 is better"),
@@ -199,7 +196,7 @@ def plot_buckets(solution: FactorisationSolution, measure: str) -> Plot:
         linear_axis(
             f"difference of {name}", title=f"Difference of {name} to uniform ({better})", number_format="+.4f"
         ),
-        items,
+        plot_items,
         solution.disclosure,
         columns,
         is_main=True,
@@ -217,7 +214,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
     result = verdict.result
     reference = result.models.get((ModelKind.NO_PRIVACY, 0.0))
     buckets = assign_buckets(result.train_counts)
-    labels, largest_overlap, items = label_buckets(solution.spreads), 0.0, list[Item]()
+    labels, largest_overlap, plot_items = label_buckets(solution.spreads), 0.0, list[Item]()
     for model_kind, scheme in SCHEMES.items():
         model = result.models.get((model_kind, verdict.epsilon))
         if reference is None or model is None or model.item_vectors.shape[1] < 2:
@@ -228,8 +225,8 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         overlaps = np.array([item_overlaps[buckets == bucket].mean() for bucket in range(BUCKETS)])
         largest_overlap = max(largest_overlap, float(overlaps.max()))
         column = Column(f"overlap_{scheme.value}", overlaps)
-        items.append(Curve(words.SCHEME_NAMES[scheme], labels, column, **MODEL_STYLES[model_kind]))
-    if not items:
+        plot_items.append(Curve(words.SCHEME_NAMES[scheme], labels, column, **MODEL_STYLES[model_kind]))
+    if not plot_items:
         return None
     chance = min(NUM_NEAREST / max(result.train_counts.size - 1, 1), 1.0)
     return Plot(
@@ -238,7 +235,7 @@ def plot_nearest_items(solution: FactorisationSolution) -> Plot | None:
         f"At most {wording.percent(largest_overlap)} in common; by chance {wording.percent(chance)}.",
         _bucket_axis(f" (ε = {wording.entered(verdict.epsilon)})"),
         share_axis(f"of the {NUM_NEAREST} nearest, in common", number_format=".1%"),
-        (*items, Level("Chance", chance, dash="dash")),
+        (*plot_items, Level("Chance", chance, dash="dash")),
         solution.disclosure,
         {"bucket": list(BUCKET_NAMES)},
         height=320,

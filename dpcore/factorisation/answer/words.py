@@ -171,12 +171,12 @@ def build_facts(solution: FactorisationSolution) -> dict[str, str]:
     errors = {model_kind: verdict.find_error(model_kind)[0] for model_kind in PRIVATE_KINDS}
     limit = min(errors.values()) * (1.0 + NEAR_OPTIMAL_SHARE)
     near_optimal = [model_kind.value for model_kind, error in errors.items() if error <= limit]
-    trained = list_verdicts(verdict.result)
-    winning_epsilons = ", ".join(wording.entered(v.epsilon) for v in trained if v.is_worth_it)
+    trained_verdicts = list_verdicts(verdict.result)
+    winning_epsilons = ", ".join(wording.entered(v.epsilon) for v in trained_verdicts if v.is_worth_it)
     winning_text = f"at ε = {winning_epsilons}" if winning_epsilons else "at no trained ε"
     return {
         "A factorisation clearly beats item means with own offsets": f"{winning_text}, of "
-        f"{', '.join(wording.entered(v.epsilon) for v in trained)}.",
+        f"{', '.join(wording.entered(v.epsilon) for v in trained_verdicts)}.",
         "Own offsets": "how far users rate above item means, computed locally, not released.",
         "Good enough": f"{', '.join(near_optimal)}: within 1{wording.PERCENT} of the smallest error.",
         "Intervals": f"Student's at 95{wording.PERCENT}; all models of a seed share its split and noise.",
@@ -229,10 +229,10 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         "[@balle2018]."
     )
     recommended = RatingStudy.baseline
-    step = "Noisy means of the items' ratings were released; users add their own offsets locally."
+    step_text = "Noisy means of the items' ratings were released; users add their own offsets locally."
     if verdict.is_worth_it:
         recommended = FACTORISATION
-        step = f"{learning_text} Ratings weigh less the larger their item's noisy count is."
+        step_text = f"{learning_text} Ratings weigh less the larger their item's noisy count is."
     mean, half_width = verdict.find_error(recommended)
     runs = wording.counted(verdict.result.study.repeats, "simulated run")
     return Methods(
@@ -240,7 +240,7 @@ def write_methods(solution: FactorisationSolution) -> Methods | None:
         guarantee=write_guarantee(
             "A recommender was released", verdict.epsilon, Neighbours.ADD_OR_REMOVE_USER, parameters.delta
         ),
-        sentences=f"{step} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} ({runs}).",
+        sentences=f"{step_text} The RMSE on ratings held out is {_add_interval(f'{mean:.4f}', half_width)} ({runs}).",
         public_sentences=learning_text,
         disclosure=solution.disclosure,
         rule="A factorisation with adaptive weights was preferred to noisy item means with users' own offsets only if "

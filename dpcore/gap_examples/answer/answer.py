@@ -20,7 +20,7 @@ from dpcore.gap_examples.answer import solution as plots
 from dpcore.gap_examples.answer.solution import GapSolution, solve
 from dpcore.gap_examples.compare import Comparison, compare
 from dpcore.gap_examples.parameters import NUM_USERS, GapParameters
-from dpcore.mean.answer.answer import mean_forms
+from dpcore.mean.answer.answer import write_bound_forms
 
 WORTH_HAVING = 1.05
 """Below this ratio of variances a cap is recommended: every library has caps, few have weights."""
@@ -165,14 +165,14 @@ def offer_instance(
     table = section.File(
         "Instance (CSV)",
         f"{key}_instance.csv",
-        lambda: two_groups.instance_csv(comparison.problem, disclosure),
+        lambda: two_groups.write_instance_csv(comparison.problem, disclosure),
         disclosure,
         "*Your data* opens it under *Upload a file*.",
     )
     proof = section.File(
         "Instance with proof (JSON)",
         f"{key}_instance.json",
-        lambda: two_groups.instance_json(comparison, disclosure),
+        lambda: two_groups.write_instance_json(comparison, disclosure),
         disclosure,
     )
     return section.Row((table, proof))
@@ -262,8 +262,7 @@ def show_any_noise(answer: Answer, dataset: Dataset) -> section.Parts:
     limit = two_groups.whole_cap_limit(p, t)
     yield (
         f"At p = {wording.percent(p, 3)}, the worst share: bound {max(1.0, (1.0 - p) / t):.3f} for the weights, "
-        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**. The star is at p = {best.light_share:.6f}, t = "
-        f"{best.noise_per_user:.6f}: **{best.ratio:.6f}**."
+        f"{_name_cap(limit)}, ratio **{float(limit.ratio):.5f}**."
     )
     comparison: Comparison = yield section.Cached(compare, (best.problem(),))
     light, heavy = comparison.problem.histogram.users.tolist()
@@ -380,7 +379,9 @@ def build_answer(
             mean.MeanParameters(parameters.epsilon, *value_range),
             Neighbours.REPLACE_VALUES,
         )
-        code = mean_forms(cap.max_contributions, smooth.threshold, neighbours, dataset, mean_parameters)
+        code = write_bound_forms(
+            cap.max_contributions, smooth.threshold, neighbours, dataset, mean_parameters
+        )
     lower, upper = value_range or (None, None)
     return Answer(
         headline=write_headline(comparison),
@@ -399,7 +400,7 @@ def build_answer(
         solution=solution,
         plots={"gap-data": lambda: plots.plot_variances(solution, dataset)},
         make_methods=lambda: write_methods(solution, dataset, parameters),
-        choice=lambda: two_groups.instance_json(comparison, dataset.provenance),
+        choice=lambda: two_groups.write_instance_json(comparison, dataset.provenance),
         setting=ReleaseSetting(
             Quantity.MEAN,
             parameters.epsilon,

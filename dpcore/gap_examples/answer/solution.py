@@ -59,7 +59,7 @@ def solve(dataset: Dataset, parameters: mean.MeanParameters) -> GapSolution:
     problem = parameters.problem(dataset.histogram)
     comparison = compare(problem)
     domination = dominate(comparison) if problem.value_variance > 0.0 else None
-    return GapSolution(comparison, mean.caps_within(problem), fourfold_proof(problem), domination)
+    return GapSolution(comparison, mean.caps_within(problem), fourfold_proof(comparison), domination)
 
 
 def against_epsilon(dataset: Dataset, parameters: GapParameters) -> BoundComparison:
@@ -92,7 +92,7 @@ MARKED_THRESHOLDS = 30
 SHARES = np.linspace(0.005, 0.995, 199)
 
 
-def _supremum_line() -> Level:
+def _build_supremum_line() -> Level:
     """Build the line at the largest ratio of any data."""
     largest_ratio = supremum().ratio
     return Level(f"At most {largest_ratio:.5f}", largest_ratio, dash="longdash")
@@ -122,7 +122,7 @@ def plot_variances(solution: GapSolution, dataset: Dataset) -> Plot:
         (
             Curve("Bounded rows", bounds, capped, Style.CAP),
             Curve("Smooth weights", bounds, smooth, Style.SMOOTH),
-            _supremum_line(),
+            _build_supremum_line(),
             Level(f"Paper: at most {wording.entered(PAPER_BOUND)}", PAPER_BOUND),
             Mark(proof_name, proof.max_contributions, proof.ratio, Style.ENTERED, "square"),
             Mark("Best bound", cap.max_contributions, comparison.ratio, Style.CAP),
@@ -173,7 +173,7 @@ def plot_two_groups(light_users: int, heavy_size: int, light_size: int) -> Plot:
             Curve("R → ∞, s = 1", SHARES, integer_limit.ratio, Style.CAP),
             Curve("R → ∞, s → ∞", SHARES, fine_limit.ratio, Style.CUSTOMARY, dash="dash", width=2),
             Curve(rows_text, SHARES, ratios, Style.CAP, dash="dot", width=2),
-            _supremum_line(),
+            _build_supremum_line(),
             Mark("The paper's, 3/2", 0.5, paper_ratio, Style.ENTERED, "square"),
             Mark("Maximum, 25/16", 0.4, largest_ratio, Style.CUSTOMARY, "star"),
             Mark("Here", light_share, float(ratio), Style.CAP),

@@ -189,9 +189,8 @@ def describe_cost(cost: population.CostOfPrivacy, parameters: LearningParameters
     if is_floor_zero(cost, parameters):
         return f"{course} **and on to 0**: users are alike (Var(H) = 0), so ever smaller shares cost no bias."
     return (
-        f"{course}; it **flattens at {wording.number(cost.limit.total)}**, and the best τ₀ tends to "
-        f"{wording.number(cost.limit.fraction)}. A smaller τ₀ makes the noise vanish, but the bias grows: ever more "
-        "users have the same weight."
+        f"{course}; it **flattens at {wording.number(cost.limit.total)}**. The best τ₀ tends to "
+        f"{wording.number(cost.limit.fraction)}; a smaller one costs more bias than it saves noise."
     )
 
 
@@ -347,8 +346,8 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
     """Show figure 3."""
     parameters: LearningParameters = answer.parameters
     yield (
-        f"Over the bound as a share τ₀ of n rows; limit on the bias: *{parameters.population_bias.title}*. The lines "
-        "are exact expectations; the paper averages samples, which you can add."
+        f"Over the bound as a share τ₀ of n rows, with *{parameters.population_bias.title}*. The lines are exact; the "
+        "paper averages samples, which you can add."
     )
     alpha, rows, num_draws = parameters.alpha, parameters.population_rows, parameters.draws
 
@@ -381,8 +380,8 @@ def show_cost_over_caps(answer: Answer, dataset: Dataset) -> Parts:
         "The largest share is $\\tau/n_\\tau$, as in the paper; the line n → ∞ uses the heaviest user's share."
     )
     yield (
-        "**How few lose rows**, in the limit of many rows. The paper reports 2 to 8 users at ε = 1, without its α and "
-        "constants; with C = 3, and all else as this page begins, the table says 3 to 8."
+        "**How few lose rows**, in the limit of many rows. The paper reports 2 to 8 users, without its α and "
+        "constants; with C = 3 the table says 3 to 8."
     )
     yield Table(list_family_rows(solution), "Users who lose rows, by α", key="learning_family")
     yield PUBLIC

@@ -293,9 +293,8 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
         )
     facts |= {
         "Who is affected": f"{affected} Share of the heaviest user: {share_before}, then {share_after}.",
-        noise_error.NAME: "the limit takes the rows of one user as independent draws. If a share ρ = "
-        f"{noise_error.ASSUMED_SHARE} of the variance of a loss lies between users, the finite-sample part is about "
-        f"{factor} times as large.",
+        noise_error.NAME: "the limit takes the rows of one user as independent draws; at ρ = "
+        f"{noise_error.ASSUMED_SHARE} the finite-sample part is about {factor} times as large.",
     }
     if own_bound is not None:
         parts = solution.error_parts_at(own_bound)

@@ -191,11 +191,11 @@ def build_answer(
         plots=figures,
         make_methods=lambda: write_methods(solved, dataset, parameters),
         files={
-            "mean_weights.csv": lambda: weights_csv(
+            "mean_weights.csv": lambda: write_weights_csv(
                 solved.problem, solved.smooth.threshold, solved.cap.max_contributions, dataset.provenance
             )
         },
-        setting=setting(solved, dataset, parameters),
+        setting=build_setting(solved, dataset, parameters),
         sections=SECTIONS,
     )
     return add_choice(
@@ -246,7 +246,7 @@ def _describe_values(
     return description
 
 
-def setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> ReleaseSetting:
+def build_setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> ReleaseSetting:
     """Build the setting of the release that the bound is for, with the mean and variance of its values if known."""
     problem, width = solution.problem, parameters.value_bound
     uses_values = solution.clamped is not None and parameters.reads_values
@@ -267,7 +267,7 @@ def setting(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters
     )
 
 
-def weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
+def write_weights_csv(problem: mean.MeanProblem, threshold: float, cap: int, disclosure: Provenance) -> str:
     """Return the weights per distinct size, for the smooth weights and for the cap.
 
     Columns: ``size`` (rows per user), ``users``, ``row_weight`` (smooth weight of one row of such a user),
@@ -344,7 +344,7 @@ def _describe_rule(solution: MeanSolution) -> str:
 def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanParameters) -> Forms:
     """Write programs for the best cap, the best smooth weights, and the mean over users (a bound of 1 row)."""
     threshold = solution.smooth.threshold
-    choice = mean_forms(
+    choice = write_bound_forms(
         solution.cap.max_contributions,
         threshold,
         solution.neighbours,
@@ -358,7 +358,7 @@ def write_mean_forms(solution: MeanSolution, dataset: Dataset, parameters: MeanP
     return choice.forms
 
 
-def mean_forms(
+def write_bound_forms(
     cap: int,
     smooth: float,
     relation: Neighbours,

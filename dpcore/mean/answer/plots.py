@@ -236,7 +236,7 @@ def has_range_choice(dataset: Dataset) -> bool:
 
 
 def choose_ranges(dataset: Dataset, solution: MeanSolution, parameters: MeanParameters) -> Ranges:
-    """Return the best ranges at the bound of the best smooth weights, for data on which they are `offered`."""
+    """Return the best ranges at the bound of the best smooth weights, for data that `has_range_choice` accepts."""
     assert dataset.values is not None
     problem = ValueRangeProblem(dataset.values, parameters.epsilon)
     rows, best_upper = WeightedRows(problem, max(solution.smooth.threshold, 1.0)), None

@@ -221,9 +221,7 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     """Build the best bound and the best smooth weights, each with its error, and the worst-case error."""
     cap, smooth, worst_case = solution.cap, solution.smooth, solution.worst_case
     target = "of the rows in this table" if solution.is_about_table else "of the population"
-    error_help = (
-        f"Root mean square distance of a release from the mean {target}. The note is its share of noise."
-    )
+    error_help = f"Root mean square distance of a release from the mean {target}."
     label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
     rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
     cap_help = "Upper bound on contributions per user."
@@ -387,7 +385,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
         split_error = split.cap.standard_error
         rows = wording.counted(split.cap.max_contributions, "row")
         facts["Against the usual split"] = (
-            f"numerator and denominator with ε/2 each err by {number(split_error)} at their best bound of {rows}: "
+            f"numerator and denominator with ε/2 each: error {number(split_error)} at their best bound of {rows}, "
             f"{wording.change(split_error, best_error)}."
         )
     if dataset.is_private and not solution.has_private_counts:
@@ -401,16 +399,16 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if (worst := solution.worst_case) is not None:
         facts["Whatever the values"] = (
             f"for values in [L, U] the error is at most {number(worst.cap)} with the best bound, "
-            f"{number(worst.smooth)} with its smooth weights and {number(worst.any_weights)} with the best weights for "
-            f"that{linearised}. It is met if heavy users have all their values at one end."
+            f"{number(worst.smooth)} with its smooth weights, {number(worst.any_weights)} with the best weights for "
+            f"that{linearised}. Reached if heavy users have all values at one end."
         )
     if isinstance(solution.problem, PrivateCountsProblem):
         value_mean = solution.problem.value_mean
         mean_text = "at which it is largest, L or U" if value_mean is None else "of all rows, for every bound"
         facts["At which mean"] = f"the noise is computed for the mean {mean_text}."
     facts[MEAN_OVER_USERS] = (
-        f"its error is {number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. *Code "
-        f"for your library* has it under *{MEAN_OVER_USERS}*."
+        f"error {number(solution.error_over_users)}, all of it noise{linearised}; clamping comes on top. *Code for "
+        "your library* has it."
     )
     return facts
 
@@ -422,8 +420,7 @@ def describe_user_share(values: ValueSummary) -> str:
         return "it cannot be estimated: nobody has two rows, or there is only one user."
     return (
         f"about {wording.percent(share.clipped_estimate)} of the variance lies between users "
-        f"({wording.percent(share.low)} to {wording.percent(share.high)}, leaving out each user in turn), computed "
-        "from these values and as private as they are."
+        f"({wording.percent(share.low)} to {wording.percent(share.high)}), as private as these values."
     )
 
 

@@ -32,7 +32,7 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
     if dataset is not None and parameters.generator is None:
         base = fields_of_data(dataset) | one_group_column(dataset)
     base |= {"disclosure": solution.tasks.disclosure, "delta": parameters.delta} | ROWS_OF_THE_FILE
-    task_weights = {
+    task_weights: dict[str, Any] = {
         "exponent": rule.exponent,
         # A user moves these sums by the root of the budget. The sums of algorithms 1 and 2 move by sqrt(2 beta), and
         # beta is calibrated for them: here it may be twice as large.
@@ -41,14 +41,11 @@ def choose_programs(solution: MultitaskSolution, dataset: Dataset | None) -> Cod
         "every_user_full": rule.fit is BudgetFit.FULL,
     }
     max_tasks = count_tasks_per_user(comparison.entered_sampling or comparison.sampling)
-    groups = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
-    weights_form = (
-        f"Task weights, μ = {wording.entered(rule.exponent)}",
-        Quantity.TASK_WEIGHTS,
-        task_weights,
-    )
+    groups: dict[str, Any] = {"max_groups": max_tasks, "noise": NoiseKind.GAUSSIAN}
+    weights_name = f"Task weights, μ = {wording.entered(rule.exponent)}"
     groups_form = (f"At most {wording.counted(max_tasks, 'task')}", Quantity.GROUP_COUNTS, groups)
-    return build_forms(parameters.epsilon, base, [weights_form, groups_form])
+    forms = [(weights_name, Quantity.TASK_WEIGHTS, task_weights), groups_form]
+    return build_forms(parameters.epsilon, base, forms)
 
 
 def _public_inflation(solution: MultitaskSolution) -> float | None:

@@ -69,12 +69,12 @@ def plot_buckets(solution: MultitaskSolution) -> Plot:
 def plot_optimum(comparison: WeightComparison, optima: Optima) -> Plot:
     """Plot the weights from tail to head, with both exact optima for comparison."""
     styles = ((TASK_OPTIMUM_STYLE, "square"), (USER_OPTIMUM_STYLE, "diamond"))
-    compared = [
+    compared_allocations = [
         (wording.capital(name), slice_by_size(optimum, comparison.uniform_allocation), *style)
         for (name, optimum), style in zip(optima.by_name.items(), styles, strict=True)
     ]
     title = "Error from tail to head, with the optima"
-    return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared)
+    return _plot_buckets("many-tasks-optimum", title, f"{title}.", comparison, compared_allocations)
 
 
 def _plot_buckets(

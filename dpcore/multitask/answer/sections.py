@@ -30,17 +30,17 @@ from dpcore.multitask.answer.solution import (
 )
 from dpcore.multitask.experiment import FIGURES, Algorithm, ExperimentResult, run_experiment
 from dpcore.multitask.parameters import MultitaskParameters
-from dpcore.multitask.problem import Allocation, Loss, compare_budgets
+from dpcore.multitask.problem import Allocation, Loss, TaskProblem, compare_budgets
 from dpcore.multitask.sampling import PrivateCounts, compute_cost_factor, count_tasks_per_user, release_counts
 from dpcore.multitask.weights import BudgetFit, WeightRule, compute_skew
 
 TABLE_ROWS = 2_000
 LARGE_FILE = 1_000_000
-"""Pairs above which the size of the file is told."""
+"""Pairs above which its size is told."""
 ROWS_PER_PIECE = 100_000
 """Pairs whose weights are in memory at a time."""
 COVERED_SHARE = 0.1
-"""Share of the counts' budget that covers what counting at most k tasks misses."""
+"""Share of the counts' budget for the slack of uncounted tasks."""
 EPSILON_STYLES = (
     (Style.CAP, "solid", "circle"),
     (Style.SMOOTH, "dash", "diamond"),
@@ -129,8 +129,8 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
     comparison = answer.solution.comparison
     tasks, problem = comparison.tasks, comparison.problem
     yield (
-        "If it is public who contributes to what, weights can be computed from it. Problem (9) gives all users of a "
-        "task one weight and clips nobody. Compare clipped weights, which differ between users, with free weights."
+        "Here it must be public who contributes to what. Problem (9) gives all users of a task one weight and clips "
+        "nobody. Compare clipped weights with free weights, which differ between users."
     )
     optima: Optima | None = yield search_optima(tasks, problem.loss)
     if optima is not None:
@@ -146,7 +146,7 @@ def show_optimum(answer: Answer, dataset: Dataset) -> section.Parts:
         free = compute_skew(optima.user_task_optimum)
         optimum_plots = plots.plot_optimum(comparison, optima), plots.plot_skew(comparison, free)
         yield section.Figures(optimum_plots, titled=True)
-        yield "Free weights favour users with few tasks: a bias if those differ, which no bound here counts."
+        yield "Free weights favour users with few tasks: a bias if they differ, which no bound counts."
         yield section.Label()
     yield from standard.show_other_solver(
         "cvxpy_job",
@@ -177,7 +177,7 @@ def simulate_counts(
     share, rng = parameters.count_share, np.random.default_rng(parameters.count_seed)
     covered_share = COVERED_SHARE if parameters.count_covers else 0.0
     counts = release_counts(tasks.graph, budget * share, parameters.count_max_tasks, rng, covered_share)
-    problem = tasks.build_problem(parameters.loss, budget * (1.0 - share))
+    problem = TaskProblem(tasks.graph, budget * (1.0 - share), parameters.loss)
     without_slack = parameters.rule.allocate(problem, np.maximum(counts.estimates, 1.0))
     return counts, parameters.rule.allocate(problem, counts.usable_counts), without_slack
 
@@ -185,7 +185,7 @@ def simulate_counts(
 def show_counts(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the cost of releasing the sizes privately first."""
     comparison, tasks, parameters = answer.solution.comparison, answer.solution.tasks, answer.parameters
-    yield "If task sizes are not public, release them first, for a part of β. **What does that cost?**"
+    yield "**What does it cost** to release task sizes first, for a part of β?"
     yield section.Fields(("count_share", "count_max_tasks", "count_covers", "count_seed"), (3, 3, 4, 2))
     arguments = (tasks, answer.solution.budgets.exact_budget, parameters)
     counts, *allocations = yield section.Cached(simulate_counts, arguments, kept=4)
@@ -271,15 +271,15 @@ def tabulate_errors(result: ExperimentResult) -> list[dict[str, object]]:
     for panel, errors in result.errors.items():
         if not np.isfinite(errors).any():
             continue
-        mean = result.summarise(panel).mean
-        best = int(np.nanargmin(mean))
+        mean_errors = result.summarise(panel).mean
+        best_index = int(np.nanargmin(mean_errors))
         rows.append(
             {
                 "Algorithm": ALGORITHM_NAMES[panel[0]],
                 "a": panel[1],
                 "ε": panel[2],
-                "Best μ": result.experiment.exponents[best],
-                "Its RMSE": float(mean[best]),
+                "Best μ": result.experiment.exponents[best_index],
+                "Its RMSE": float(mean_errors[best_index]),
                 "μ = 1/2 against 0": _format_gain(result.compare_exponents(panel, 0.5, 0.0)),
                 "μ = 1/2 against 1": _format_gain(result.compare_exponents(panel, 0.5, 1.0)),
             }
@@ -298,10 +298,7 @@ def _format_gain(gain: Summary) -> str:
 def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
     """Show the experiment, and below it the paper's figure at its setting."""
     experiment = answer.parameters.experiment
-    yield (
-        "**Which μ predicts best?** Appendix C of the paper: 100 linear regressions, each user in 20 on average. Every "
-        "user spends the whole budget."
-    )
+    yield "**Which μ predicts best?** Appendix C of the paper: 100 linear regressions, each user in 20."
     result: ExperimentResult | None = yield section.Search(
         "experiment_job",
         experiment,
@@ -309,7 +306,7 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         "Running",
         "Run",
         fields=("experiment_epsilons", "experiment_users", "experiment_repeats", "experiment_seed"),
-        idle="It has not run yet. The defaults take about ten seconds.",
+        idle="It has not run yet; the defaults take ten seconds.",
         shows_outdated=True,
         of_data=False,
     )
@@ -324,10 +321,8 @@ def show_experiment(answer: Answer, dataset: Dataset) -> section.Parts:
         yield section.Table(
             tabulate_errors(result), "Best exponents, and what 1/2 gains over 0 and 1", {"Its RMSE": "%.4f"}
         )
-        yield section.Note(
-            f"{result.num_done:,} of {result.num_runs:,} runs; whiskers and ± are two standard errors. Ridge, clipping "
-            "and steps, which the paper does not give, were chosen on other seeds."
-        )
+        runs_text = f"{result.num_done:,} of {result.num_runs:,} runs"
+        yield section.Note(f"{runs_text}; whiskers and ± are two standard errors.")
         yield section.Label(Disclosure.PUBLIC)
     yield section.PaperFigures(FIGURES)
 
@@ -404,7 +399,7 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     allocation, label = allocations[name].with_budget(solution.budgets.exact_budget), answer.disclosure.label
     if allocation.reads_graph:
         yield section.Note(
-            ":material/warning: These weights depend on who contributes to what: no private mechanism has them."
+            ":material/warning: They depend on who contributes to what, so they are not private."
         )
     code = write_numpy_code(allocation, f"{write_file_name('task_weights', answer.disclosure)}.csv")
     write_tasks = functools.partial(write_task_weights, allocation, label)
@@ -419,8 +414,8 @@ def show_weight_files(answer: Answer, dataset: Dataset) -> section.Parts:
     pairs = solution.tasks.graph.num_pairs
     size_text = f" (about {pairs * 32 / 1e6:,.0f} MB)" if pairs > LARGE_FILE else ""
     yield section.Note(
-        f"Label in both tables: *{label}*. {wording.counted(pairs, 'line')} of user-task weights{size_text}; users and "
-        "tasks are numbered from 0 as they first appear."
+        f"Label in both tables: *{label}*. {wording.counted(pairs, 'line')} of user-task weights{size_text}, "
+        "numbered from 0 as users and tasks first appear."
     )
     yield f"```python\n{code}\n```"
 

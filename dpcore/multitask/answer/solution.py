@@ -1,4 +1,8 @@
-"""The solution for many tasks: weights, the allocations that they are compared with, and the budget."""
+"""The solution for many tasks: weights, the allocations that they are compared with, and the budget.
+
+All weights grow by one factor with the budget, so that everything is computed for a budget of 1, and a moved epsilon
+computes nothing anew; see `Allocation.with_budget`.
+"""
 
 from __future__ import annotations
 
@@ -58,14 +62,6 @@ class Tasks:
     digest: str
     disclosure: Provenance
 
-    def build_problem(self, loss: Loss, budget: float = 1.0) -> TaskProblem:
-        """Return the problem on this graph.
-
-        All weights grow by one factor with the budget, so that everything is computed for a budget of 1, and a moved
-        epsilon computes nothing anew; see `Allocation.with_budget`.
-        """
-        return TaskProblem(self.graph, budget, loss)
-
 
 def load_tasks(generator: SkewedTasks | HeavyTailed | None, seed: int, dataset: Dataset | None) -> Tasks:
     """Draw the graph of the generator, or take that of the data if there is none.
@@ -122,7 +118,7 @@ class ExponentCurve:
 
 def compute_curve(tasks: Tasks, loss: Loss, rule: WeightRule) -> ExponentCurve:
     """Compute the curve over all mu; the exponent of the rule does not matter."""
-    problem = tasks.build_problem(loss)
+    problem = TaskProblem(tasks.graph, 1.0, loss)
     uniform = rule.with_exponent(0.0).allocate(problem)
     steps = FINE_STEPS if tasks.graph.num_pairs <= LARGE_GRAPH else COARSE_STEPS
     exponents = np.linspace(0.0, 1.0, steps + 1)
@@ -217,7 +213,7 @@ def compare_weights(
 
 def find_best_sampling(tasks: Tasks, loss: Loss) -> Allocation:
     """Find uniform sampling with the best k, for a budget of 1."""
-    return find_best_uniform_sampling(tasks.build_problem(loss))
+    return find_best_uniform_sampling(TaskProblem(tasks.graph, 1.0, loss))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +242,7 @@ def search_optima(tasks: Tasks, loss: Loss) -> Search:
     """Return the search for both optima; if it is stopped, both allocations are valid all the same."""
 
     def find(progress: Callable[[float], None], should_stop: Callable[[], bool]) -> Optima:
-        problem = tasks.build_problem(loss)
+        problem = TaskProblem(tasks.graph, 1.0, loss)
         return Optima(
             find_best_task_weights(problem, TOLERANCE, lambda share: progress(0.7 * share), should_stop),
             find_best_user_task_weights(
@@ -311,10 +307,8 @@ def solve_beside_page(dataset: Dataset, parameters: MultitaskParameters) -> Solv
     comparison = yield Cached(compare_weights, (tasks, rule, parameters.max_tasks, curve, sampling), kept=4)
     budgets = yield Cached(compare_budgets, (parameters.target,), kept=32)
     optima: SearchResult = yield search_optima(tasks, loss)
-    is_current = optima.stage is Stage.FINAL
-    return SearchResult(
-        MultitaskSolution(parameters, comparison, budgets, optima.value if is_current else None)
-    )
+    current_optima = optima.value if optima.stage is Stage.FINAL else None
+    return SearchResult(MultitaskSolution(parameters, comparison, budgets, current_optima))
 
 
 NOT_COMPARED = (

@@ -18,12 +18,12 @@ from dpcore.report.content import Line, summarise_dataset
 
 UNCHANGED = 0.005
 """Smaller changes are not mentioned."""
-_SCALED_DOWN = "the weights of a user above the budget were scaled down to it"
+_SCALED_DOWN = "those of users above it were scaled down"
 FIT_TEXTS = {
     BudgetFit.CLIPPED: _SCALED_DOWN,
     BudgetFit.LOGARITHMIC: _SCALED_DOWN,
-    BudgetFit.NOBODY_CLIPPED: "all weights were made so small that no user exceeds the budget",
-    BudgetFit.FULL: "the weights of every user were scaled to the whole budget",
+    BudgetFit.NOBODY_CLIPPED: "all weights are so small that no user exceeds it",
+    BudgetFit.FULL: "those of every user were scaled to it",
 }
 
 
@@ -31,7 +31,7 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
     """List the assumptions of the answer."""
     fit_assumptions: tuple[str, ...] = (
         "Task sizes are public, or were released privately (tab *Private counts*)",
-        "Users of a task are interchangeable: unequal weights favour users with few tasks, which no bound here counts",
+        "Users of a task are alike: no bound counts that unequal weights favour those with few tasks",
     )
     if solution.comparison.rule.fit.clips_nobody:
         fit_assumptions = (
@@ -40,8 +40,7 @@ def list_assumptions(solution: MultitaskSolution) -> tuple[str, ...]:
     return (
         "Neighbouring data sets differ in one user, with all their data in all tasks",
         "The squared weights of a user sum to at most β, all that the guarantee needs",
-        "The error bounds (theorems 3.8 and 3.12) omit constants that all tasks share: they compare weights and do not "
-        "predict accuracy",
+        "The error bounds (theorems 3.8 and 3.12) omit shared constants: they compare weights and predict no accuracy",
         *fit_assumptions,
     )
 
@@ -146,9 +145,9 @@ def write_detail(solution: MultitaskSolution) -> str:
         gain_text = f"a further {wording.percent(gain)}" if gain >= UNCHANGED / 10.0 else "nothing more"
         sentences.append(f"The exact optimum would gain {gain_text}.")
     if comparison.rule.fit.clips_nobody:
+        inflation = wording.number(compute_inflation(comparison))
         sentences.append(
-            f"c = {wording.number(compute_inflation(comparison))} **depends on who contributed to which task**: no "
-            "private mechanism has it."
+            f"c = {inflation} **depends on who contributed to which task**, so it is not private."
         )
     if comparison.problem.loss is Loss.CONVEX:
         sentences.append("For convex losses only the total is a bound.")
@@ -169,12 +168,12 @@ def build_facts(solution: MultitaskSolution) -> dict[str, str]:
     comparison, facts = solution.comparison, dict[str, str]()
     if comparison.entered_sampling is not None:
         facts["Your sampling"] = _describe_sampling(comparison, comparison.entered_sampling)
-    (best_exponent, total), problem = comparison.curve.best, comparison.problem
+    (best_exponent, best_total), problem = comparison.curve.best, comparison.problem
     skew, sizes = comparison.weight_skew, problem.task_sizes
     average_variation = float(sizes @ skew / sizes.sum())
     return facts | {
         "Best uniform sampling": _describe_sampling(comparison, comparison.sampling),
-        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(total)}. The paper's "
+        "Best μ here": f"{wording.entered(best_exponent)}, total bound {format_change(best_total)}. The paper's "
         f"{format_exponent(problem.loss.best_exponent)} would gain {format_factor(compute_gain(sizes, problem.loss))} "
         "if users were alike and nobody were clipped.",
         "Weight skew": f"of a task's weight, {wording.percent(average_variation)} moves to users with few tasks, "
@@ -194,7 +193,7 @@ def _describe_sampling(comparison: WeightComparison, sampling: Allocation) -> st
     """Describe a uniform sampling."""
     return (
         f"{wording.counted(count_tasks_per_user(sampling), 'task')} per user: total bound "
-        f"{format_change(comparison.compare_total(sampling))} against uniform weights (slightly underestimated)."
+        f"{format_change(comparison.compare_total(sampling))} against uniform weights (underestimated)."
     )
 
 
@@ -240,10 +239,10 @@ def write_methods(solution: MultitaskSolution) -> Methods:
     """Write the recommended exponent, and the total error bound compared with that of equal weights."""
     parameters, (best_exponent, ratio) = solution.parameters, solution.comparison.recommendation
     fit_text = (
-        f"and {FIT_TEXTS[parameters.fit]}. All releases are one Gaussian mechanism [@dong2022], calibrated exactly "
-        "[@balle2018]."
+        f"within a budget: {FIT_TEXTS[parameters.fit]}. All releases are one Gaussian mechanism [@dong2022], "
+        "calibrated exactly [@balle2018]."
     )
-    weights_text = "A task with n users was given a weight proportional to n to the power"
+    weights_text = "Tasks of n users had weights proportional to n to the power"
     return Methods(
         guarantee=write_guarantee(
             "One model per task was released",
@@ -255,7 +254,7 @@ def write_methods(solution: MultitaskSolution) -> Methods:
         f"the excess error is {wording.number(ratio, 3)} times that of equal weights.",
         public_sentences=f"{weights_text} −μ [@krichene2023], {fit_text}",
         disclosure=solution.tasks.disclosure,
-        rule="It brings that bound to within 5 % of its least; the numbers of users per task are treated as public.",
+        rule="It brings that bound to within 5 % of its least; task sizes are treated as public.",
         subject="The exponent",
     )
 

@@ -138,10 +138,10 @@ def write_methods(solution: AnySolution, dataset: Dataset) -> Methods:
     else:
         sentences = _describe_bound(solution)
         rule = f"The bound minimises the {objective}, averaged over the noise and the choice of groups."
-    found = "" if choice.is_settled and choice.certificate is not None else " was found that"
+    found_text = "" if choice.is_settled and choice.certificate is not None else " was found that"
     no_release = (
-        f"At ε = {wording.entered(p.epsilon)} no bound{found} has a smaller {objective} than releasing nothing, and "
-        "nothing was released."
+        f"At ε = {wording.entered(p.epsilon)} no bound{found_text} has a smaller {objective} than releasing nothing, "
+        "and nothing was released."
     )
     delta = round_up_to_float(Fraction(p.delta or 0.0) + Fraction(p.selection_delta or 0.0))
     guarantee = write_guarantee(

@@ -275,12 +275,7 @@ def against_epsilon(dataset: Dataset, parameters: PerGroupParameters) -> BoundCo
         choice = best_mean_pair(problem) if is_mean else best_pair(problem)
         return float(choice.max_groups), choice.error
 
-    return BoundComparison(
-        "Groups per user of the best pair",
-        "Error of the best pair",
-        best,
-        is_slow=True,
-    )
+    return BoundComparison("Groups per user of the best pair", "Error of the best pair", best, is_slow=True)
 
 
 def check(dataset: Dataset, parameters: PerGroupParameters) -> bool:

@@ -354,10 +354,8 @@ def describe_survival(solution: PerGroupSolution) -> list[str]:
             f"{wording.counted(solution.num_groups, 'group')} are released on average; {size_text}."
         )
     if not sentences:
-        found = (
-            "Releasing no group is best." if solution.choice.is_settled else "No useful bounds were found."
-        )
-        sentences.append(found)
+        is_settled = solution.choice.is_settled
+        sentences.append("Releasing no group is best." if is_settled else "No useful bounds were found.")
     return sentences
 
 

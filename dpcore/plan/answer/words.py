@@ -153,9 +153,7 @@ def tabulate_plan(solution: PlanSolution) -> dict[str, list[str]]:
     }
 
 
-TABLE_NOTE = (
-    "Errors are root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
-)
+TABLE_NOTE = "Root mean squared errors; for quantiles, rank errors. *Reached at*: with unchanged shares."
 
 
 def build_facts(solution: PlanSolution) -> dict[str, str]:
@@ -169,10 +167,10 @@ def build_facts(solution: PlanSolution) -> dict[str, str]:
         extra_error = max(solution.equal_split_factor - 1.0, 0.0)
         num_reached = sum(line.is_reached for line in solution.equal_split)
         sentences["Equal split"] = (
-            f"its errors are {wording.percent(extra_error)} larger (root of the sum of squares over wanted errors); "
+            f"its errors are {wording.percent(extra_error)} larger (root mean square over wanted errors); "
             f"{num_reached} of {len(solution.lines)} are as wanted."
         )
-    for line in solution.planned:
+    for line in solution.planned_lines:
         floor = math.sqrt(max(line.curve.floor, 0.0))
         if floor > line.target_error:
             sentences[f"{wording.capital(line.line.label)} without any noise"] = (
@@ -197,7 +195,7 @@ def list_proofs(solution: PlanSolution) -> tuple[Proof, ...]:
     """Return the certificate of the split; empty with a quantile or another objective."""
     if solution.split is None or solution.split.certificate is None:
         return ()
-    return (("Plan", solution.split.certificate, f"{describe_coverage(solution.planned)}."),)
+    return (("Plan", solution.split.certificate, f"{describe_coverage(solution.planned_lines)}."),)
 
 
 def describe_coverage(planned_lines: Sequence[PlannedLine]) -> str:
@@ -220,15 +218,14 @@ def list_assumptions(solution: PlanSolution) -> tuple[str, ...]:
     sentences = [
         f"Neighbouring relation of all lines: {NEIGHBOURS.value}",
         "Every further release needs a budget of its own",
-        "The plan is best among these bounds and independent noise; one mechanism for several numbers can be better",
+        "The plan is best for independent noise; one mechanism for several numbers can be better",
         "ε does not cover the choice of shares and bounds: if they were computed from private data, they leak",
     ]
-    for line in solution.planned:
+    for line in solution.planned_lines:
         sentences += [f"Mean: {assumption[0].lower()}{assumption[1:]}" for assumption in line.assumptions]
     if LineStatistic.MEAN in statistics:
         sentences.append(
-            "The error of a mean is the delta-method approximation, good while the noise is small compared with the "
-            "rows kept"
+            "The error of a mean is the delta-method approximation, good while noise is small beside the rows kept"
         )
     if any(statistic.is_per_group for statistic in statistics):
         sentences.append("The list of groups is public; their error is the root mean square over groups")

@@ -80,12 +80,9 @@ def _plot_costs(
     rows = [(place, cost.median, cost.percentile_95) for place, cost in copied]
     simulated = np.array(rows).reshape(-1, 3).T
     places, medians, percentiles = costs = np.hstack((exact, simulated))
-    columns: dict[str, npt.ArrayLike] = {
-        "way": [DIRECT] * exact.shape[1] + [COPY] * simulated.shape[1],
-        column_name: places,
-        "median": medians,
-        "percentile_95": percentiles,
-    }
+    ways = [DIRECT] * exact.shape[1] + [COPY] * simulated.shape[1]
+    columns: dict[str, npt.ArrayLike] = {"way": ways, column_name: places, "median": medians}
+    columns["percentile_95"] = percentiles
     items: list[Item] = []
     looks: dict[str, Any] = {"symbol": "circle", "opacity": EARLIER if is_earlier else 1.0}
     for name, curves, style, options in (
@@ -166,8 +163,8 @@ def solve_beside_page(dataset: Dataset, parameters: PrivateParameters) -> Solver
         before=_search_copies("curve", curve_parameters, simulate_curve),
         first=lambda curve: curve,
     )
-    found: SearchResult = yield search
-    copies, is_earlier = found.value or Copies(), found.stage is Stage.EARLIER
+    result: SearchResult = yield search
+    copies, is_earlier = result.value or Copies(), result.stage is Stage.EARLIER
     if is_earlier:
         copies = replace(copies, at_budget=None, earlier=True)
     return SearchResult(replace(solution, copies=copies), Stage.EARLIER if is_earlier else Stage.FINAL)

@@ -80,13 +80,10 @@ def describe_range_cost(problem: RangeProblem) -> str:
     ends_text = ""
     if problem.anchor is None:
         ends_text = "A quarter of ε draws the middle, the rest one distance for both ends. "
+    elif problem.num_ends == 2 and problem.epsilon_of_end == problem.epsilon:
+        ends_text = "Both ends together cost ε once. "
     elif problem.num_ends == 2:
-        is_shared = problem.epsilon_of_end == problem.epsilon
-        ends_text = (
-            "Both ends together cost ε once. "
-            if is_shared
-            else "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
-        )
+        ends_text = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
     if problem.users is None or problem.signal_ratio is None:
         return f"{ends_text}Enter about how many users there are to be told whether a draw is of use."
     scope = f"with about {wording.counted(problem.users, 'user')}"
@@ -224,11 +221,8 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
     if copy is not None and copy.empty_share:
         text += f" In {wording.percent(copy.empty_share)} of copies no user is left."
     facts["Nine draws in ten"] = text
-    deltas = [
-        f", with δ = {format_rounded_up(delta)} for {subject}"
-        for delta, subject in ((p.delta, "a copy"), (p.release_delta, "the release"))
-        if delta is not None
-    ]
+    deltas_by_subject = {"a copy": p.delta, "the release": p.release_delta}.items()
+    deltas = [f", with δ = {format_rounded_up(d)} for {subject}" for subject, d in deltas_by_subject if d]
     facts["In all"] = (
         f"ε = {format_rounded_up(p.epsilon + p.selection_epsilon)} with the release{''.join(deltas)}, where both are "
         f"for neighbours that {p.relation.neighbours.short}."

@@ -43,13 +43,14 @@ def plot_errors(solution: QuantileSolution, dataset: Dataset) -> Plot:
     columns: dict[str, npt.NDArray[Any]] = {}
     for weighting, name, style, symbol in KINDS:
         choice = solution.choices.get(weighting)
-        tried = choice.search_errors
-        lines = np.full(tried.bounds.size, name.lower()), tried.bounds, tried.rank_error, tried.standard_error
+        errors = choice.search_errors
+        kinds = np.full(errors.bounds.size, name.lower())
+        lines = kinds, errors.bounds, errors.rank_error, errors.standard_error
         for column, values in zip(names, lines, strict=True):
             columns[column] = np.append(columns.get(column, values[:0]), values)
         # Often one lies on the other: both are to be seen.
         dash = "dash" if weighting is WeightKind.CAP else ""
-        items.append(Curve(name, tried.bounds, tried.rank_error, style, dash=dash))
+        items.append(Curve(name, errors.bounds, errors.rank_error, style, dash=dash))
         items.append(Mark(f"Best, {name.lower()}", choice.bound, choice.rank_error, style, symbol))
     items.append(Level("No bound", solution.unbounded_error, dash="longdash"))
     if solution.has_ties:

@@ -79,9 +79,7 @@ def describe_near_optimal(solution: QuantileSolution) -> str:
 _BOUND = "The most that one user's rows weigh together, in rows."
 _RANK_ERROR = "The expected share of all rows between the answer and the quantile."
 LEAKS_VALUES = standard.warn_of_leak(
-    "this bound was",
-    "the values",
-    "*From counts* uses only the rows per user.",
+    "this bound was", "the values", "*From counts* uses only the rows per user."
 )
 LEAKS_COUNTS = standard.warn_of_leak("this bound was")
 LEAKS = "Your data are private. Do not publish the figures: they are computed from the values."

@@ -105,7 +105,7 @@ def write_detail(solution: RegressionSolution) -> str:
         )
     # The best weights are the best for coefficients only.
     target = ErrorTarget.PREDICTIONS
-    if caps is not None and math.sqrt(caps.errors(target)[caps.find_best(target)]) < prediction:
+    if caps is not None and math.sqrt(caps.get_errors(target)[caps.find_best(target)]) < prediction:
         sentences.append(f"**In predictions a bound does better here.** {FIT}")
     if solution.problem.residual_variance == 0.0:
         sentences.append("σ² is 0, so only privacy noise counts.")
@@ -236,7 +236,7 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
     sweep = yield section.Search(
         "over_epsilon",
         (parameters.lower, parameters.upper, problem.residual_variance),
-        lambda tell, stop: study.over_epsilon(
+        lambda tell, stop: study.sweep_epsilon(
             problem, solution.draws, solution.labels, progress=tell, should_stop=stop
         ),
         "Solving at 12 values of ε",
@@ -269,7 +269,7 @@ def show_paper_figures(answer: Answer, dataset: Dataset) -> Parts:
         sweep = yield section.Search(
             f"over_{name}",
             (next(iter(generators.values())), epsilon),
-            lambda tell, stop: study.over_generated(
+            lambda tell, stop: study.sweep_generated(
                 generators, epsilon, REPEATS, progress=tell, should_stop=stop
             ),
             f"Solving {len(generators) * REPEATS} problems",
@@ -332,7 +332,7 @@ def build_answer(
     """Find how much each row should weigh in a linear regression of private labels on public features.
 
     Args:
-        dataset: Labels, features and owners, as `dpcore.regression.problem.read_labelled_table` makes them of a table;
+        dataset: Labels, features and owners, as `dpcore.regression.problem.build_dataset` makes them of a table;
             None where they are generated, as the parameters say.
         parameters: The question.
         solution: What `solve` found for both, or what its searches have found so far; searched for here by default.

@@ -57,7 +57,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     methods = [method for method in solution.methods.values() if 0.0 < method.error(target) < math.inf]
     errors = np.array([method.error(target) for method in methods])
     ratios = np.array([method.divide_by(ours, target) for method in methods])
-    labels = np.array([_in_two_lines(method) for method in methods])
+    labels = np.array([_write_in_two_lines(method) for method in methods])
     points, heights = list[Points](), None
     if is_coefficients:
         noise_share = np.array([method.noise_share for method in methods])
@@ -90,7 +90,7 @@ def plot_errors(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     )
 
 
-def _in_two_lines(method: Method) -> str:
+def _write_in_two_lines(method: Method) -> str:
     """Return a method's name, with its bound below it."""
     if method.note.startswith("at most "):
         return f"{method.name}<br>{method.note.removeprefix('at most ').removesuffix(' per user')}"
@@ -103,7 +103,7 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     assert caps is not None
     is_coefficients, best = target is ErrorTarget.COEFFICIENTS, caps.find_best(target)
     noise = caps.privacy_variance if is_coefficients else caps.prediction_noise
-    total = caps.errors(target)
+    total = caps.get_errors(target)
     name = "sampling error" if is_coefficients else "error before noise"
     # NaN where a draw lost rank.
     parts = np.sqrt([total, np.maximum(total - noise, 0.0), noise])
@@ -198,7 +198,7 @@ METHODS = {
 
 def list_weights(solution: RegressionSolution) -> dict[str, UserWeights]:
     """List what users weigh, by method; without the best cap where there is none."""
-    return {name: weights for name in METHODS if (weights := solution.weights(name)) is not None}
+    return {name: weights for name in METHODS if (weights := solution.weigh_users(name)) is not None}
 
 
 def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, FloatArray]:
@@ -255,7 +255,7 @@ def tabulate_directions(weights: UserWeights, names: Sequence[str]) -> dict[str,
 
 def plot_directions(solution: RegressionSolution, method: str) -> Plot:
     """Plot whose labels each coefficient rests on, under a method: a row of cells for every feature."""
-    weights = solution.weights(method)
+    weights = solution.weigh_users(method)
     assert weights is not None
     names = make_distinct(solution.problem.feature_names, ("rows_of_user", "users"))
     short_names = [name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…" for name in names]

@@ -102,7 +102,7 @@ class RegressionSolution:
     @property
     def labels(self) -> FloatArray:
         """Return the labels as they enter the release, clipped."""
-        return self.parameters.clipped(get_table(self.data))
+        return self.parameters.clip_labels(get_table(self.data))
 
     @property
     def unit(self) -> str:
@@ -136,7 +136,7 @@ class RegressionSolution:
         """Return True if sigma^2 was read from private labels."""
         return self.variance_is_estimated and self.data.is_private
 
-    def weights(self, method: str) -> UserWeights | None:
+    def weigh_users(self, method: str) -> UserWeights | None:
         """Return each user's weights under ``ours`` or ``no bound``, or else under one draw of the best cap."""
         estimates = {"ours": self.best_estimate, "no bound": self.no_cap}
         if method in estimates:
@@ -195,15 +195,15 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
     if dataset is not None:
         parameters = replace(parameters, source=DataSource.UPLOAD)
     elif parameters.source is DataSource.GENERATED:
-        dataset, _ = parameters.generator.dataset()
+        dataset, _ = parameters.generator.build_dataset()
     else:
         raise refuse("no data were given, and the settings name a table of one's own")
     table, variance = get_table(dataset), parameters.residual_variance
     if variance is None:
         variance = estimate_variance(dataset, parameters.lower, parameters.upper)
-    problem, labels = parameters.problem(table, variance), parameters.clipped(table)
+    problem, labels = parameters.build_problem(table, variance), parameters.clip_labels(table)
     draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
-    return compute(dataset, parameters, problem, working_set.solve(problem), draws)
+    return build_solution(dataset, parameters, problem, working_set.solve(problem), draws)
 
 
 DOING_AT = {
@@ -221,7 +221,7 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
         variance = yield Cached(estimate_variance, (dataset, parameters.lower, parameters.upper))
     problem = rows.with_settings(parameters.epsilon, parameters.value_bound, variance)
     ends, num_draws = (parameters.lower, parameters.upper), _choose_draws(problem)
-    labels = parameters.clipped(get_table(dataset))
+    labels = parameters.clip_labels(get_table(dataset))
     search = functools.partial(
         Search, doing="The answer is being computed", seconds=SOON_SECONDS, soon=SOON_SECONDS, light=True
     )
@@ -254,11 +254,11 @@ def solve_beside_page(dataset: Dataset, parameters: RegressionParameters) -> Sol
     answered_parameters, answered_problem, answered_ends = weights.settings
     draws = caps.value if caps.settings == answered_ends else sample_limiting.NO_DRAWS
     results = (answered_parameters, answered_problem, weights.value, draws, stage)
-    solution = yield Cached(compute, (dataset, *results), kept=3)
+    solution = yield Cached(build_solution, (dataset, *results), kept=3)
     return SearchResult(solution, stage)
 
 
-def compute(
+def build_solution(
     dataset: Dataset,
     parameters: RegressionParameters,
     problem: RegressionProblem,
@@ -269,7 +269,7 @@ def compute(
     """Build the solution from the results of the searches."""
     caps = sample_limiting.average_draws(problem, draws) if draws.num_draws else None
     no_cap = sample_limiting.estimate_on_all_rows(problem)
-    labels = parameters.clipped(get_table(dataset))
+    labels = parameters.clip_labels(get_table(dataset))
 
     def describe(name: str, note: str, estimate: LinearEstimate) -> Method:
         squared_error = compute_prediction_error(problem, estimate, labels)

@@ -49,12 +49,12 @@ def plot_errors(solution: TotalSolution, dataset: Dataset, own_bound: float | No
     """Plot the error against T by the chosen measure, with its two parts: the main figure."""
     choice, problem, unit = solution.choice, solution.problem, solution.unit
     columns, measure = _list_columns(solution.errors), solution.measure
-    chosen = _build_curve(columns, measure, CHOSEN_WIDTH, is_first=True)
-    items: list[Item] = [*_build_parts(columns, measure), chosen]
+    error_curve = _build_curve(columns, measure, CHOSEN_WIDTH, is_first=True)
+    items: list[Item] = [*_build_parts(columns, measure), error_curve]
     if 0.0 < solution.near_optimal[0] < solution.near_optimal[1]:
         items.append(Band(f"Within 5{wording.PERCENT}", *solution.near_optimal))
     if choice.max_total > 0.0:
-        items.append(Mark("Best bound", choice.max_total, choice.certificate.value, chosen.style))
+        items.append(Mark("Best bound", choice.max_total, choice.certificate.value, error_curve.style))
     if own_bound:
         items.append(Mark("Your own bound", own_bound, solution.error(own_bound), Style.ENTERED, "square"))
     handle = _build_handle(
@@ -98,10 +98,10 @@ def plot_measures(solution: TotalSolution, dataset: Dataset) -> Plot:
 def plot_signed(solution: SignedSolution, dataset: Dataset, parameters: TotalParameters) -> Plot:
     """Plot the error against T when totals of both signs are clipped to [-T, T]: the main figure."""
     columns, clipped, own_bound = _list_columns(solution.errors), solution.clipped, parameters.own_bound
-    chosen = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
-    items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), chosen]
+    error_curve = _build_curve(columns, solution.measure, CHOSEN_WIDTH)
+    items: list[Item] = [*_build_parts(columns, solution.measure, "Size of the bias"), error_curve]
     if clipped.sensitivity > 0.0:
-        mark = Mark("Proposed range", clipped.sensitivity, solution.error, chosen.style)
+        mark = Mark("Proposed range", clipped.sensitivity, solution.error, error_curve.style)
         if solution.is_entered:
             mark = replace(mark, name="Your [L, U], at max(|L|, |U|)", style=Style.ENTERED, symbol="square")
         items.append(mark)

@@ -280,7 +280,7 @@ def list_signed_facts(solution: SignedSolution, parameters: TotalParameters) -> 
         "Who is affected": (
             f"{wording.counted(cut, 'user')} ({wording.percent(cut / solution.problem.totals.size)}): "
             f"{wording.number(clipped.users_below)} below L, {wording.number(clipped.users_above)} above U."
-        ),
+        )
     }
 
 

@@ -99,7 +99,7 @@ def choose_programs(solution: TrainingSolution) -> CodeChoice | None:
         slope=SLOPES[mechanism.loss],
         steps=mechanism.steps,
         rate=mechanism.learning_rate,
-        first=mechanism.average.first_step(mechanism.steps),
+        first=mechanism.average.find_first_step(mechanism.steps),
         radius=mechanism.radius,
         gradient_noise=0.0,
         weight_noise=0.0,

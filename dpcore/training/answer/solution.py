@@ -164,14 +164,14 @@ class TrainingSolution:
     @cached_property
     def calibrated_bound(self) -> TheoryBound:
         """Find the bound by a trade-off whose constants are computed."""
-        train, mechanism = self.table.experiment.train, theory_mechanism(self.parameters)
+        train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
         trade_off = decision.calibrate_trade_off(decision.compute_public_hessian(train, mechanism), mechanism)
         return decision.find_theory_bound(train.histogram, trade_off)
 
     @cached_property
     def theorem_bound(self) -> TheoryBound:
         """Find the bound by theorem 4 with constant 1."""
-        train, mechanism = self.table.experiment.train, theory_mechanism(self.parameters)
+        train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
         trade_off = decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism)
         return decision.find_theory_bound(train.histogram, trade_off)
 
@@ -235,7 +235,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
     Curves from runs would be simulations, one training of all bounds for every ε; theory answers at once.
     """
     train = parameters.make_experiment(scale_rows(data, parameters.positive_above)).train
-    mechanism = theory_mechanism(parameters)
+    mechanism = build_plain_mechanism(parameters)
     eigenvalues, histogram = decision.compute_public_hessian(train, mechanism), train.histogram
 
     @cache_by_epsilon
@@ -265,7 +265,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
     )
 
 
-def theory_mechanism(parameters: TrainingParameters) -> Mechanism:
+def build_plain_mechanism(parameters: TrainingParameters) -> Mechanism:
     """Return the plain descent that the theory describes: steps and step size as entered, whatever the page uses."""
     return build_from(Mechanism, parameters, pace=Pace.ENTERED)
 

@@ -1,35 +1,33 @@
 """Calls of the core that a rerun repeats, cached by content, and the queue of light work.
 
-A few pieces of light work compute at a time, and runs of pages go before all of them.
+Every cache of the app is made here. Streamlit hashes only a sample of a large array, and heavy tails are exactly what a
+sample misses: so the key is the data's digest and the frozen question, and the data themselves pass by as
+``_argument``. Results that depend on data are kept per session, since uploads are private to the person who made them,
+and as a resource, since answers are frozen and pickling millions of users on every rerun would cost more than the
+answer. A private copy takes the place of the data it was drawn from, and nothing computed from those may stay: a cache
+that this module does not know could not be forgotten. A test looks for others.
 
-The interpreter runs one thread at a time: twenty searches at once leave a run of a page a twentieth of it, and none of
-them ends soon. So light work stands in a line. At each of its steps it lets pages go first, and after a while it hands
-its turn to whoever has waited longer.
-
-Calls of the core that a rerun repeats, cached by content. Every cache of the app is made here.
-
-Streamlit hashes only a sample of a large array, and heavy tails are exactly what a sample misses: so the key is
-the data's digest and the frozen question, and the data themselves pass by as ``_argument``. Results that depend on data
-are kept per session, since uploads are private to the person who made them, and as a resource, since answers are frozen
-and pickling millions of users on every rerun would cost more than the answer.
-
-A private copy takes the place of the data it was drawn from, and nothing computed from those may stay: a cache that
-this module does not know could not be forgotten. A test looks for others.
-
-The results of searches are kept as `Answers`. Results on samples and generated data are for everybody, as a class that
-is shown one sample asks the same twenty times; all others are per session.
+A few pieces of light work compute at a time, and runs of pages go before all of them. The interpreter runs one thread
+at a time: twenty searches at once leave a run of a page a twentieth of it, and none of them ends soon. So light work
+stands in a line. At each of its steps it lets pages go first, and after a while it hands its turn to whoever has waited
+longer. The results of searches are kept as `Answers`: those on samples and generated data for everybody, as a class
+that is shown one sample asks the same twenty times; all others per session.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import streamlit as st
+
+if TYPE_CHECKING:
+    from dpcore.answer.section import Cached
 
 AT_ONCE = max(1, min((os.cpu_count() or 1) - 1, 2))
 """Pieces of light work that compute at once. More do not end sooner, as most of their steps are too short for them to
@@ -265,6 +263,12 @@ def answers(name: str, for_all: bool, max_entries: int = 32) -> Answers[Any]:
         max_entries: How many are kept.
     """
     return _for_all(name, max_entries) if for_all else _of_session(name, max_entries)
+
+
+def compute(call: Cached) -> Any:
+    """Return the result of a call of the core, kept for this session."""
+    kept_answers = answers(call.name, False, call.kept)
+    return kept_answers.compute(call.question, functools.partial(call.function, *call.arguments))
 
 
 @cached_for_all(max_entries=64)

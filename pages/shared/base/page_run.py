@@ -1,11 +1,7 @@
-"""A run of a page: what it has drawn so far, and its dialogs.
-
-A run of a page: how it is presented, and what it has drawn so far, for what the machinery makes of them.
+"""A run of a page: how it is presented, what it has drawn so far, and its dialogs.
 
 Pages say nothing of it: the main figure is the first one that stands in the place of the main figure, and the card the
 first one that is shown.
-
-Dialogs that work beside the page does not close.
 
 A run of the whole app closes the dialog that is open, as Streamlit 1.67 keeps only those that the run calls. Work that
 ends, or has more to show, asks for such a run: it waits until nobody reads a dialog.
@@ -16,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -89,21 +84,17 @@ CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 class MainPlace:
     """The place of the main figure: a container, used in ``with``, that lets figures know that they stand in it."""
 
-    def __init__(self, container: DeltaGenerator) -> None:
-        self._container = container
+    def __init__(self, container: DeltaGenerator, run: PageRun) -> None:
+        self._container, self._run = container, run
 
     def __enter__(self) -> DeltaGenerator:
-        if (run := CURRENT_RUN.get()) is not None:
-            run.in_main = True
+        self._run.in_main = True
         self._container.__enter__()
         return self._container
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._container.__exit__(error_type, error, trace)
-        if (run := CURRENT_RUN.get()) is not None:
-            run.in_main = False
+    def __exit__(self, *error: Any) -> None:
+        self._container.__exit__(*error)
+        self._run.in_main = False
 
 
 def ask(dialog: Callable[..., None], *arguments: Any) -> None:

@@ -273,10 +273,7 @@ class Question:
 
     def formula(self, room: str = "formula") -> str:
         """Return a file of the page's folder that says how it computes, in Markdown with LaTeX and sources."""
-        declared = find_spec(f"pages.{self.name}.question")
-        assert declared is not None
-        assert declared.origin is not None
-        return _text(Path(declared.origin).with_name(f"{room}.md"))
+        return Path(self.path).with_name(f"{room}.md").read_text(encoding="utf-8")
 
     def get_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
@@ -316,8 +313,3 @@ class _Keys(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         raise KeyError(f"this question declares no {name}")
-
-
-@functools.cache
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")

@@ -71,16 +71,8 @@ def _choose_form(code: CodeChoice, key: str) -> Choice | Several | Code:
     if len(code.forms) == 1:
         return code.forms[0][1]
     # The names carry the bound, which moves: the position is what is remembered.
-    position = st.segmented_control(
-        "What to apply",
-        range(len(code.forms)),
-        default=0,
-        format_func=lambda i: code.forms[i][0],
-        key=keys.CODE_FORM + key,
-        required=True,
-        persist_state="session",
-    )
-    return code.forms[min(position or 0, len(code.forms) - 1)][1]
+    texts = {i: name for i, (name, _) in enumerate(code.forms)}
+    return code.forms[fields.choice("What to apply", texts, keys.CODE_FORM + key) or 0][1]
 
 
 def _choose_library(key: str, choice: Choice | Several) -> Program:
@@ -296,21 +288,19 @@ def answer(card: Answer, key: str) -> None:
             selection.ask()
             if not selection.lacking:
                 _draw_button(selection, key)
-            st.markdown(
-                "\n\n".join(
-                    filter(None, (f":small[{selection.lacking or selection.cost}]", selection.dropped))
-                )
-            )
+            cost = f":small[{selection.lacking or selection.cost}]"
+            st.markdown("\n\n".join(filter(None, (cost, selection.dropped))))
         if card.code is not None:
-            st.button(
-                "Use the number as it is" if to_draw else "Code for your library",
-                key=key + keys.CARD_CODE,
-                icon=":material/code:",
-                type="tertiary" if to_draw else fields.main_button(),
-                help="No ε covers this bound: it was read off the private data." if to_draw else None,
-                on_click=page_run.ask,
-                args=(_code_dialog, card.code, card.disclosure, key),
-            )
+            name = "Code for your library"
+            options: dict[str, Any] = {"type": fields.main_button()}
+            if to_draw:
+                name, help = (
+                    "Use the number as it is",
+                    "No ε covers this bound: it was read off the private data.",
+                )
+                options = {"type": "tertiary", "help": help}
+            arguments = _code_dialog, card.code, card.disclosure, key
+            fields.button(name, key + keys.CARD_CODE, "code", page_run.ask, *arguments, **options)
         if selection is not None and not to_draw and selection.has_button:
             selection.ask()
             _draw_button(selection, key)
@@ -363,14 +353,8 @@ def offer_range(dataset: Dataset) -> None:
 
 
 def _draw_button(selection: Any, key: str) -> None:
-    st.button(
-        selection.name,
-        key=f"{key}_draw",
-        icon=":material/casino:",
-        type=fields.main_button() if selection.card is None else "tertiary",
-        help=selection.help,
-        on_click=selection.draw,
-    )
+    kind = fields.main_button() if selection.card is None else "tertiary"
+    fields.button(selection.name, f"{key}_draw", "casino", selection.draw, type=kind, help=selection.help)
 
 
 @st.dialog("Code for your library", width="large", icon=":material/code:", on_dismiss=page_run.closed)

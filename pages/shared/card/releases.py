@@ -23,8 +23,8 @@ from pages.shared.card import cards
 from pages.shared.fields import fields
 
 IN_THIS_WINDOW = (
-    "Counted in this window alone: another tab, a page that is loaded anew, and a file with one row more or less begin "
-    "at 0. *Save session* keeps the account."
+    "Counted in this window alone: another tab, a reload, and a file with one row more or less begin at 0. *Save "
+    "session* keeps the account."
 )
 """How far an account of what was spent reaches."""
 
@@ -34,10 +34,8 @@ def lost_sentence(ledger: Ledger, num_releases: int, subject: str) -> str:
     lost = len(ledger.releases) - num_releases
     if lost <= 0:
         return ""
-    return (
-        f"{wording.counted(lost, 'release')} of {subject} ended in an error after noise may have been drawn, or "
-        f"came back with the account of a session file. The account counts {'it' if lost == 1 else 'them'}."
-    )
+    count = wording.counted(lost, "release")
+    return f"The account also counts {count} of {subject} that ended in an error or came with a session file."
 
 
 def spent_lines(ledger: Ledger, note: str = "") -> tuple[Line, ...]:
@@ -75,16 +73,11 @@ def list_lines(
     if not draws:
         return spending
     names, values, note, facts = describe(draws[-1])
+    options: dict[str, Any] = {"note": note, "label": facts.label}
+    texts = ((escape_markdown(name), float(value)) for name, value in zip(names, values, strict=True))
     lines = (
-        Line(
-            escape_markdown(name),
-            wording.number(float(value), 4),
-            Disclosure.DP_RELEASE,
-            note,
-            number=float(value),
-            label=facts.label,
-        )
-        for name, value in zip(names, values, strict=True)
+        Line(name, wording.number(value, 4), Disclosure.DP_RELEASE, number=value, **options)
+        for name, value in texts
     )
     return (*lines, *spending)
 
@@ -140,12 +133,13 @@ class Releases:
         remaining = [
             pair for pair in zip(self.ledger.releases, self.ledger.marks, strict=True) if pair[1] != mark
         ]
-        ledger = Ledger(tuple(facts for facts, _ in remaining), tuple(tag for _, tag in remaining))
-        st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
+        self._store(Ledger(tuple(facts for facts, _ in remaining), tuple(kept for _, kept in remaining)))
 
     def _charge(self, facts: ReleaseFacts) -> None:
-        ledgers = {**self._ledgers, self.account: self.ledger.add(facts)}
-        st.session_state[self.question.key("spent")] = ledgers
+        self._store(self.ledger.add(facts))
+
+    def _store(self, ledger: Ledger) -> None:
+        st.session_state[self.question.key("spent")] = {**self._ledgers, self.account: ledger}
 
     def say_refused(self) -> None:
         """Show once why nothing was drawn."""
@@ -161,10 +155,7 @@ class Releases:
         if lost := lost_sentence(self.ledger, len(self.draws), self.subject):
             st.warning(f"{lost} {self.ledger.sentence}", icon=":material/warning:")
         if is_earlier:
-            st.info(
-                "The settings have changed since this release. The table shows it as it was made then.",
-                icon=":material/history:",
-            )
+            st.info("The settings have changed since this release.", icon=":material/history:")
 
     def file_button(self, label: str, text: Callable[[], str], name: str) -> None:
         """Draw a button that downloads all releases as a CSV file."""

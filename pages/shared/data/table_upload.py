@@ -118,7 +118,7 @@ class TableUpload:
             return
         self.entry.show(
             self.uploader_label,
-            "Up to 200 MB. The file is read on this computer, reduced to numbers and dropped. Nothing is sent away.",
+            "Up to 200 MB. The file is read on this computer; nothing is sent away.",
             self._read_file,
         )
 
@@ -147,16 +147,16 @@ class TableUpload:
         else:
             state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
             design = design_matrix.guess_design(table, self.allows_classes)
-            categories = [f.column for f in design.features if f.encoding is FeatureKind.CATEGORIES]
-            for role, choice in {
+            guesses = {
                 "label": design.label,
                 "user": design.user,
-                "features": [feature.column for feature in design.features],
-                "categories": categories,
-                "positive": "",
                 "intercept": design.intercept,
-            }.items():
-                state[self.role_key(role)] = choice
+                "positive": "",
+            }
+            features = {feature.column: feature.encoding for feature in design.features}
+            categories = [name for name, encoding in features.items() if encoding is FeatureKind.CATEGORIES]
+            for role, guess in {**guesses, "features": list(features), "categories": categories}.items():
+                state[self.role_key(role)] = guess
             state[self.question.key("public")] = Disclosure.PRIVATE
         self.entry.drop(files)
 
@@ -165,15 +165,10 @@ class TableUpload:
         table, columns = opened.table, opened.table.columns
         uploads.show_file(table.name, wording.counted(len(table.frame), "row"), len(columns), table)
         with st.grid(3):
-            st.selectbox(self.label, columns, key=self.role_key("label"), persist_state="session")
+            self._ask(st.selectbox, self.label, "label", columns)
             self._show_classes(opened)
-            st.selectbox("User: whose row it is", columns, key=self.role_key("user"), persist_state="session")
-            st.multiselect(
-                "Features: what it is predicted from",
-                columns,
-                key=self.role_key("features"),
-                persist_state="session",
-            )
+            self._ask(st.selectbox, "User: whose row it is", "user", columns)
+            self._ask(st.multiselect, "Features: what it is predicted from", "features", columns)
             self._show_categories(opened)
         design: Design | None = None
         try:
@@ -181,15 +176,20 @@ class TableUpload:
             st.caption(wording.plain(design_matrix.explain_design(design), 600))
         except InvalidInput as refused:
             fields.show_problems(refused.problems)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            fields.radio(
-                "Are these data public?", DISCLOSURE_OPTIONS, self.question.key("public"), self.public_help
-            )
+        fields.radio(
+            "Are these data public?", DISCLOSURE_OPTIONS, self.question.key("public"), self.public_help
+        )
         is_confirmed = uploads.use_or_discard(
             f"{self.question.name}_use", f"{self.question.name}_discard", self._discard_file
         )
         if is_confirmed and design is not None:
             self._use_file(opened, design)
+
+    def _ask(
+        self, draw: Callable[..., Any], label: str, role: str, *options: Any, column: str = "", **details: Any
+    ) -> None:
+        """Draw the widget of a choice about columns; the other arguments are those of `role_key` and of the widget."""
+        draw(label, *options, key=self.role_key(role, column), persist_state="session", **details)
 
     def _show_classes(self, opened: _OpenFile) -> None:
         """Ask which class counts as 1, if the label has words or more than two numbers."""
@@ -200,59 +200,42 @@ class TableUpload:
         if not self.allows_classes or (not has_words and len(levels) <= 2):
             state[key] = ""
             return
-        title, help_text = "Which one is 1?", "Empty: labels above a threshold count as 1."
+        title, help = "Which one is 1?", "Empty: labels above a threshold count as 1."
         if has_words:
-            help_text = "This class against all others; a model for another class is one more release."
+            help = "This class against all others; a model for another class is one more release."
         if has_words and not self._is_private() and len(levels) <= MAX_LISTED_CLASSES:
             if state.get(key) not in levels:
                 state[key] = None
-            st.selectbox(title, levels, key=key, persist_state="session", help=help_text)
+            self._ask(st.selectbox, title, "positive", levels, help=help)
             return
         state[key] = state.get(key) or ""
-        help_text += (
-            " Write it as it stands in the file. A release names it, so take it from what the column can be."
-        )
-        st.text_input(title, key=key, persist_state="session", max_chars=200, help=help_text)
+        help += " A release names it, so take it from what the column can be, as it stands in the file."
+        self._ask(st.text_input, title, "positive", max_chars=200, help=help)
 
     def _show_categories(self, opened: _OpenFile) -> None:
         """Ask which features are categories, and which level of each is left out."""
         state, key = st.session_state, self.role_key("categories")
         features: list[str] = state[self.role_key("features")]
         state[key] = [column for column in state.get(key, []) if column in features]
-        st.multiselect(
-            "Of these, as categories (one-hot)",
-            features,
-            key=key,
-            persist_state="session",
-            help="A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers.",
-        )
+        help = "A column with k levels becomes k − 1 features of 0 and 1. The others are read as numbers."
+        self._ask(st.multiselect, "Of these, as categories (one-hot)", "categories", features, help=help)
         for column in state[key]:
+            name = wording.plain(column, 30)
             if self._lists_levels():
-                st.text_area(
-                    f"Levels of {wording.plain(column, 30)}, one in each line",
-                    key=self.role_key("levels", column),
-                    persist_state="session",
-                    help="The public list, from what the column can be and not from these rows, which are private: a "
-                    "release names every level. The first one is the reference: it gets no feature, and any level "
-                    "that is not listed counts as it.",
+                help = (
+                    "The public list, from what the column can be and not from these private rows: a release names "
+                    "every level. The first one is the reference; any level that is not listed counts as it."
                 )
+                label = f"Levels of {name}, one in each line"
+                self._ask(st.text_area, label, "levels", column=column, help=help)
             elif options := opened.list_levels(column)[: design_matrix.MAX_LEVELS + 1]:
                 reference_key = self.role_key("reference", column)
                 if state.get(reference_key) not in options:
                     state[reference_key] = options[0]
-                st.selectbox(
-                    f"Reference level of {wording.plain(column, 30)}",
-                    options,
-                    key=reference_key,
-                    persist_state="session",
-                    help="It gets no feature: the others' coefficients are differences from it.",
-                )
-        st.toggle(
-            "Intercept",
-            key=self.role_key("intercept"),
-            persist_state="session",
-            help="A feature that is 1 in every row. Without it, a row at all reference levels is predicted as 0.",
-        )
+                help = "It gets no feature: the others' coefficients are differences from it."
+                label = f"Reference level of {name}"
+                self._ask(st.selectbox, label, "reference", options, column=column, help=help)
+        self._ask(st.toggle, "Intercept", "intercept", help="A feature that is 1 in every row.")
 
     def _is_private(self) -> bool:
         return st.session_state.get(self.question.key("public"), Disclosure.PRIVATE) is Disclosure.PRIVATE
@@ -267,25 +250,22 @@ class TableUpload:
             role: st.session_state.get(self.role_key(role))
             for role in ("label", "user", "features", "categories", "intercept", "positive")
         }
-        features = [
-            self._build_category(column) if column in roles["categories"] else Feature(column)
+        categories = roles["categories"]
+        features = (
+            self._build_category(column) if column in categories else Feature(column)
             for column in roles["features"]
-        ]
+        )
         positive = str(roles["positive"] or "").strip()
         return Design(roles["label"], roles["user"], tuple(features), roles["intercept"], positive)
 
     def _build_category(self, column: str) -> Feature:
         """Return a feature that is a category, with its reference level or its listed levels."""
-        reference, text = (
-            st.session_state.get(self.role_key(role, column)) or "" for role in ("reference", "levels")
-        )
-        if not self._lists_levels():
-            return Feature(column, FeatureKind.CATEGORIES, reference)
-        # Nothing written yet: `build` says that it must be.
-        is_listed = bool(str(text).strip())
-        return (
-            design_matrix.read_levels(column, text) if is_listed else Feature(column, FeatureKind.CATEGORIES)
-        )
+        role = "levels" if self._lists_levels() else "reference"
+        text = st.session_state.get(self.role_key(role, column)) or ""
+        if role == "levels" and str(text).strip():
+            return design_matrix.read_levels(column, text)
+        # Of listed levels nothing is written yet: `build` says that it must be.
+        return Feature(column, FeatureKind.CATEGORIES, text if role == "reference" else "")
 
     def _use_file(self, opened: _OpenFile, design: Design) -> None:
         """Put the file's data to use on the page, or store why they are refused."""
@@ -363,8 +343,5 @@ def show_upload(upload: TableUpload) -> Any | None:
         for note in entry.dataset.notes:
             st.caption(plain(note, 600))
     elif not upload.is_waiting() and not access.is_served():
-        st.caption(
-            "For example a table of ratings: who was rated, the rating, and what is known of each. A link "
-            "does not carry uploaded data."
-        )
+        st.caption("For example a table of ratings. A link does not carry uploaded data.")
     return entry

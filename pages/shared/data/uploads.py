@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 def show_demo_notice() -> None:
     """Show that a public demo takes no data."""
     st.info(
-        "This is a public demo: uploads and paths are switched off, so that nobody's data come here. Samples "
-        "and generators work as usual. To use data of your own, run Sweet Spot on your computer.",
+        "In this public demo uploads and paths are switched off. For your own data, run Sweet Spot on your computer.",
         icon=":material/cloud_off:",
     )
 
@@ -43,8 +42,7 @@ def list_readable_files(uploader: str) -> list[UploadedFile]:
     change and calls the callback once more. The result of the first call must stay.
     """
     uploaded = st.session_state.get(uploader) or []
-    files = uploaded if isinstance(uploaded, list) else [uploaded]
-    return [file for file in files if hasattr(file, "getvalue")]
+    return [f for f in (uploaded if isinstance(uploaded, list) else [uploaded]) if hasattr(f, "getvalue")]
 
 
 @dataclass(frozen=True)
@@ -161,8 +159,7 @@ def show_upload(question: Question, dataset: Dataset, items: str = "items") -> N
         st.markdown(_describe_names(dataset, names, items))
         entry.show(
             f"A public list of the {items}: id, name",
-            "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns. It is read on "
-            "this computer.",
+            "One a line: movies.dat, u.item and movies.csv of MovieLens as they come, or two columns.",
             lambda files: _read_file(entry, files),
         )
         entry.show_problems()
@@ -171,18 +168,17 @@ def show_upload(question: Question, dataset: Dataset, items: str = "items") -> N
 def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items: str) -> str:
     """Write how items are named now, and how many of them the list names."""
     explanation = (
-        f"Your rows are private: a name that stands in them is not shown, as one user alone may have written it, and "
-        f"{items} have numbers."
+        f"Names in your private rows are not shown, as one user alone may have written them: {items} have numbers."
         if dataset.is_private
         else f"The {items} are called as your rows call them."
     )
     if names is None:
         return f"{explanation} A public list of all {items} gives names to those on it."
-    num_named = sum(each in names for each in dataset.task_names)
+    num_named = sum(name in names for name in dataset.task_names)
+    warning = " (computed from private data: do not publish)" if dataset.is_private else ""
     return (
-        f"{explanation} Your list has {wording.number(len(names))} names; it names {wording.number(num_named)} of the "
-        f"{wording.number(len(dataset.task_names))} {wording.plain(items)} in the data"
-        + (" (computed from private data: do not publish)." if dataset.is_private else ".")
+        f"{explanation} Your list names {wording.number(num_named)} of the "
+        f"{wording.number(len(dataset.task_names))} {wording.plain(items)}{warning}."
     )
 
 

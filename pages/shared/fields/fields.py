@@ -96,25 +96,20 @@ def draw(
     field, key = question.declared[name], question.widgets[name]
     st.session_state.setdefault(key, field.initial)
     label = label or field.label
+    width: Width = field.width or "stretch"
     if field.options is not None:
         choices = {
-            value: words for value, words in field.options.items() if options is None or value in options
+            value: text for value, text in field.options.items() if options is None or value in options
         }
         if field.as_list:
-            return pick(label, choices, key, field.help, field.width or "stretch")
+            return pick(label, choices, key, field.help, width)
         return choice(label, choices, key, field.help)
+    placeholder = field.placeholder
     if field.value_type is float and field.slider is None and not field.stops:
-        return number(
-            label,
-            key,
-            field.help,
-            is_integer=field.is_integer,
-            step=field.step,
-            placeholder=field.placeholder,
-            width=field.width or "stretch",
-        )
+        details: dict[str, Any] = {"step": field.step, "placeholder": placeholder, "width": width}
+        return number(label, key, field.help, is_integer=field.is_integer, **details)
     common: dict[str, Any] = {"key": key, "persist_state": "session", "help": field.help or None}
-    sized = common | {"width": scale_width(field.width or "stretch"), "disabled": disabled}
+    sized = common | {"width": scale_width(width), "disabled": disabled}
     if field.slider is not None:
         low, high, step = field.slider
         return st.slider(label, low, high, step=step, format=field.format or None, **sized)
@@ -122,7 +117,7 @@ def draw(
         return st.select_slider(label, field.stops, format_func="{:,}".format, **common)
     if field.value_type is bool:
         return st.toggle(label, **common)
-    return st.text_input(label, max_chars=field.max_length, placeholder=field.placeholder or None, **sized)
+    return st.text_input(label, max_chars=field.max_length, placeholder=placeholder or None, **sized)
 
 
 def draw_all(
@@ -187,31 +182,21 @@ def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> An
     popover is opened, so a run that was under way could undo a press.
     """
     current = st.session_state.get(key)
-    return st.segmented_control(
-        label,
-        list(texts),
-        default=current if current in texts else None,
-        key=key,
-        format_func=texts.__getitem__,
-        required=True,
-        persist_state="session",
-        help=help or None,
-    )
+    default = current if current in texts else None
+    return st.segmented_control(label, default=default, required=True, **_list_options(texts, key, help))
+
+
+def _list_options(texts: Mapping[Any, str], key: str, help: str) -> dict[str, Any]:
+    """Return the arguments of a widget with these options."""
+    shared: dict[str, Any] = {"key": key, "persist_state": "session", "help": help or None}
+    return {"options": list(texts), "format_func": texts.__getitem__, **shared}
 
 
 def pick(label: str, texts: Mapping[Any, str], key: str, help: str = "", width: Width = "stretch") -> Any:
     """Draw a select box and return the selected option; ``texts`` are the labels. See `choice` for the index."""
-    current, options = st.session_state.get(key), list(texts)
-    return st.selectbox(
-        label,
-        options,
-        index=options.index(current) if current in options else 0,
-        key=key,
-        format_func=texts.__getitem__,
-        persist_state="session",
-        help=help or None,
-        width=scale_width(width),
-    )
+    current, options = st.session_state.get(key), _list_options(texts, key, help)
+    index = options["options"].index(current) if current in texts else 0
+    return st.selectbox(label, index=index, width=scale_width(width), **options)
 
 
 def radio(
@@ -223,16 +208,8 @@ def radio(
     captions: Mapping[Any, str] | None = None,
 ) -> Any:
     """Draw radio buttons and return the selected option; ``texts`` are their labels, ``captions`` explain them."""
-    return st.radio(
-        label,
-        list(texts),
-        key=key,
-        format_func=texts.__getitem__,
-        captions=None if captions is None else [captions[entry] for entry in texts],
-        persist_state="session",
-        help=help or None,
-        horizontal=horizontal,
-    )
+    lines = None if captions is None else [captions[entry] for entry in texts]
+    return st.radio(label, captions=lines, horizontal=horizontal, **_list_options(texts, key, help))
 
 
 def row() -> DeltaGenerator:

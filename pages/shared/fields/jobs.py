@@ -324,12 +324,6 @@ def _stop(keys: Sequence[str]) -> None:
         job.stop()
 
 
-def compute(call: Cached) -> Any:
-    """Return the result of a call of the core, kept for this session."""
-    name, question = call.name, call.question
-    return cache.answers(name, False, call.kept).compute(question, partial(call.function, *call.arguments))
-
-
 @dataclass(frozen=True)
 class Run:
     """One search on the data of a page.
@@ -462,7 +456,7 @@ def solve(solver: Solver, question: Question, data: Any, for_all: bool) -> tuple
         while True:
             step = solver.send(reply)
             if isinstance(step, Cached):
-                reply = compute(step)
+                reply = cache.compute(step)
                 continue
             run = Run(question, step, data, for_all)
             if not step.button:

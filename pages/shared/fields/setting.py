@@ -47,9 +47,10 @@ def note_proposals() -> None:
 
 def forget(pieces: Collection[str] | None = None) -> None:
     """Drop the entries of these pieces, or all entries."""
-    dropped = _read_mapping(ENTRIES_KEY) if pieces is None else pieces
-    entries = _read_mapping(ENTRIES_KEY)
-    st.session_state[ENTRIES_KEY] = {piece: entries[piece] for piece in entries if piece not in dropped}
+    entries = {} if pieces is None else _read_mapping(ENTRIES_KEY)
+    st.session_state[ENTRIES_KEY] = {
+        piece: entries[piece] for piece in entries if piece not in (pieces or ())
+    }
 
 
 def synchronise(question: Question) -> None:

@@ -69,12 +69,8 @@ class Script:
     def respond(self, request: Request) -> Response:
         """Return the response to a request for the script. It runs in a thread: compressing delays no other request."""
         tag = f'"{self.version}"'
-        headers = {
-            "Cache-Control": FOREVER,
-            "ETag": tag,
-            "Vary": "Accept-Encoding",
-            "X-Content-Type-Options": "nosniff",
-        }
+        headers = {"Cache-Control": FOREVER, "ETag": tag}
+        headers |= {"Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}
         if tag in request.headers.get("If-None-Match", ""):
             return Response(status_code=304, headers=headers)
         if "gzip" in request.headers.get("Accept-Encoding", ""):
@@ -132,12 +128,12 @@ KEY_BEGINS = "figure_"
 
 # This text travels with every message, so it only fetches the script that is served once.
 _LOADER = """
-const resolve = (path) => new URL("ROOT" + path, document.baseURI).href;
+const resolve = (path) => new URL(ROOT + path, document.baseURI).href;
 let script;
 export default async (component) => {
   try {
-    script ??= import(resolve("FIGURE"));
-    return (await script).default(component, resolve("PLOTLY"), resolve("SOCKET"));
+    script ??= import(resolve(FIGURE));
+    return (await script).default(component, resolve(PLOTLY), resolve(SOCKET));
   } catch (error) {
     script = undefined;
     console.warn(error);
@@ -150,14 +146,9 @@ export default async (component) => {
 
 def _build_loader() -> str:
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    loader = _LOADER.replace('"ROOT"', json.dumps(f"/{root}" if root else ""))
-    for name, address in (
-        ("FIGURE", FIGURE.address),
-        ("PLOTLY", PLOTLY.address),
-        ("SOCKET", speed.ADDRESS),
-    ):
-        loader = loader.replace(f'"{name}"', json.dumps(address))
-    return loader
+    addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
+    constants = {"ROOT": f"/{root}" if root else "", **addresses}
+    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in constants.items()) + _LOADER
 
 
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
@@ -187,16 +178,9 @@ def draw(
     """
     height, channel = int(fig.layout.height or HEIGHT), speed.get_channel()
     description, field_keys = handle or (None, ())
-    payload = build_message(
-        fig,
-        description,
-        alt=alt,
-        fileName=file_name,
-        csv=csv,
-        ghost=ghost,
-        key=key,
-        channel=channel.token if speed.IS_ON else "",
-    )
+    texts = {"alt": alt, "fileName": file_name, "csv": csv, "key": key}
+    token = channel.token if speed.IS_ON else ""
+    payload = build_message(fig, description, ghost=ghost, channel=token, **texts)
     channel.send(key, payload)
     # To Streamlit a component is a widget: its key is one of the session's state, where a page may keep something
     # of its own under the figure's name.

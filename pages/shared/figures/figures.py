@@ -218,7 +218,7 @@ def draw(
     if key_of is not None and plot.handle is not None:
         handle = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
-    run, parameters, question = page_run.CURRENT_RUN.get(), _find_parameters(), ""
+    run, notes, question = page_run.CURRENT_RUN.get(), question_notes(), ""
     # The first figure in the main place of a page with parameters can be pinned.
     if run is not None and run.in_main and run.figure is None and run.question.parameters is not None:
         question, run.figure = run.question.name, fig
@@ -232,9 +232,7 @@ def draw(
     fields.download_button(
         "CSV",
         f"{file_name}.csv",
-        lambda: report_content.write_columns(
-            plot.columns, disclosure, [*_list_inputs(parameters), *axis_notes(fig)]
-        ),
+        lambda: report_content.write_columns(plot.columns, disclosure, [*notes, *axis_notes(fig)]),
         f"{key}_csv",
         type="tertiary",
         help=f"The numbers behind the figure: {disclosure.label}. The buttons above it save it as PNG or SVG.",
@@ -249,15 +247,8 @@ def _draw_pin_button(question: str) -> None:
     """Draw the button *Pin this* below the main figure."""
     if name := st.session_state.pop(f"{question}_pin_new", ""):
         st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
-    st.button(
-        "Pin this",
-        key=f"{question}_pin",
-        on_click=pin_answer,
-        args=(question,),
-        type="tertiary",
-        icon=":material/keep:",
-        help="Keeps this answer with its data and settings. The tab *Compare* lists what is pinned.",
-    )
+    help = "Keeps this answer with its data and settings. The tab *Compare* lists what is pinned."
+    fields.button("Pin this", f"{question}_pin", "keep", pin_answer, question, type="tertiary", help=help)
 
 
 def question_notes() -> list[str]:
@@ -265,17 +256,8 @@ def question_notes() -> list[str]:
 
     They hold what a link holds, and hence no number computed from private data.
     """
-    return _list_inputs(_find_parameters())
-
-
-def _find_parameters() -> Any:
-    """Return the parameters of the visible answer, or None; call it while the page is drawn."""
     run = page_run.CURRENT_RUN.get()
-    return (run and run.answered_parameters) or st.session_state.get(keys.PAGE_PARAMETERS)
-
-
-def _list_inputs(parameters: Any) -> list[str]:
-    """Return the public inputs in these parameters, a line each."""
+    parameters = (run and run.answered_parameters) or st.session_state.get(keys.PAGE_PARAMETERS)
     return report_content.list_public_inputs({} if parameters is None else to_fields(parameters))
 
 

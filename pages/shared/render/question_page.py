@@ -22,7 +22,7 @@ from dpcore.common.progress import Stage
 from dpcore.dataset import Dataset, Values
 from dpcore.report.content import Line
 from dpcore.report.script import Source
-from pages.shared.base import catalogue, keys, page_run
+from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
@@ -328,11 +328,11 @@ class Page:
         run, is_demonstration = page_run.CURRENT_RUN.get(), data is not in_use
         assert run is not None
         run.own_data = data if self.question.own_data else None
-        if self.needs is not None and is_demonstration:
-            run.invented = True
-            if self.needs.sentence:
-                missing = session.explain_missing(in_use, self.needs.sentence, "This page")
-                slots.notes.markdown(f":small[{missing}]")
+        needs = self.needs if is_demonstration else None
+        run.invented = needs is not None
+        if needs is not None and needs.sentence:
+            missing = session.explain_missing(in_use, needs.sentence, "This page")
+            slots.notes.markdown(f":small[{missing}]")
         parameters = self.read_inputs(slots, data)
         if parameters is None:
             return
@@ -352,8 +352,8 @@ class Page:
             # Files and pins name the settings of the answer in sight, and not those that were entered since.
             run.answered_parameters = getattr(state.value, "parameters", parameters) if runs else parameters
             answer = self.build_answer(data, run.answered_parameters, state.value)
-            if self.needs is not None and self.needs.describe is not None and is_demonstration:
-                answer = replace(answer, detail=f"**{label}.** {self.needs.describe(state.value, data)}")
+            if needs is not None and needs.describe is not None:
+                answer = replace(answer, detail=f"**{label}.** {needs.describe(state.value, data)}")
         with slots.figure:  # First: the browser draws it while the rest is still on its way.
             if state.value is not None:
                 main = self.draw_main(answer, label)
@@ -361,10 +361,8 @@ class Page:
                 with st.container(height=PROGRESS_HEIGHT, border=False):
                     self.draw_progress(state, runs)
         if runs and self.progress_below:
-            key = f"{self.question.name}_state"
-            with slots.bottom.container(
-                horizontal=True, vertical_alignment="center", height=STATE_HEIGHT, border=False, key=key
-            ):
+            options: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "border": False}
+            with slots.bottom.container(height=STATE_HEIGHT, key=f"{self.question.name}_state", **options):
                 self.draw_progress(state, runs)
         if state.value is None:
             return
@@ -377,7 +375,10 @@ class Page:
         def show_behind() -> None:
             card, plan = run.shown_card or answer, catalogue.PLANNING
             if isinstance(card.disclosure, ReleaseFacts) and answer.disclosure != card.disclosure:
-                st.markdown("**This tab is about the bound read off the private data**: do not publish it.")
+                st.markdown(
+                    "**This tab is about the bound read off the private data**, not about the one that was drawn. Do "
+                    "not publish it."
+                )
             self.draw_behind(answer)
             if plan is not None and self.question is not plan and self.question.group == plan.group:
                 importlib.import_module(f"pages.{plan.name}.on_card").draw(answer, key)
@@ -408,8 +409,8 @@ class Page:
             tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
             layout.draw_tabs(tabs, self.question.key(tabs_name))
         with slots.answer:
-            if self.needs is not None and is_demonstration:
-                session.draw_data_link(self.needs.remedy)
+            if needs is not None:
+                session.draw_data_link(needs.remedy)
             if any(run.is_cut_short for run in runs):
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
                 fields.button(button_label, f"{self.question.name}_again", "refresh", jobs.forget, runs)
@@ -420,7 +421,7 @@ class Page:
         if inspect.isgeneratorfunction(self.solve):
             solver: Solver = self.solve(data, parameters)
             return jobs.solve(solver, self.question, data, for_all)
-        return SearchResult(jobs.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
+        return SearchResult(cache.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""

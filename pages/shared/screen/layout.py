@@ -26,7 +26,7 @@ from pages.shared.base import cache, catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import fields, setting
 from pages.shared.screen import compare_tab, strip
-from pages.shared.session import links, session, session_file, tour
+from pages.shared.session import links, session, session_file
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -41,13 +41,6 @@ FIGURE_SHARE = (5, 3)
 """How the figure and the answer beside it share the width."""
 BEHIND, DOWNLOADS, COMPUTED = section.BEHIND, section.DOWNLOADS, "How this is computed"
 """Tabs that every question has: the first one, and the last two."""
-LINK_NOTES = {
-    session.UPLOADED: "Uploaded data are not in the link, nor is any number computed from them.",
-    session.DP_RELEASE: "The DP release in use is not in the link, nor are the data it was made of: to share it, "
-    "download its histogram in Your data.",
-}
-
-
 _EPSILON_TEXTS = {step: wording.entered(step) for step in EPSILON_STEPS}
 
 
@@ -92,28 +85,27 @@ def show(
         runs_alone: True if an input runs only this page again; False if inputs change what the shell shows.
     """
 
+    @cache.PAGES.run()  # Before light work.
     def page() -> None:
         state = st.session_state
         if keys.DIALOG_ASKED in state and streamlit_internals.is_fragment_run():
             st.rerun()  # Its dialog is opened below, outside of the fragment.
         state.pop(keys.DIALOG_OPEN, None)  # Whoever moves something on the page reads none.
         if keys.TOUR_GOES_TO in state:
-            tour.open_page()
+            st.switch_page(state.pop(keys.TOUR_GOES_TO))
         state[keys.PAGE_PARAMETERS] = None
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
-        top.title(
-            question.heading or question.title, width="content", help=question.lead if question.step else None
-        )
+        help = question.lead if question.step else None
+        top.title(question.heading or question.title, width="content", help=help)
         link = top.container(width="content", key="shell_link", horizontal=True)
-        touring: session.Tour | None = state.get(keys.TOUR)
-        intro = None
-        if touring is None and question.step:
-            strip_place = st.container(height=strip.HEIGHT, border=False, key="strip_place")
-        elif touring is None:
-            intro = st.container(key=f"{question.name}_intro")
+        touring, intro = session.get_tour(), None
+        if touring is not None:  # What the page is about, the step's question says.
+            above = st.container(key="tour_bar")
+        elif question.step:
+            above = st.container(height=strip.HEIGHT, border=False, key="strip_place")
+        else:
+            above = intro = st.container(key=f"{question.name}_intro")
             intro.markdown(question.lead)
-        else:  # In its place: what the page is about, the step's question says.
-            bar = st.container(key="tour_bar")
         line = st.container(horizontal=True, vertical_alignment="bottom", key=f"{question.name}_inputs")
         if has_budget:
             with line:
@@ -125,17 +117,16 @@ def show(
         run = page_run.PageRun(question, private=data.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
-            body(PageSlots(line, notes, page_run.MainPlace(figure), answer, bottom, intro))
+            body(PageSlots(line, notes, page_run.MainPlace(figure, run), answer, bottom, intro))
         finally:
             page_run.CURRENT_RUN.set(None)
         if run.card is not None:
             answer.space("medium")  # The card ends where the figure does, above the figure's own buttons.
-        if touring is None and question.step:
-            with strip_place:
-                strip.draw(question, run, data)
-        elif touring is not None:
-            with bar:  # Last, as it goes by what was entered.
+        with above:  # Last, as it goes by what was entered.
+            if touring is not None:
                 strip.draw_tour(question, touring)
+            elif question.step:
+                strip.draw(question, run, data)
         if run.figure is not None and not run.has_tabs:
             with bottom:
                 compare_tab.show_below(run)
@@ -149,11 +140,7 @@ def show(
         _set_address(query, f"{page_run.TYPE_SIZE}px" if presenting else "")
         session_file.update_snapshot()
 
-    def before_light_work() -> None:
-        with cache.PAGES.run():
-            page()
-
-    (st.fragment(before_light_work) if runs_alone else before_light_work)()
+    (st.fragment(page) if runs_alone else page)()
     if keys.DIALOG_ASKED in st.session_state:
         page_run.open_asked()
 
@@ -209,12 +196,8 @@ def _set_address(query: str, size: str) -> None:
         size: Of the type, in CSS; empty for the usual size.
     """
     root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    payload = {
-        "query": query,
-        "size": size,
-        "token": speed.get_channel().token,
-        "address": f"/{root}{speed.SESSION}" if root else speed.SESSION,
-    }
+    address = f"/{root}{speed.SESSION}" if root else speed.SESSION
+    payload = {"query": query, "size": size, "token": speed.get_channel().token, "address": address}
     _mount_address(key="address", data=payload, height=1)
 
 
@@ -226,10 +209,10 @@ def _offer_link(question: Question, container: DeltaGenerator, permanent: str, i
         if is_presented:
             _draw_present_button("Leave presentation", "close_fullscreen")
     with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
-        st.markdown("Opens this page with these settings. Use the copy button in the corner of the box.")
+        st.markdown("Opens this page with these settings.")
         st.code(permanent, language=None, wrap_lines=True)
-        if note := LINK_NOTES.get(session.get_loaded().origin.name):
-            st.caption(note)
+        if source := session.NOT_IN_LINKS.get(session.get_loaded().origin.name):
+            st.caption(f"It does not hold {source}, nor any number computed from private data.")
         if not is_presented:
             _draw_present_button("Present", "slideshow", help="Larger type and no sidebar, for a projector.")
 

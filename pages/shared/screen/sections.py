@@ -21,6 +21,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Stage
 from dpcore.report import content as report_content
+from pages.shared.base import cache
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 
-Keys = Callable[[str], str]
-"""From a field of the parameters object to the session's key of it: `Question.key`."""
-
-
 def main_plot(answer: Answer, key: str) -> Plot:
     """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
     plot, selection = answer.plots[key](), cards.get_private_selection(answer)
@@ -43,7 +40,11 @@ def main_plot(answer: Answer, key: str) -> Plot:
 
 
 def show_plot(
-    plot: Plot, keeps_x: bool = False, label: str = "", key_of: Keys | None = None, keeps_y: bool = False
+    plot: Plot,
+    keeps_x: bool = False,
+    label: str = "",
+    key_of: Callable[[str], str] | None = None,
+    keeps_y: bool = False,
 ) -> Plot:
     """Draw a plot with a button for its data and controls for the ends of its axes, and return it as it is drawn.
 
@@ -60,8 +61,8 @@ def show_plot(
     if not movable_axes:
         figures.draw(plot, label, key_of)
         return plot
-    button, note = ("Axis ranges", FIXED_AXES_NOTE) if len(movable_axes) > 1 else ("Axis range", "")
-    with place_controls(f"{key}_ranges", button, note) as (chart, controls):
+    button = "Axis ranges" if len(movable_axes) > 1 else "Axis range"
+    with place_controls(f"{key}_ranges", button) as (chart, controls):
         limits = {name: choose_limits(axis, f"{key}_{name}") for name, axis in movable_axes.items()}
     if any(ends != movable_axes[name].limits for name, ends in limits.items()):
         plot = plot.with_limits(**limits)
@@ -120,17 +121,13 @@ def list_rungs(low: float, high: float) -> tuple[float, ...]:
     return tuple(float(f"{rung:.0e}") for rung in rungs[start : end + 1])
 
 
-FIXED_AXES_NOTE = "The axes stay put while you move ε, so that curves can be compared."
-
-
 @contextlib.contextmanager
-def place_controls(key: str, name: str, note: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
+def place_controls(key: str, name: str) -> Iterator[tuple[DeltaGenerator, DeltaGenerator]]:
     """Make a place for a figure and one for what stands below it; a popover there holds what is drawn within.
 
     Args:
         key: The key of the popover, unique on the page.
         name: The text on its button.
-        note: The text below what it holds.
 
     Yields:
         The place of the figure, and the place below it.
@@ -139,8 +136,6 @@ def place_controls(key: str, name: str, note: str) -> Iterator[tuple[DeltaGenera
     controls = st.container(horizontal=True, vertical_alignment="center")
     with controls.popover(name, icon=":material/straighten:", key=key):
         yield chart, controls
-        if note:
-            st.caption(note)
 
 
 def find_newest_runs(figure: PaperFigure) -> FigureRuns:
@@ -250,8 +245,6 @@ class Renderer:
                 st.markdown(item)
             case section.Note(text, icon):
                 st.info(text, icon=f":material/{icon}:") if icon else st.caption(text)
-            case section.Refusal(error):
-                fields.show_problems(error.problems)
             case section.Label(disclosure, after):
                 cards.label(self.answer.disclosure if disclosure is None else disclosure, prefix=after)
             case Plot():
@@ -312,13 +305,13 @@ class Renderer:
                 state_key = self.question.key("paper_figure") if len(paper_figures) > 1 else ""
                 show_paper_figure(paper_figures, state_key)
             case section.Cached():
-                return jobs.compute(item)
+                return cache.compute(item)
             case section.Search():
                 return self._draw_search(item)
         return None
 
     def _draw_window(self, item: section.Window) -> tuple[float, float]:
-        with place_controls(item.key, item.button, "") as (chart, button_slot):
+        with place_controls(item.key, item.button) as (chart, button_slot):
             low, high = st.slider(
                 item.label,
                 *item.widest,

@@ -177,19 +177,15 @@ def _build_range_step(question: Question, card: Answer | None) -> Step:
         limits = [setting.read_value(catalogue.page(page), end) for end in ends] if is_needed else []
     else:
         names = {field.shared: name for name, field in question.fields.items() if field.shared in ends}
-        is_needed = card is None or any(
-            getattr(parameters, name, None) is not None for name in names.values()
-        )
+        is_needed = card is None or any(getattr(parameters, n, None) is not None for n in names.values())
         # The page itself has taken up what was entered elsewhere.
-        limits = [
-            st.session_state.get(question.widgets[names[end]]) if end in names else None for end in ends
-        ]
+        limits = [st.session_state[question.widgets[names[end]]] if end in names else None for end in ends]
         selector = f'input[aria-label="{question.fields[names["lower"]].label if names else ""}"]'
     if not is_needed:
         return Step("Range", "not needed")
-    if None in limits:
-        return Step("Range", MISSING, is_missing=True, page=page, selector=selector)
-    return Step("Range", _describe_range(*limits), page=page, selector=selector)
+    is_missing = None in limits
+    text = MISSING if is_missing else _describe_range(*limits)
+    return Step("Range", text, is_missing, page, selector)
 
 
 def _describe_range(low: Any, high: Any) -> str:
@@ -205,16 +201,18 @@ def _describe_range(low: Any, high: Any) -> str:
 
 def _build_privacy_step(is_private: bool, card: Answer | None, run: page_run.PageRun) -> Step:
     """Return the step of privacy: data or counts public, the bound drawn privately, or not yet."""
-    page = "Choose privately"
-    if card is not None and isinstance(card.disclosure, ReleaseFacts):
-        return Step("Private?", f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}", page=page)
-    if not is_private:
-        return Step("Private?", "public data", page=page)
     setting = None if card is None else card.setting
-    if setting is not None and not setting.protects_counts and not setting.uses_values:
-        return Step("Private?", "counts public", page=page)
-    goal = f'input[aria-label="{run.lacks}"]' if run.lacks else _select_button(run, "_draw")
-    return Step("Private?", "not yet", is_missing=card is not None, page=page, selector=goal)
+    content, selector = "", ""
+    if card is not None and isinstance(card.disclosure, ReleaseFacts):
+        content = f"drawn, ε = {format_rounded_up(card.disclosure.epsilon)}"
+    elif not is_private:
+        content = "public data"
+    elif setting is not None and not setting.protects_counts and not setting.uses_values:
+        content = "counts public"
+    else:
+        selector = f'input[aria-label="{run.lacks}"]' if run.lacks else _select_button(run, "_draw")
+    is_missing = not content and card is not None
+    return Step("Private?", content or "not yet", is_missing, "Choose privately", selector)
 
 
 WIDTHS = (7, 3)

@@ -33,15 +33,6 @@ from starlette.routing import BaseRoute
 from dpcore.common import workspace
 from pages.shared import figure, speed, streamlit_internals
 from pages.shared.server import access
-from pages.shared.server.access import (
-    FRAME_POLICY,
-    SIGN_IN,
-    TOKEN,
-    Guard,
-    StartToken,
-    content_policy,
-    start_token,
-)
 
 SWEEP_SECONDS = 0.5
 EARLY_SECONDS = 5.0
@@ -133,17 +124,12 @@ def close_expired(runtime: Any, current_time: float, seconds: float) -> bool:
             _ended_sessions[name] = session
             # Whatever goes wrong with one session, the others are closed, and a collection frees this one.
             with contextlib.suppress(Exception):
-                _close(runtime, name, session)
+                runtime.close_session(name)
+                if session.session is not None and (streamlit_session := session.session()) is not None:
+                    streamlit_session.shutdown()  # Once more, in case Streamlit had no session of this name any more.
+                    # What the person entered and loaded goes now, also where the session itself stands in a cycle.
+                    streamlit_session.session_state.clear()
     return len(_ended_sessions) > num_ended
-
-
-def _close(runtime: Any, name: str, watched: WatchedSession) -> None:
-    runtime.close_session(name)
-    session = watched.session() if watched.session is not None else None
-    if session is not None:
-        session.shutdown()  # Once more, in case Streamlit had no session of this name any more.
-        # What the person entered and loaded goes now, also where the session itself stands in a cycle.
-        session.session_state.clear()
 
 
 class _NoBrowser:
@@ -222,19 +208,19 @@ def middleware() -> list[Middleware]:
     """
     try:
         public = access.public_origins()
-        token = start_token()
+        token = access.start_token()
     except access.SettingsError as error:
         sys.exit(f"Sweet Spot does not start: {error}")
-    if token and TOKEN not in os.environ:
+    if token and access.TOKEN not in os.environ:
         # Started without the launcher, which would have chosen the token and opened the link.
         link = f"http://127.0.0.1:{st.get_option('server.port')}/?token={token}"
         print(f"Sweet Spot opens with this link only: {link}", flush=True)
-    policy = FRAME_POLICY
+    policy = access.FRAME_POLICY
     if (folder := streamlit_internals.find_static_folder()) is not None:
-        policy = content_policy([(folder / "index.html").read_text(encoding="utf-8"), SIGN_IN])
+        policy = access.content_policy([(folder / "index.html").read_text(encoding="utf-8"), access.SIGN_IN])
     return [
-        Middleware(Guard, public=public, is_demo=access.is_served(), policy=policy),
-        Middleware(StartToken, token=token),
+        Middleware(access.Guard, public=public, is_demo=access.is_served(), policy=policy),
+        Middleware(access.StartToken, token=token),
         *speed.MIDDLEWARE,
         *figure.MIDDLEWARE,
     ]

@@ -19,17 +19,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
+from dpcore.common import text_fields
 from dpcore.common.checks import InputProblem, InvalidInput, Problems
 from dpcore.common.parameters import FieldOrigin, Parameters, applies
 from dpcore.common.strict_json import JsonValue
-from dpcore.common.text_fields import (
-    MAX_TEXT,
-    list_field_types,
-    list_text_limits,
-    read_good_fields,
-    to_fields,
-    to_text,
-)
 from pages.shared.base import catalogue, keys, page_run
 from pages.shared.base.question import Question
 from pages.shared.fields import setting
@@ -44,16 +37,13 @@ MAX_FIELDS = 40
 MAX_CHARACTERS = 100_000
 UPLOAD_MARK = "upload"
 """Stands in the address while uploaded data are in use: a reload of the page loses them, and can say so."""
-RELOADED = (
-    "uploaded data were in use, and they are gone: they stay only until the page is loaded anew, and neither the "
-    "address nor a link holds them"
-)
+RELOADED = "uploaded data were in use, and they are gone: they stay only until the page is loaded anew"
 PINS_MARK = "kept"
 """Stands in the address while something is pinned: a reload loses that, too."""
-PINS_GONE = "what was pinned is gone: it stays only until the page is loaded anew"
+PINS_GONE = "what was pinned is gone"
 SPENT_MARK = "spent"
 """Stands in the address once something was released: after a reload the account of it begins anew."""
-SPENT_GONE = "what was spent before is no longer counted: the account holds for one window, and begins at 0"
+SPENT_GONE = "what was spent before is no longer counted: the account begins at 0"
 RELOAD_PROBLEMS = (RELOADED, PINS_GONE, SPENT_GONE)
 """Messages of a page that was reloaded."""
 # For fields that every link has; the range of a label is one that nobody means.
@@ -83,9 +73,13 @@ def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
 
 def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
-    unused = () if parameters is None else parameters.unused
-    fields = {} if parameters is None else to_fields(parameters)
-    return {name: text for name, text in fields.items() if name not in unused}
+    if parameters is None:
+        return {}
+    return {
+        name: text
+        for name, text in text_fields.to_fields(parameters).items()
+        if name not in parameters.unused
+    }
 
 
 def read_link(
@@ -107,11 +101,12 @@ def read_link(
     problems = Problems()
     if fields.get(VERSION_FIELD) != VERSION:
         problems.add("this link was made by another version of the app", remedy="Ask for a new one")
-    if len(fields) > MAX_FIELDS:
-        problems.add(f"a link has at most {MAX_FIELDS} fields; this one has {len(fields)}")
-    if (length := sum(len(name) + len(text) for name, text in fields.items())) > MAX_CHARACTERS:
-        message = f"this link has {length:,} characters; at most {MAX_CHARACTERS:,} are read"
-        problems.add(message, remedy="It may have been damaged; ask for it again")
+    length = sum(len(name) + len(text) for name, text in fields.items())
+    if len(fields) > MAX_FIELDS or length > MAX_CHARACTERS:
+        message = f"this link has {len(fields)} fields and {length:,} characters"
+        problems.add(
+            message, remedy=f"At most {MAX_FIELDS} and {MAX_CHARACTERS:,} are read. Ask for it again"
+        )
     problems.raise_if_any()
     marks = (VERSION_FIELD, DATA_FIELD, UPLOAD_MARK, PINS_MARK, SPENT_MARK, page_run.PRESENT_MARK)
     generator, page_fields = dict[str, str](), dict[str, str]()
@@ -120,7 +115,7 @@ def read_link(
             generator[name.removeprefix(GENERATOR_PREFIX)] = text
         elif name not in marks and not tour.is_address_field(name):
             page_fields[name] = text
-    page_fields = spec.as_now(page_fields, to_text)
+    page_fields = spec.as_now(page_fields, text_fields.to_text)
     origin = session.Origin(fields.get(DATA_FIELD, session.DEFAULT_SAMPLE), generator)
     stand_ins: dict[str, str] = {}
     if UPLOAD_MARK in fields:
@@ -144,15 +139,15 @@ def _read_widgets(
     parameters_type: type[Any], widgets: Mapping[str, str], page_fields: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[InputProblem]]:
     """Return the widgets' values that a link sets, by session key, and its problems."""
-    parameters, bad, problems = read_good_fields(parameters_type, page_fields, STAND_INS)
+    parameters, bad, problems = text_fields.read_good_fields(parameters_type, page_fields, STAND_INS)
     if bad:
-        is_partial = len(bad) < len(page_fields)
-        consequence = "all else is as it says" if is_partial else "the app's own settings are shown"
+        consequence = (
+            "all else is as it says" if len(bad) < len(page_fields) else "the app's own settings are shown"
+        )
         problems.append(InputProblem(f"not followed: {', '.join(bad)}; {consequence}"))
     # A stand-in is nobody's setting: the page goes on with its own, and with both ends of a range.
-    missing = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING} & set(
-        bad
-    )
+    required = {f.name for f in dataclasses.fields(parameters_type) if f.default is dataclasses.MISSING}
+    missing = required & set(bad)
     if missing & {"lower", "upper"}:
         missing |= {"lower", "upper"}
     return {key: getattr(parameters, name) for name, key in widgets.items() if name not in missing}, problems
@@ -177,9 +172,7 @@ def apply_once(spec: Question) -> None:
     if PINS_MARK in fields:
         problems.add(PINS_GONE, remedy="Save session, in the sidebar, keeps it as a file")
     if SPENT_MARK in fields:
-        problems.add(
-            SPENT_GONE, remedy="Open the session file that you saved, or add what you released to it yourself"
-        )
+        problems.add(SPENT_GONE, remedy="Open a saved session file, or add what you released yourself")
     st.session_state[keys.LINK_PROBLEMS] = tuple(problems.entries)
 
 
@@ -218,10 +211,9 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     if parameters is None and not check_epsilon(epsilon):
         parameters = Parameters(epsilon)
     is_guarded = bool(spec.file_key) and spec.file_key in state
-    if not spec.own_data:
-        is_guarded = is_guarded or (data.made_of or data).dataset.is_private
+    is_guarded |= not spec.own_data and (data.made_of or data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    touring: session.Tour | None = state.get(keys.TOUR)
+    touring = session.get_tour()
     data_to_name: session.LoadedData = data if touring is None else touring.saved_state.loaded_data
     is_file = session.is_file(data_to_name.made_of or data_to_name)
     marks = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
@@ -253,10 +245,9 @@ def is_field(key: str) -> bool:
 def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the fields' values as JSON, by question and name of the field; other keys are left out."""
     by_question: dict[str, dict[str, Any]] = {}
-    for key, value in settings.items():
-        if is_field(key):
-            name, _, entry = key.partition(".")
-            by_question.setdefault(name, {})[entry] = to_json_value(value)
+    for key in filter(is_field, settings):
+        name, _, entry = key.partition(".")
+        by_question.setdefault(name, {})[entry] = to_json_value(settings[key])
     return by_question
 
 
@@ -291,7 +282,10 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
 def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: Problems) -> dict[str, Any]:
     """Return the fields of a question, by session key, that its parameters object accepts."""
     assert question.parameters is not None
-    hints, longest = list_field_types(question.parameters), list_text_limits(question.parameters)
+    hints, longest = (
+        text_fields.list_field_types(question.parameters),
+        text_fields.list_text_limits(question.parameters),
+    )
     values: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:
@@ -301,14 +295,13 @@ def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: P
                 values[name] = None
         else:
             try:
-                values[name] = _convert_value(hints[name], node, longest.get(name, MAX_TEXT))
+                values[name] = _convert_value(hints[name], node, longest.get(name, text_fields.MAX_TEXT))
             except ValueError:
                 node.refuse(f"this is not what the field {question.fields[name].label or name} holds")
     accepted = _list_accepted(question, values)
-    for name in values:
-        if name not in accepted:
-            label = question.fields[name].label or name
-            nodes[name].refuse(f"{label} cannot be this: {to_text(values[name])[:40]}")
+    for name in [name for name in values if name not in accepted]:
+        label = question.fields[name].label or name
+        nodes[name].refuse(f"{label} cannot be this: {text_fields.to_text(values[name])[:40]}")
     return {question.key(name): values[name] for name in values if name in accepted}
 
 
@@ -318,11 +311,8 @@ def _convert_value(hint: Any, node: JsonValue, longest: int) -> Any:
     Raises:
         ValueError: It is of another type.
     """
-    types = [
-        option_type for option_type in (typing.get_args(hint) or (hint,)) if option_type is not type(None)
-    ]
     value = node.value
-    for option_type in types:
+    for option_type in typing.get_args(hint) or (hint,):
         if isinstance(option_type, type) and issubclass(option_type, enum.Enum):
             return option_type(value)
         if option_type is bool and isinstance(value, bool):
@@ -341,7 +331,7 @@ def _list_accepted(question: Question, values: Mapping[str, Any]) -> set[str]:
     A value that does not apply now, such as the variance beside *Worst case*, stays in its field if it is in range.
     """
     assert question.parameters is not None
-    hints = list_field_types(question.parameters)
+    hints = text_fields.list_field_types(question.parameters)
 
     def is_in_range(name: str) -> bool:
         problems = Problems()

@@ -1,12 +1,8 @@
-"""The pages' own tables, releases, files and pins, as JSON and back.
+"""What a session file holds of the pages' own tables and releases, of pins, and of files that were put to use.
 
-The tables that pages have for themselves, as JSON and back, for the session file.
+A page with a table has an ``UPLOAD`` in its ``upload.py`` (`pages.shared.data.table_upload`), which says what it takes.
 
-A page with one has an ``UPLOAD`` in its ``upload.py`` (`pages.shared.data.table_upload`), which says what it takes.
-
-Releases that pages have drawn, as a session file carries them.
-
-A page with such releases holds them as `RELEASES` and has a ``saved.py`` with
+A page with releases that it has drawn holds them as `RELEASES` and has a ``saved.py`` with
 
     def to_json(held) -> Any                                  # the JSON for the file
     def from_json(part: Part, accounts: Mapping[str, Ledger]) -> held     # problems are added to the part
@@ -14,10 +10,8 @@ A page with such releases holds them as `RELEASES` and has a ``saved.py`` with
 
 ``accounts`` are the file's ledgers of the page's data, those of its own data if it has some.
 
-Files that were put to use, with the roles of their columns: a file with the same columns gets the same roles.
-
-The session file holds them, so that data too large for it can be read again without choosing the roles anew. The
-session file has the names of files and of their columns, and nothing else of them.
+A file with the same columns as one that was put to use gets the same roles. The session file holds names and roles, so
+that data too large for it can be read again without choosing the roles anew, and nothing else of such files.
 """
 
 from __future__ import annotations
@@ -200,15 +194,10 @@ def _read_table(node: JsonValue, upload: TableUpload) -> OwnTable | None:
     ):
         node.refuse("there is no such feature in the table")
     else:
-        return node.build(_rebuild_table, upload, dataset, members["account"], design, members["entered"])
+        account, entries = members["account"], members["entered"]
+        check = node.build(lambda: (upload.check(dataset), upload.build_entry(dataset, account, design)))
+        return None if check is None else OwnTable(check[1], entries)
     return None
-
-
-def _rebuild_table(
-    upload: TableUpload, dataset: Dataset, account: str, design: Design | None, entries: Mapping[str, float]
-) -> OwnTable:
-    upload.check(dataset)
-    return OwnTable(upload.build_entry(dataset, account, design), entries)
 
 
 def _read_design(node: JsonValue) -> Design | None:

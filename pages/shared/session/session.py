@@ -72,15 +72,9 @@ def put_aside(loaded_data: Any) -> SavedState:
         loaded_data: The data in use.
     """
     state = st.session_state
-    saved_state = SavedState(
-        loaded_data,
-        state.get(keys.EPSILON),
-        {
-            setting.ENTRIES_KEY: state.get(setting.ENTRIES_KEY, {}),
-            **{key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)},
-        },
-        figures.all_pins(),
-    )
+    settings = {key: state[key] for question in catalogue.PAGES for key in list_entered_keys(question, state)}
+    settings[setting.ENTRIES_KEY] = state.get(setting.ENTRIES_KEY, {})
+    saved_state = SavedState(loaded_data, state.get(keys.EPSILON), settings, figures.all_pins())
     _clear_all()
     figures.store_pins(())
     return saved_state
@@ -136,6 +130,7 @@ def list_entered_keys(question: Question, state: Mapping[Any, Any]) -> Iterator[
 DEFAULT_SAMPLE = "online-retail-lines"
 UPLOADED, DP_RELEASE = "upload", "dp-release"
 """Names of the origins of data that a person brought, and of a DP release."""
+NOT_IN_LINKS = {UPLOADED: "uploaded data", DP_RELEASE: "a DP release"}
 NOTHING_RELEASED = Ledger()
 
 
@@ -164,14 +159,10 @@ class Origin:
         if self.name in generators.GENERATORS:
             generator = from_fields(generators.GENERATORS[self.name], self.fields)
             return generators.dataset(generator)
-        if self.name == UPLOADED:
+        if self.name in NOT_IN_LINKS:
+            source = NOT_IN_LINKS[self.name]
             raise refuse(
-                "this link was made on uploaded data, which a link does not carry. Load them in Your data"
-            )
-        if self.name == DP_RELEASE:
-            raise refuse(
-                "this link was made on a DP release, which a link does not carry. Ask for the released histogram "
-                "as a file, and load it in Your data"
+                f"this link was made on {source}, which a link does not carry. Load the file in Your data"
             )
         raise refuse(f"no sample or generator is called {self.name[:40]!r}")
 
@@ -219,13 +210,11 @@ def use(loaded: LoadedData) -> None:
 
 def end_tour() -> bool:
     """Restore the data and the settings from before the tour; return False if there is no tour."""
-    tour = get_tour()
-    if tour is None:
-        return False
-    del st.session_state[keys.TOUR]
-    put_in_use(tour.saved_state.loaded_data)
-    put_back(tour.saved_state)  # Last: new data renew fields.
-    return True
+    if (tour := get_tour()) is not None:
+        del st.session_state[keys.TOUR]
+        put_in_use(tour.saved_state.loaded_data)
+        put_back(tour.saved_state)  # Last: new data renew fields.
+    return tour is not None
 
 
 def put_in_use(loaded: LoadedData, same_rows: bool = False) -> None:
@@ -291,13 +280,11 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
         return []
     field = question.fields[name]
     assert field.options is not None
-    return [
-        InputProblem(
-            f"of {field.report_label or field.label} the link says *{field.options[link_value]}*, of data that it did "
-            f"not bring; for these {question.title} begins with *{field.options.get(value, value)}*",
-            remedy="Choose it there again if it holds for these data, too",
-        )
-    ]
+    message = (
+        f"of {field.report_label or field.label} the link says *{field.options[link_value]}*, of data that it did not "
+        f"bring; for these {question.title} begins with *{field.options.get(value, value)}*"
+    )
+    return [InputProblem(message, remedy="Choose it there again if it holds for these data, too")]
 
 
 def get_original() -> LoadedData:
@@ -411,9 +398,8 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
         name, _, entry = key.partition(".")
         question = catalogue.find_question(name)
         origin = FieldOrigin.DATA if question is None else question.comes_from(entry)
-        if origin in (FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA) or (
-            origin is FieldOrigin.VALUES and not with_values
-        ):
+        stays = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (set() if with_values else {FieldOrigin.VALUES})
+        if origin in stays:
             continue
         value = state[key]
         if key == keys.PINS:
@@ -479,10 +465,8 @@ def explain_cleared(fields: Mapping[str, str]) -> None:
         fields: What each field is called in a sentence, by session key.
     """
     if empty := [name for key, name in fields.items() if is_cleared(key)]:
-        is_single = len(empty) == 1
         names = " and ".join(filter(None, (", ".join(empty[:-1]), empty[-1])))
         st.caption(
-            f"{names} {'is' if is_single else 'are'} empty because the release in use holds no values, and what was "
-            "entered beside the values may have been read off them. Enter "
-            f"{'it' if is_single else 'them'} anew from what the quantity is, not from the data."
+            f"{names} {'is' if len(empty) == 1 else 'are'} empty because the release in use holds no values, and what "
+            "was entered may have been read off them. Enter what the quantity can be, not what the data hold."
         )

@@ -69,11 +69,8 @@ class Content:
     @property
     def disclosure(self) -> Provenance:
         """Return the label of the file: private if anything in it is private."""
-        loaded = filter(None, (self.data, self.data and self.data.made_of))
-        datasets = [
-            *(data.dataset for data in loaded),
-            *(table.dataset for table in self.own_tables.values()),
-        ]
+        holders = (self.data, self.data and self.data.made_of, *self.own_tables.values())
+        datasets = [holder.dataset for holder in holders if holder is not None]
         # The names of a private file's columns are not for everybody either. An account names its data by a digest,
         # which is as private as they are.
         is_file_private = any(file.disclosure is Disclosure.PRIVATE for file in self.files)
@@ -113,12 +110,7 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
             present state of this session.
     """
     state = st.session_state.to_dict() if state is None else state
-    settings = {
-        key: state[key]
-        for question in catalogue.PAGES
-        for name, key in question.widgets.items()
-        if name in question.fields and key in state
-    }
+    settings = {key: value for key, value in state.items() if links.is_field(key)}
     accounts = {q.name: state.get(q.account_key, {}) for q in catalogue.PAGES if q.account_key}
     tour: session.Tour | None = state.get(keys.TOUR)
     if tour is None:
@@ -148,13 +140,11 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
 def _list_undownloaded_releases(state: Mapping[Any, Any]) -> Iterator[str]:
     """Yield a sentence for each page whose releases the file leaves out; it holds only their cost."""
     for question in catalogue.PAGES:
-        if question.own_account and "draws" in question.also:
-            num_releases = sum(map(len, state.get(question.key("draws"), {}).values()))
-            if num_releases:
-                yield (
-                    f"{question.title}: {wording.counted(num_releases, 'release')} that the page drew, "
-                    "to be downloaded there; the cost is on the account"
-                )
+        has_draws = question.own_account and "draws" in question.also
+        draws = state.get(question.key("draws"), {}) if has_draws else {}
+        if num_releases := sum(map(len, draws.values())):
+            releases = wording.counted(num_releases, "release")
+            yield f"{question.title}: {releases}, to be downloaded there; the cost is on the account"
 
 
 # --- Writing ----------------------------------------------------------------------------------------------------------
@@ -379,8 +369,7 @@ def apply(content: Content) -> None:
     session.end_tour()  # Else its end would put the settings from before over those of the file.
     # First: whatever stops this, nothing that was spent is forgotten.
     for name, ledgers in content.accounts.items():
-        question = catalogue.find_question(name)
-        key = keys.LEDGERS if question is None else question.key(question.own_account)
+        key = catalogue.QUESTIONS[name].account_key if name else keys.LEDGERS
         ledgers_now: dict[str, Ledger] = state.get(key, {})
         state[key] = ledgers_now | {
             digest: ledgers_now.get(digest, Ledger()).merge(ledger) for digest, ledger in ledgers.items()
@@ -401,8 +390,7 @@ def apply(content: Content) -> None:
     state[keys.AWAITED] = {
         key: value
         for key, value in content.settings.items()
-        if content.data is None
-        or ((page := catalogue.find_question(key.partition(".")[0])) and page.own_data)
+        if content.data is None or catalogue.QUESTIONS[key.partition(".")[0]].own_data
     }
     if content.epsilon is not None:
         state[keys.EPSILON] = content.epsilon

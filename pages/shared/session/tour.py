@@ -76,8 +76,7 @@ def begin() -> None:
 
 def go_to_step(number: int) -> None:
     """Go to the beginning of a step."""
-    tour = session.get_tour()
-    if tour is not None:  # It may have ended in another run of the page.
+    if (tour := session.get_tour()) is not None:  # It may have ended in another run of the page.
         enter(number, tour.saved_state)
 
 
@@ -100,8 +99,7 @@ def enter(number: int, saved_state: SavedState) -> None:
 
 def show_answer() -> None:
     """Show the answer without moving anything."""
-    tour = session.get_tour()
-    if tour is not None:
+    if (tour := session.get_tour()) is not None:
         st.session_state[keys.TOUR] = replace(tour, is_answer_requested=True)
 
 
@@ -109,13 +107,6 @@ def end() -> None:
     """Restore the data and the settings from before, and return to the first page."""
     if session.end_tour():
         st.session_state[keys.TOUR_GOES_TO] = catalogue.PAGES[0].path
-
-
-def open_page() -> None:
-    """Open the page of the step that was requested; call it within a page, before its widgets."""
-    path: str | None = st.session_state.pop(keys.TOUR_GOES_TO, None)
-    if path is not None:
-        st.switch_page(path)
 
 
 def has_step_data(step: Step) -> bool:
@@ -177,12 +168,11 @@ def resume(fields: Mapping[str, str], followed: bool, problems: Problems) -> Non
     if MARK not in fields:
         return
     step_text, num_steps = fields[MARK], len(list_questions())
+    saved_state = SavedState(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
     if step_text not in map(str, range(1, num_steps + 1)):
         message = f"the tour has {num_steps} steps, and none is called {step_text[:20]!r}"
         problems.add(message, remedy="Begin it on Start")
-        return
-    saved_state = SavedState(_origin_before(fields), setting.DEFAULT_EPSILON, named_only=True)
-    if followed:
+    elif followed:
         st.session_state[keys.TOUR] = Tour(int(step_text), saved_state)
     else:
         enter(int(step_text), saved_state)

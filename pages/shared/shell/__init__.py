@@ -11,6 +11,7 @@ presented, the page begins right below its header: with larger type a figure wou
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import importlib
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from dpcore.common.workspace import remove_abandoned
 from pages.shared.base import keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards, releases
+from pages.shared.fields import fields
 from pages.shared.server import server
 from pages.shared.session import links, session, session_file
 
@@ -76,24 +78,19 @@ def show(question: Question) -> None:
     data = session.dataset()
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
         st.markdown(f"**Data:** {wording.plain(data.name)}")
-        st.caption(
-            f"{wording.counted(data.histogram.num_users, 'user')}, "
-            f"{wording.counted(data.histogram.num_rows, 'row')}"
-        )
+        users, rows = data.histogram.num_users, data.histogram.num_rows
+        st.caption(f"{wording.counted(users, 'user')}, {wording.counted(rows, 'row')}")
         budget = "" if data.release is None else f", ε = {format_rounded_up(data.release.epsilon)}"
         cards.label(data.provenance, text=f"{DATA_LABELS[data.disclosure]}{budget}")
         save_session()
-        touring: session.Tour | None = st.session_state.get(keys.TOUR)
-        if touring is not None:
-            st.caption(
-                f"For the tour. *End* brings back: {wording.plain(touring.saved_state.loaded_data.dataset.name)}"
-            )
+        if (touring := session.get_tour()) is not None:
+            name = touring.saved_state.loaded_data.dataset.name
+            st.caption(f"For the tour. *End* brings back: {wording.plain(name)}")
         if session.is_file():
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
         elif data.release is not None:
-            st.caption(
-                "Release and account are here until this page is closed or loaded anew. *Save session* keeps both."
-            )
+            text = "Release and account are here until this page is closed or loaded anew."
+            st.caption(f"{text} *Save session* keeps both.")
         if session.get_ledger().releases:
             st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
         if question.own_data:
@@ -114,28 +111,16 @@ def save_session() -> None:
         lambda: session_file.write_file(snapshot.content),
         key="save_session",
         quiet=True,
-        help="One file with all settings, pins, the data in use as they were reduced, and the account of what was "
-        f"released: {disclosure.label}. *Your data*, *Session*, brings it back.",
+        help=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Your data*, *Session*, opens the file.",
     )
 
 
 def _show_link_problems(problems: Sequence[InputProblem]) -> None:
-    is_reload = all(problem.message in links.RELOAD_PROBLEMS for problem in problems)
-    heading = (
-        "This page was loaded anew."
-        if is_reload
-        else "The link could not be followed in full; the rest is as usual."
-    )
+    heading = "The link could not be followed in full; the rest is as usual."
+    if all(problem.message in links.RELOAD_PROBLEMS for problem in problems):
+        heading = "This page was loaded anew."
+    lines = [heading, *(f"- {wording.plain(problem.sentence, 300)}" for problem in problems)]
     with st.container(key="link_problems"):
-        st.warning(
-            f"{heading}\n" + "\n".join(f"- {wording.plain(problem.sentence, 300)}" for problem in problems),
-            icon=":material/link_off:",
-        )
-        is_dismissed = {keys.LINK_PROBLEMS: ()}
-        st.button(
-            "Dismiss",
-            key="dismiss_link_problems",
-            on_click=st.session_state.update,
-            args=(is_dismissed,),
-            type="tertiary",
-        )
+        st.warning("\n".join(lines), icon=":material/link_off:")
+        dismiss = functools.partial(st.session_state.update, {keys.LINK_PROBLEMS: ()})
+        fields.button("Dismiss", "dismiss_link_problems", "close", dismiss, type="tertiary")

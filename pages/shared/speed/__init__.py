@@ -186,42 +186,29 @@ def get_channel() -> Channel:
     return channel
 
 
-def close_until_drawn(session: str, gate: Gate) -> None:
-    """Close a session's gate until the next figure, if one is expected; call it on the gate's event loop."""
-    if (session_channel := _channels_by_session.get(session)) is not None:
-        session_channel.close_until_drawn(gate)
-
-
 async def serve(socket: WebSocket) -> None:
     """Send the figures of the session whose token comes first, until the browser leaves."""
     # Starlette raises a RuntimeError where the browser left before it was accepted, or while it was told something, and
-    # the server an OSError: nobody is there any more, and nothing is lost.
-    with contextlib.suppress(RuntimeError, OSError, WebSocketDisconnect):
-        await _serve(socket)
-
-
-async def _serve(socket: WebSocket) -> None:
-    await socket.accept()
-    try:
-        token = await asyncio.wait_for(socket.receive_text(), TOKEN_SECONDS)
-    except (TimeoutError, WebSocketDisconnect, KeyError):  # KeyError: bytes came, no text
+    # the server an OSError: nobody is there any more, and nothing is lost. KeyError: bytes came, no text.
+    with contextlib.suppress(RuntimeError, OSError, WebSocketDisconnect, KeyError):
+        await socket.accept()
         token = ""
-    channel = _channels.get(token)
-    if channel is None:
-        await socket.close(UNKNOWN_TOKEN)
-        return
-    listener = Listener()
-    channel.add(listener)
-    del channel  # The session alone keeps its channel.
-    writing = asyncio.create_task(listener.send_all(socket))
-    try:
-        with contextlib.suppress(KeyError):
+        with contextlib.suppress(TimeoutError, WebSocketDisconnect, KeyError):
+            token = await asyncio.wait_for(socket.receive_text(), TOKEN_SECONDS)
+        if (channel := _channels.get(token)) is None:
+            await socket.close(UNKNOWN_TOKEN)
+            return
+        listener = Listener()
+        channel.add(listener)
+        del channel  # The session alone keeps its channel.
+        writing = asyncio.create_task(listener.send_all(socket))
+        try:
             async for _ in socket.iter_text():  # It says nothing but that it has drawn.
                 if (channel_now := _channels.get(token)) is not None:
                     channel_now.confirm_drawn()
                 del channel_now
-    finally:
-        writing.cancel()
+        finally:
+            writing.cancel()
 
 
 def is_connected(token: str) -> bool:
@@ -266,8 +253,9 @@ class FiguresFirst:
 
         async def receive_and_close() -> Message:
             message = await receive()
-            if session and asks_for_run(message.get("bytes")):
-                close_until_drawn(session, gate)
+            channel = _channels_by_session.get(session)
+            if channel is not None and asks_for_run(message.get("bytes")):
+                channel.close_until_drawn(gate)
             return message
 
         async def send_in_turn(message: Message) -> None:

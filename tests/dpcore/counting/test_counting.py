@@ -26,7 +26,7 @@ import pytest
 import sqlglot
 
 from dpcore import counting
-from dpcore.common.checks import InputProblem, InvalidInput
+from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.counting import diagnose, duck, reduce, reduce_files, workbooks
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
@@ -343,18 +343,6 @@ def test_a_full_temporary_folder_is_called_so(put, monkeypatch):
     monkeypatch.setattr(tempfile, "mkdtemp", no_room)
     with pytest.raises(InvalidInput, match=full):
         counting.Workspace()
-
-
-def test_sentences_end_with_one_mark():
-    ends = [
-        InputProblem(what, "", remedy).sentence
-        for what in ("a", "a.", "a?")
-        for remedy in ("", "b", "b.", "b?")
-    ]
-    assert ends[:4] == ["A.", "A. b.", "A. b.", "A. b?"]
-    assert ends[4:8] == ["A.", "A. b.", "A. b.", "A. b?"]
-    assert ends[8:] == ["A?", "A? b.", "A? b.", "A? b?"]
-    assert InputProblem("a" * 3 + "...").sentence == "Aaa..."
 
 
 def test_broken_parquet_in_the_middle_gets_a_sentence(parquet):

@@ -5,7 +5,6 @@ import shlex
 import pytest
 
 from dpcore import counting
-from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.counting.__main__ import main
@@ -127,19 +126,6 @@ def test_addresses_are_told_from_files():
     assert not is_address("events.csv")
     assert not is_address(r"C:\events.csv")
     assert not is_address("https://example.org/events.csv")
-
-
-def test_passwords_in_an_address_are_refused_and_not_repeated(capsys):
-    address = "postgres://me:s3cr3t@host/db"
-    assert main(["--from", address, "--table", "t", "--user", "u"]) == 1
-    said = capsys.readouterr().err
-    assert "password stands in the address" in said
-    assert "PGPASSWORD" in said
-    assert "s3cr3t" not in said
-    with pytest.raises(InvalidInput, match="No engine is called"):
-        counting.connect("nosuch://host")
-    assert main(["--from", "postgres://me@host/db", "--user", "u"]) == 1
-    assert "needs --table" in capsys.readouterr().err
 
 
 ROLES = [

@@ -177,7 +177,7 @@ def test_a_table_that_gives_no_arrow_is_refused():
         columns = ("who", "wait")
 
     assert files.is_table(Foreign())
-    with pytest.raises(InvalidInput, match=r"of the type Foreign cannot be read\. Convert it first"):
+    with pytest.raises(InvalidInput, match=r"of the type Foreign cannot be read\. Convert it to pandas"):
         ss.mean_bound(Foreign(), **MEAN)
 
 

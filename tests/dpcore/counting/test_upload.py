@@ -62,11 +62,6 @@ def test_a_delimiter_inside_the_cells_of_another_does_not_win():
     assert table_of("sep=|\nuser|a,b\nx|1,2\ny|2,3\n").columns == ("user", "a,b")
 
 
-def test_one_column_is_a_table_and_its_commas_are_text():
-    assert table_of("name\nSmith, John\nbob\n").frame["name"].tolist() == ["Smith, John", "bob"]
-    assert table_of("user\na\n\na\n").frame["user"].tolist() == ["a", "", "a"]
-
-
 def test_quoted_line_breaks_keep_the_line_numbers():
     table = table_of('\n\nuser,"no\nte",value\na,"x\ny\nz",1\n\nb,"q ""r"", s",2\n')
     assert table.columns == ("user", "no te", "value")
@@ -439,13 +434,6 @@ def test_distinct_tasks_say_how_many_rows_repeat():
     assert "no row names a task" in unnamed
     (unchosen,) = sentences("user,value\na,1\n", task=None, contribution=Contribution.DISTINCT_TASKS)
     assert "No column is chosen for task" in unchosen
-
-
-def test_copied_rows_are_counted_and_the_other_user_column_is_named():
-    data = dataset_of("session_id,user_id,t\ns1,a,1\ns2,a,2\ns3,b,3\n", user="session_id")
-    assert any("is session_id the privacy unit, or user_id?" in note for note in data.notes)
-    copied = dataset_of("user,product,t\na,x,1\na,x,1\nb,y,2\na,x,1\n")
-    assert any("2 rows are exact copies of an earlier one (first: line 3)" in note for note in copied.notes)
 
 
 @pytest.mark.parametrize(

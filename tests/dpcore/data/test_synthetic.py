@@ -211,11 +211,6 @@ def test_dataset_is_public_and_says_its_parameters(generator: Generator) -> None
         assert f"{value_shown:,}" in data.source or f"{value_shown:g}" in data.source, field.name
 
 
-def test_kinds() -> None:
-    assert list(GENERATORS) == ["zipf", "participation", "lognormal", "two-groups"]
-    assert [GENERATORS[g.key] for g in EXAMPLES] == [type(g) for g in EXAMPLES]
-
-
 @pytest.mark.parametrize(
     ("generator_key", "bad", "names"),
     [

@@ -34,7 +34,7 @@ DRAWS = 10_000
 ISSUE = OwnersParameters(epsilon=1.0, owners=37, records=100).collaborate()
 
 
-def drawn(seed: int, **fixed: object) -> Collaboration:
+def draw_owners(seed: int, **fixed: object) -> Collaboration:
     """Random owners, every number an array of `DRAWS`."""
     rng = np.random.default_rng(seed)
 
@@ -58,12 +58,12 @@ def drawn(seed: int, **fixed: object) -> Collaboration:
     return Collaboration(**{**fields, **fixed})  # type: ignore[arg-type]
 
 
-def one(of: Collaboration, at: int) -> dict[str, float]:
+def select_draw(of: Collaboration, at: int) -> dict[str, float]:
     return {name: float(np.broadcast_to(value, DRAWS)[at]) for name, value in vars(of).items()}
 
 
 def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
-    of = drawn(1)
+    of = draw_owners(1)
     got = {
         "alone": bound_alone(of),
         "none": bound_without_privacy(of),
@@ -72,7 +72,7 @@ def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
         "smooth": bound_smooth_joint(of),
     }
     for i in range(0, DRAWS, 500):
-        f = one(of, i)
+        f = select_draw(of, i)
         n, m, ell, k, eps, delta, lip = (
             f[name] for name in ("owners", "records", "shared", "personal", "epsilon", "delta", "lipschitz")
         )
@@ -93,13 +93,13 @@ def test_bounds_are_the_printed_formulas_letter_by_letter() -> None:
 
 def test_numbers_that_nobody_has_are_refused_all_at_once() -> None:
     with pytest.raises(InvalidInput, match=r"(?is)epsilon must be above 0.*personal must be at least 0"):
-        drawn(1, epsilon=0.0, personal=-1.0)
+        draw_owners(1, epsilon=0.0, personal=-1.0)
     with pytest.raises(InvalidInput, match=r"(?i)records.per.unit must be above 0"):
-        drawn(1).replace(records_per_unit=np.array([1.0, math.nan]))
+        draw_owners(1).replace(records_per_unit=np.array([1.0, math.nan]))
 
 
 def test_collapses_to_simpler_settings() -> None:
-    of = drawn(2)
+    of = draw_owners(2)
     joint, full, none = (
         bound_together(of, ProtectedPart.JOINT),
         bound_together(of, ProtectedPart.FULL),
@@ -122,7 +122,7 @@ def test_collapses_to_simpler_settings() -> None:
     # One record per user: the user level is the record level; as printed (A.3) it is not, by a factor of about m.
     records = of.replace(records_per_unit=1.0)
     s = np.sqrt(np.log(1 / np.asarray(of.delta))) / of.epsilon
-    want = s * np.sqrt(of.count_noisy(ProtectedPart.FULL)) / of.all_records * of.privacy_constant
+    want = s * np.sqrt(of.count_noisy_parameters(ProtectedPart.FULL)) / of.all_records * of.privacy_constant
     np.testing.assert_allclose(
         bound_together(records, ProtectedPart.FULL) - none, of.joint_diameter * of.lipschitz * want, rtol=1e-7
     )
@@ -149,7 +149,7 @@ def test_what_joint_privacy_saves_is_less_than_printed() -> None:
     assert float(compute_saving(of) / compute_printed_saving(of)) == pytest.approx(6.95 / 35.78, rel=1e-3)
 
 
-def bisected(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:
+def find_crossing(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:
     """Where ``pays`` changes from no to yes between logs, all draws at once."""
     for _ in range(200):
         middle = (low + high) / 2.0
@@ -158,7 +158,7 @@ def bisected(low: np.ndarray, high: np.ndarray, pays: object) -> np.ndarray:
     return np.exp(high)
 
 
-def roots_agree(found: np.ndarray, root: np.ndarray, finite: np.ndarray) -> None:
+def check_roots(found: np.ndarray, root: np.ndarray, finite: np.ndarray) -> None:
     assert finite.sum() > 0.1 * DRAWS
     np.testing.assert_allclose(found[finite], root[finite], rtol=1e-8)
 
@@ -168,19 +168,19 @@ WIDE = (np.full(DRAWS, math.log(1e-30)), np.full(DRAWS, math.log(1e30)))
 
 @pytest.mark.parametrize("private", ProtectedPart)
 def test_closed_crossings_are_the_roots_of_the_bounds(private: ProtectedPart) -> None:
-    of = drawn(3 if private is ProtectedPart.JOINT else 4)
+    of = draw_owners(3 if private is ProtectedPart.JOINT else 4)
     # Where joining gains next to nothing even without privacy, the difference of the bounds is rounding.
     clear = bounds.compute_advantage(of) > 1e-6
 
     epsilon = bounds.find_epsilon_star(of, private)
-    root = bisected(*WIDE, lambda e: bound_together(of.replace(epsilon=e), private) < bound_alone(of))
-    roots_agree(epsilon, root, clear & (epsilon < 1e20) & (epsilon > 1e-20))
+    root = find_crossing(*WIDE, lambda e: bound_together(of.replace(epsilon=e), private) < bound_alone(of))
+    check_roots(epsilon, root, clear & (epsilon < 1e20) & (epsilon > 1e-20))
 
     records = bounds.find_records_star(of, private)
-    root = bisected(
+    root = find_crossing(
         *WIDE, lambda m: bound_together(of.replace(records=m), private) < bound_alone(of.replace(records=m))
     )
-    roots_agree(records, root, clear & (records < 1e20) & (records > 1e-20))
+    check_roots(records, root, clear & (records < 1e20) & (records > 1e-20))
 
     share = of.records_per_unit / of.records
     whole = of.replace(records_per_unit=share * of.records)
@@ -194,8 +194,8 @@ def test_closed_crossings_are_the_roots_of_the_bounds(private: ProtectedPart) ->
                 share * m > 1.001 * np.asarray(of.delta)
             )
 
-    root = bisected(*WIDE, stops)
-    roots_agree(limit, root, clear & (limit < 1e20) & (share * limit > 1.01 * np.asarray(of.delta)))
+    root = find_crossing(*WIDE, stops)
+    check_roots(limit, root, clear & (limit < 1e20) & (share * limit > 1.01 * np.asarray(of.delta)))
 
 
 def owners_star(of: Collaboration) -> np.ndarray:
@@ -207,15 +207,15 @@ def owners_star(of: Collaboration) -> np.ndarray:
 
 
 def test_the_number_of_owners_without_a_personal_part() -> None:
-    of = drawn(5, personal=0.0, personal_diameter=0.0, sampling_constant=1.3, alone_constant=0.7)
+    of = draw_owners(5, personal=0.0, personal_diameter=0.0, sampling_constant=1.3, alone_constant=0.7)
     owners = owners_star(of)
-    root = bisected(
+    root = find_crossing(
         *WIDE,
         lambda n: (
             bound_together(of.replace(owners=n), ProtectedPart.JOINT) < bound_alone(of.replace(owners=n))
         ),
     )
-    roots_agree(owners, root, owners < 1e20)
+    check_roots(owners, root, owners < 1e20)
     # The issue's and the notes' figures.
     assert float(owners_star(ISSUE)) == pytest.approx(36.1, abs=0.05)
     assert float(owners_star(ISSUE.replace(records=1000.0))) == pytest.approx(13.1, abs=0.05)
@@ -226,7 +226,7 @@ def test_the_number_of_owners_without_a_personal_part() -> None:
 
 @given(st.integers(0, DRAWS - 1), st.sampled_from(ProtectedPart))
 def test_the_number_of_owners_needed_is_the_first_that_pays(at: int, private: ProtectedPart) -> None:
-    of = Collaboration(**one(drawn(6), at))
+    of = Collaboration(**select_draw(draw_owners(6), at))
     needed = bounds.find_owners_needed(of, private)
 
     def pays(n: float) -> bool:
@@ -263,7 +263,8 @@ def test_a_gain_of_a_millionth_of_a_millionth_keeps_its_digits() -> None:
             personal, count = Decimal(1000), Decimal(n)
             rho = (count * (personal**2 + 1) / (count * personal**2 + 1)).sqrt()
             noise = (
-                Decimal(float(of.privacy_scale)) * Decimal(float(of.count_noisy(ProtectedPart.JOINT))).sqrt()
+                Decimal(float(of.privacy_scale))
+                * Decimal(float(of.count_noisy_parameters(ProtectedPart.JOINT))).sqrt()
             )
             return (Decimal(float(of.records)) * count).sqrt() * (rho - 1) > noise
 

@@ -52,7 +52,7 @@ from dpcore.dataset import Dataset, LabelledRows
 SMALL = generate_records(3, records=300, features=6, classes=4)
 
 
-def loss_of(weights: np.ndarray, data: LabelledRecords, rows: np.ndarray) -> float:
+def average_loss(weights: np.ndarray, data: LabelledRecords, rows: np.ndarray) -> float:
     """Mean cross-entropy, record by record."""
     total = 0.0
     for row in rows:
@@ -61,7 +61,7 @@ def loss_of(weights: np.ndarray, data: LabelledRecords, rows: np.ndarray) -> flo
     return total / len(rows)
 
 
-def fitted_by_scipy(data: LabelledRecords, penalty: float) -> np.ndarray:
+def fit_by_scipy(data: LabelledRecords, penalty: float) -> np.ndarray:
     """The W of least mean cross-entropy and penalty ``|W|² / 2``."""
     own = np.eye(data.num_classes)[data.labels]
     shape = (data.num_classes, data.features.shape[1])
@@ -81,14 +81,14 @@ def test_without_noise_it_is_the_fit_of_scipy() -> None:
     penalty = 0.01
     ours = fit_without_privacy(SMALL, TrainingOptions(plain_steps=600, plain_penalty=penalty))
     # Only differences between classes matter, and the penalty brings the mean over classes to 0.
-    np.testing.assert_allclose(ours, fitted_by_scipy(SMALL, penalty), atol=1e-6)
+    np.testing.assert_allclose(ours, fit_by_scipy(SMALL, penalty), atol=1e-6)
     # Noisy descent with infinite ε, nothing clipped and small steps goes to the same minimum without a penalty.
     everybody = pad_units(SMALL, np.arange(SMALL.labels.size), SMALL.labels.size)
     options = TrainingOptions(steps=4000, rate=4.0, clip=10.0)
     plain = fit_shared(everybody, SMALL.labels.size, math.inf, 1e-5, np.random.default_rng(0), options)
     rows = np.arange(SMALL.labels.size)
-    free = fitted_by_scipy(SMALL, 0.0)
-    assert loss_of(plain, SMALL, rows) == pytest.approx(loss_of(free, SMALL, rows), abs=2e-4)
+    free = fit_by_scipy(SMALL, 0.0)
+    assert average_loss(plain, SMALL, rows) == pytest.approx(average_loss(free, SMALL, rows), abs=2e-4)
 
 
 def test_the_gradient_of_a_unit_is_the_slope_of_its_loss() -> None:
@@ -100,7 +100,7 @@ def test_the_gradient_of_a_unit_is_the_slope_of_its_loss() -> None:
     for c, f in ((0, 0), (2, 5), (3, 6)):
         step = np.zeros((4, 7))
         step[c, f] = 1e-6
-        slope = (loss_of(at + step, SMALL, rows) - loss_of(at - step, SMALL, rows)) / 2e-6
+        slope = (average_loss(at + step, SMALL, rows) - average_loss(at - step, SMALL, rows)) / 2e-6
         assert found[3, c, f] / rows.size == pytest.approx(slope, abs=1e-7)
 
 
@@ -143,7 +143,7 @@ def test_owners_pick_a_penalty_on_their_own_records_alone() -> None:
     )
     np.testing.assert_allclose(whole[2], by_itself[0], atol=1e-10)
     losses = average_losses(pad_units(used, owners, 4), whole)
-    assert losses[2] == pytest.approx(loss_of(whole[2], used, rows))
+    assert losses[2] == pytest.approx(average_loss(whole[2], used, rows))
 
 
 def test_no_unit_moves_the_sum_by_more_than_its_clip() -> None:
@@ -179,7 +179,7 @@ def test_the_noise_of_all_steps_together_keeps_epsilon(epsilon: float) -> None:
 CANARY, STEPS, RUNS = 0.2, 4, 1500
 
 
-def released(present: bool, unit_size: int, noise: float, seed: int) -> np.ndarray:
+def release_leanings(present: bool, unit_size: int, noise: float, seed: int) -> np.ndarray:
     """How far W leans to the canary's class, in RUNS releases by the code that trains."""
     count = 4 + (unit_size if present else 0)
     features = np.zeros((count, 1))
@@ -198,14 +198,20 @@ def released(present: bool, unit_size: int, noise: float, seed: int) -> np.ndarr
 @pytest.mark.parametrize("unit_size", [1, 3])
 def test_an_audit_of_the_shared_part_shows_no_more_than_epsilon(unit_size: int) -> None:
     """It fails wrongly with probability at most 1e-6: that is what the confidence leaves."""
-    record, neighbour = released(True, unit_size, 1.0, 11), released(False, unit_size, 1.0, 12)
-    middle = float(np.mean(released(False, unit_size, 1.0, 13)))
+    record, neighbour = (
+        release_leanings(True, unit_size, 1.0, 11),
+        release_leanings(False, unit_size, 1.0, 12),
+    )
+    middle = float(np.mean(release_leanings(False, unit_size, 1.0, 13)))
     shown = shown_epsilon(record, neighbour, middle, 1e-5, 1.0 - 1e-6)
     assert shown.epsilon <= 1.0
     # The audit has teeth: with an eighth of the noise it shows that 1 does not hold. The two sides lie μ = 2.1 apart
     # there (one Gaussian of sensitivity 1 and sd 3.73/8), 1,500 runs of either; e is passed by far.
-    record, neighbour = released(True, unit_size, 0.125, 14), released(False, unit_size, 0.125, 15)
-    spread = float(np.std(released(False, unit_size, 0.125, 16)))
+    record, neighbour = (
+        release_leanings(True, unit_size, 0.125, 14),
+        release_leanings(False, unit_size, 0.125, 15),
+    )
+    spread = float(np.std(release_leanings(False, unit_size, 0.125, 16)))
     found = shown_epsilon(record, neighbour, middle - 2.0 * spread, 1e-5, 1.0 - 1e-6)
     assert found.epsilon > 1.0
 
@@ -245,7 +251,7 @@ def test_records_of_norm_above_1_are_refused() -> None:
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0)
 
 
-def table_of(labels: np.ndarray, owners: np.ndarray, features: int = 2) -> Dataset:
+def build_table(labels: np.ndarray, owners: np.ndarray, features: int = 2) -> Dataset:
     rng = np.random.default_rng(8)
     values = rng.standard_normal((labels.size, features)) + 3.0 * labels[:, None] % 7
     rows = LabelledRows(
@@ -261,7 +267,7 @@ def table_of(labels: np.ndarray, owners: np.ndarray, features: int = 2) -> Datas
 
 def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     labels, owners = np.tile([1, 5, 9], 40), np.repeat([0, 1, 2, 3], 30)
-    data = read_table(table_of(labels, owners))
+    data = read_table(build_table(labels, owners))
     assert (data.num_classes, data.num_owners, data.features.shape) == (3, 4, (120, 3))
     learn, test = split_records(data, 1)
     assert assign_owners(learn, 99, 1) is learn.owners
@@ -272,12 +278,12 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
     assert found.average(Form.NON_PRIVATE)[0, 0] > 0.6
     many = np.arange(30)
     for wrong, words in (
-        (table_of(many, np.tile([0, 1], 15)), "30 different values"),
-        (table_of(many % 3, np.zeros(30, dtype=np.int64)), "1,000 owners; got 1"),
+        (build_table(many, np.tile([0, 1], 15)), "30 different values"),
+        (build_table(many % 3, np.zeros(30, dtype=np.int64)), "1,000 owners; got 1"),
     ):
         with pytest.raises(InvalidInput, match=words):
             read_table(wrong)
-    huge = table_of(labels, owners)
+    huge = build_table(labels, owners)
     assert huge.table is not None
     grown = huge.table.features.copy()
     grown[3, 0] = 1e308  # Its norm overflows: divided by it, the record would be a zero record.
@@ -285,7 +291,7 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
         read_table(replace(huge, table=replace(huge.table, features=grown)))
     uneven = np.r_[np.zeros(20_000, dtype=np.int64), np.arange(1, 900)]
     with pytest.raises(InvalidInput, match="too many beside 900 owners"):
-        read_table(table_of(np.arange(uneven.size) % 2, uneven))
+        read_table(build_table(np.arange(uneven.size) % 2, uneven))
 
 
 # --- the study -------------------------------------------------------------------------------------------------
@@ -295,7 +301,7 @@ def test_a_table_of_one_s_own_keeps_its_owners() -> None:
 def test_owners_of_a_few_records_each_are_trained_too(owners: list[int]) -> None:
     # With fewer than five records nobody holds any back to pick a penalty on; with two, one is left to test on.
     of = np.array(owners)
-    data = read_table(table_of(np.arange(of.size) % 2, of))
+    data = read_table(build_table(np.arange(of.size) % 2, of))
     options = TrainingOptions(steps=2, plain_steps=2, personal_steps=2)
     found = run_study(Study((data.num_owners,), (1.0,), (3,), options=options), data)
     assert found.share_done == 1.0

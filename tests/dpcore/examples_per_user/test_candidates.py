@@ -17,25 +17,25 @@ COUNTS = np.array([1, 1, 1, 2, 3, 3, 8, 20])
 HISTOGRAM = ContributionHistogram.from_counts(COUNTS)
 
 
-def asked(**settings: object) -> ExamplesParameters:
+def make_parameters(**settings: object) -> ExamplesParameters:
     return ExamplesParameters(**{"epsilon": 2.0, "batch_size": 6.0, "steps": 20, "dimension": 40, **settings})  # type: ignore[arg-type]
 
 
-def known(way: Sampling, bound: int, sigma: float, **settings: object) -> Candidate:
-    found = evaluate_candidate(HISTOGRAM, asked(**settings), way, bound, sigma)
+def evaluate_known(way: Sampling, bound: int, sigma: float, **settings: object) -> Candidate:
+    found = evaluate_candidate(HISTOGRAM, make_parameters(**settings), way, bound, sigma)
     assert found is not None
     return found
 
 
 def test_sums_over_the_histogram_are_those_over_users() -> None:
     kept = np.minimum(COUNTS, 3)
-    found = known(Sampling.EXAMPLES, 3, 1.5, gradient_similarity=0.3)
+    found = evaluate_known(Sampling.EXAMPLES, 3, 1.5, gradient_similarity=0.3)
     assert found.kept_examples == kept.sum() == 17
     assert found.kept_share == pytest.approx(17 / 39)
     assert found.rate == 0.353  # 6/17 to three digits, as it stands in a program
     assert found.data_error**2 == pytest.approx(0.7 / 17 + 0.3 * (kept**2).sum() / 17**2)
     assert found.noise == pytest.approx(1.5 / 6.0)
-    users = known(Sampling.USERS, 3, 1.5, gradient_similarity=0.3)
+    users = evaluate_known(Sampling.USERS, 3, 1.5, gradient_similarity=0.3)
     assert users.divisor == pytest.approx(0.353 * 8)
     assert users.norm**2 == pytest.approx(0.3 + 0.7 * (1.0 / kept).mean())
     assert users.noise == pytest.approx(1.5 * users.norm / users.divisor)
@@ -45,7 +45,7 @@ def test_sums_over_the_histogram_are_those_over_users() -> None:
 def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
     """Gradients of norm 1 on average, T noisy means of drawn batches, averaged: 4,000 of them, simulated."""
     rng, runs, sigma, r, dimension = np.random.default_rng(5), 4000, 0.8, 0.4, 40
-    of = known(way, 3, sigma, gradient_similarity=r, steps=4)
+    of = evaluate_known(way, 3, sigma, gradient_similarity=r, steps=4)
     kept = np.minimum(COUNTS, 3)
     user = np.repeat(np.arange(kept.size), kept)
     squared = np.empty(runs)
@@ -67,11 +67,11 @@ def test_the_estimate_is_the_error_of_a_simulated_mean(way: Sampling) -> None:
 
 
 def test_bounds_that_keep_less_than_a_batch_are_said_and_not_offered() -> None:
-    found = compare_candidates(HISTOGRAM, asked(batch_size=16.0))
+    found = compare_candidates(HISTOGRAM, make_parameters(batch_size=16.0))
     assert found.too_small == (1, 2)
     assert all(one.bound >= 3 for of in found.candidates.values() for one in of)
     with pytest.raises(InvalidInput, match="more than all 39 examples"):
-        compare_candidates(HISTOGRAM, asked(batch_size=40.0))
+        compare_candidates(HISTOGRAM, make_parameters(batch_size=40.0))
 
 
 def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
@@ -83,7 +83,7 @@ def test_nobody_is_offered_more_than_the_heaviest_user_has() -> None:
 
 
 def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
-    found = compare_candidates(ContributionHistogram([1], [500]), asked())
+    found = compare_candidates(ContributionHistogram([1], [500]), make_parameters())
     (examples,), (users,) = (
         found.candidates[Sampling.EXAMPLES],
         found.candidates[Sampling.USERS],
@@ -94,7 +94,7 @@ def test_one_example_of_each_user_is_one_mechanism_both_ways() -> None:
 
 
 def test_one_user_and_a_full_batch() -> None:
-    found = compare_candidates(ContributionHistogram([7], [1]), asked(batch_size=7.0))
+    found = compare_candidates(ContributionHistogram([7], [1]), make_parameters(batch_size=7.0))
     assert [one.bound for one in found.candidates[Sampling.USERS]] == [7]
     assert found.best.rate == 1.0
     assert not found.best.is_upper_bound
@@ -102,7 +102,7 @@ def test_one_user_and_a_full_batch() -> None:
 
 def test_the_way_that_was_asked_for_is_the_one_that_is_chosen() -> None:
     for way in (Sampling.EXAMPLES, Sampling.USERS):
-        found = compare_candidates(HISTOGRAM, asked(sampling=way))
+        found = compare_candidates(HISTOGRAM, make_parameters(sampling=way))
         assert found.best.sampling is way
         assert found.best.error == min(one.error for one in found.candidates[way])
         low, high = found.find_near_optimal()
@@ -113,17 +113,17 @@ def test_twice_the_users_leave_the_noise_of_a_bound_no_larger() -> None:
     """The same batch from twice the users is drawn with half the probability."""
     double = ContributionHistogram(HISTOGRAM.sizes, 2 * HISTOGRAM.users)
     for one, other in zip(
-        compare_candidates(HISTOGRAM, asked()).candidates[Sampling.USERS],
-        compare_candidates(double, asked()).candidates[Sampling.USERS],
+        compare_candidates(HISTOGRAM, make_parameters()).candidates[Sampling.USERS],
+        compare_candidates(double, make_parameters()).candidates[Sampling.USERS],
         strict=True,
     ):
         assert other.multiplier < one.multiplier
 
 
 def test_how_alike_examples_are_changes_no_noise_multiplier() -> None:
-    of = compare_candidates(HISTOGRAM, asked()).candidates[Sampling.USERS][3]
-    alike = candidates.replace_similarity(HISTOGRAM, asked(), of, 1.0)
-    diverse = candidates.replace_similarity(HISTOGRAM, asked(), of, 0.0)
+    of = compare_candidates(HISTOGRAM, make_parameters()).candidates[Sampling.USERS][3]
+    alike = candidates.replace_similarity(HISTOGRAM, make_parameters(), of, 1.0)
+    diverse = candidates.replace_similarity(HISTOGRAM, make_parameters(), of, 0.0)
     assert alike.multiplier == diverse.multiplier == of.multiplier
     assert diverse.noise < of.noise < alike.noise
     assert alike.norm == 1.0

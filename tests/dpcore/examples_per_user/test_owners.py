@@ -27,7 +27,7 @@ from dpcore.examples_per_user.owners import (
 )
 
 
-def brute(of: Ownership, bound: int) -> int:
+def count_by_brute_force(of: Ownership, bound: int) -> int:
     """The most records, by all choices."""
     lists = [of.user[of.record == record].tolist() for record in range(of.num_records)]
     for size in range(of.num_records, 0, -1):
@@ -37,7 +37,7 @@ def brute(of: Ownership, bound: int) -> int:
     return 0
 
 
-def small(rng: np.random.Generator) -> Ownership:
+def draw_small_ownership(rng: np.random.Generator) -> Ownership:
     records, users = int(rng.integers(2, 10)), int(rng.integers(2, 6))
     owners = [
         rng.choice(users, size=int(rng.integers(1, min(users, 4) + 1)), replace=False) for _ in range(records)
@@ -47,7 +47,7 @@ def small(rng: np.random.Generator) -> Ownership:
     )
 
 
-def heaviest(found: RecordSelection) -> int:
+def count_heaviest(found: RecordSelection) -> int:
     """Records kept of the user who has most."""
     of = found.ownership
     return int(np.bincount(of.user[found.is_kept[of.record]], minlength=1).max())
@@ -57,9 +57,9 @@ def test_small_tables_by_brute_force() -> None:
     rng = np.random.default_rng(11)
     reached = 0
     for _ in range(60):
-        of, bound = small(rng), int(rng.integers(1, 4))
-        found, most = select_most(of, bound), brute(of, bound)
-        assert heaviest(found) <= bound
+        of, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
+        found, most = select_most(of, bound), count_by_brute_force(of, bound)
+        assert count_heaviest(found) <= bound
         assert found.count <= most <= found.at_most
         reached += found.count == most
     assert reached >= 55
@@ -68,8 +68,8 @@ def test_small_tables_by_brute_force() -> None:
 def test_any_prices_prove_no_less_than_there_is() -> None:
     rng = np.random.default_rng(12)
     for _ in range(40):
-        of, bound = small(rng), int(rng.integers(1, 4))
-        most = brute(of, bound)
+        of, bound = draw_small_ownership(rng), int(rng.integers(1, 4))
+        most = count_by_brute_force(of, bound)
         for prices in (np.zeros(of.num_users), rng.random(of.num_users), np.ones(of.num_users)):
             assert bound_selection(of, bound, np.rint(prices * PRICE_UNIT).astype(np.int64)) >= most
     with pytest.raises(InvalidInput, match="at least 0"):
@@ -79,7 +79,7 @@ def test_any_prices_prove_no_less_than_there_is() -> None:
 def test_a_hundred_thousand_records_are_within_half_a_per_cent_of_the_proved_most() -> None:
     of = generate_ownership(100_000, 19_000, seed=3)
     found = select_most(of, 5)
-    assert heaviest(found) <= 5
+    assert count_heaviest(found) <= 5
     assert 0.0 <= found.gap <= 5e-3
     columns = tabulate_owners(found)
     assert sum(columns["Records"]) == 100_000

@@ -34,17 +34,11 @@ def test_a_split_is_a_partition_and_both_halves_keep_their_codes() -> None:
     ratings = table(1, users=200)
     train, test = ratings.split(0.3, np.random.default_rng(1))
     assert train.num_users == test.num_users == 200
-    joined_rows = sorted(
-        zip(
-            np.concatenate([train.graph.users, test.graph.users]).tolist(),
-            np.concatenate([train.items, test.items]).tolist(),
-            np.concatenate([train.values, test.values]).tolist(),
-            strict=True,
-        )
-    )
-    assert joined_rows == list(
-        zip(ratings.graph.users.tolist(), ratings.items.tolist(), ratings.values.tolist(), strict=True)
-    )
+
+    def list_rows(*tables: Ratings) -> list[tuple[int, int, float]]:
+        return sorted(row for t in tables for row in zip(t.graph.users, t.items, t.values, strict=True))
+
+    assert list_rows(train, test) == list_rows(ratings)
     assert test.num_ratings / ratings.num_ratings == pytest.approx(0.3, abs=0.07)
 
 
@@ -89,19 +83,8 @@ def test_the_generator_gives_what_it_says() -> None:
 
 
 def test_generated_ratings_have_the_spread_that_is_planted() -> None:
-    quiet = GeneratedRatings(
-        3_000,
-        60,
-        25.0,
-        0.0,
-        0.0,
-        rank=3,
-        user_offset_spread=0.0,
-        step=0.0,
-        error_spread=0.0,
-        lowest=-50.0,
-        highest=50.0,
-    )
+    spreads = {"user_offset_spread": 0.0, "step": 0.0, "error_spread": 0.0}
+    quiet = GeneratedRatings(3_000, 60, 25.0, 0.0, 0.0, 3, lowest=-50.0, highest=50.0, **spreads)
     ratings = quiet.draw(np.random.default_rng(1))
     # Variance of an offset and of <taste, trait>: 0.45^2 + 0.5^2; 60 items make it uncertain by a fifth.
     assert ratings.values.var() == pytest.approx(0.4525, rel=0.6)

@@ -86,18 +86,8 @@ def test_many_steps_without_noise_end_where_the_sums_are_solved() -> None:
     first = SETTINGS.first_item_vectors(12)
     users = clip_user_vectors(FactorModel(first, SETTINGS, RANGE).solve_user_vectors(ratings), SETTINGS, 1.0)
     totals = ratings.item_counts.astype(np.float64)
-    gradients, start = descend(
-        first,
-        np.zeros(3),
-        weighted,
-        users,
-        SETTINGS,
-        RANGE,
-        GradientSteps(400, 100.0),
-        0.0,
-        totals,
-        np.random.default_rng(0),
-    )
+    steps, rng = GradientSteps(400, 100.0), np.random.default_rng(0)
+    gradients, start = descend(first, np.zeros(3), weighted, users, SETTINGS, RANGE, steps, 0.0, totals, rng)
     sums = sum_over_users(ratings, weighted, first, SETTINGS, RANGE, user_bound=1.0)
     # The ridge draws both to the level that the steps have found, which is near the mean of the solution.
     level = np.array([start[0], 0.0, 0.0])
@@ -126,14 +116,8 @@ def test_the_budget_of_steps_is_that_of_their_releases(generated: Ratings) -> No
 
 
 def test_a_study_of_gradient_steps_learns(generated: Ratings) -> None:
-    study = RatingStudy(
-        epsilons=(0.1, 1e3),
-        repeats=1,
-        max_items=20,
-        settings=FactorSettings(3, 3),
-        steps=GradientSteps(20),
-        with_recall=False,
-    )
+    settings, steps = FactorSettings(3, 3), GradientSteps(20)
+    study = RatingStudy((0.1, 1e3), 1e-5, settings, max_items=20, repeats=1, steps=steps, with_recall=False)
     result = run(generated, study)
     for model_kind in (ModelKind.UNIFORM, ModelKind.TAIL, ModelKind.ADAPTIVE):
         errors = result.summarise(model_kind).mean[:, 0]

@@ -82,12 +82,8 @@ def test_one_user_moves_every_sum_by_no_more_than_declared(
     weighted = allocate(ratings, scheme, k, counts, exponent, np.random.default_rng(1))
     other_ratings = ratings.select(ratings.graph.users != user)
     is_other_user = weighted.ratings.graph.users != user
-    other_sums = implicit.sum_over_users(
-        other_ratings,
-        WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user]),
-        vectors,
-        SETTINGS,
-    )
+    rest = WeightedRatings(weighted.ratings.select(is_other_user), weighted.weights[is_other_user])
+    other_sums = implicit.sum_over_users(other_ratings, rest, vectors, SETTINGS)
     all_sums = implicit.sum_over_users(ratings, weighted, vectors, SETTINGS)
     differences = {
         "matrices": np.sum((all_sums.item_sums.matrices - other_sums.item_sums.matrices) ** 2) / k,
@@ -226,12 +222,8 @@ def test_a_study_finds_taste_and_repeats_itself(choices: Ratings) -> None:
 
 def test_a_stopped_study_keeps_what_is_finished(choices: Ratings) -> None:
     progress_shares: list[float] = []
-    result = run(
-        choices,
-        ChoiceStudy(epsilons=(1.0,), repeats=1),
-        lambda share, so_far=None: progress_shares.append(share),
-        lambda: len(progress_shares) > 2,
-    )
+    study, shares = ChoiceStudy(epsilons=(1.0,), repeats=1), progress_shares
+    result = run(choices, study, lambda share, so_far=None: shares.append(share), lambda: len(shares) > 2)
     assert not result.finished
     assert np.isfinite(result.recall[..., 0]).any()
     assert np.isnan(result.list_runs(ModelKind.ADAPTIVE, "recall")).all()

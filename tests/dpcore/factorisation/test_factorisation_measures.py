@@ -70,16 +70,9 @@ def test_neighbours_leave_out_the_item_and_its_level(model: FactorModel) -> None
     scores = learned @ learned[7]
     scores[7] = -np.inf
     assert near.tolist() == np.argsort(-scores)[:5].tolist()
-    turned = FactorModel(
-        np.hstack(
-            [
-                model.item_vectors[:, :1] + 9.0,
-                learned @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0],
-            ]
-        ),
-        model.settings,
-        RANGE,
-    )
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    turned_vectors = np.hstack([model.item_vectors[:, :1] + 9.0, learned @ rotation])
+    turned = FactorModel(turned_vectors, model.settings, RANGE)
     items = np.arange(150)
     assert factorisation_study.compare_neighbours(
         turned.learned_coordinates, model.learned_coordinates, items

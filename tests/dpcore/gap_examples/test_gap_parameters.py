@@ -45,7 +45,7 @@ def test_two_groups_are_the_instance_of_the_sliders() -> None:
 
 def test_an_instance_file_is_one_that_your_data_opens() -> None:
     problem = supremum().problem()
-    text = gap_examples_files.instance_csv(problem, Disclosure.PUBLIC)
+    text = gap_examples_files.write_instance_csv(problem, Disclosure.PUBLIC)
     table = counting.read_table(text.encode(), "instance.csv")
     data = counting.build_dataset(table, guess_roles(table), Disclosure.PUBLIC)
     assert data.histogram == problem.histogram
@@ -54,7 +54,7 @@ def test_an_instance_file_is_one_that_your_data_opens() -> None:
 
 def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
     comparison = compare(theorem_2_problem(10))
-    document = json.loads(gap_examples_files.instance_json(comparison, Disclosure.PUBLIC))
+    document = json.loads(gap_examples_files.write_instance_json(comparison, Disclosure.PUBLIC))
     instance, answer = document["instance"], document["answer"]
     reread = GapParameters(instance["epsilon_for_unit_values"]).mean_parameters()
     histogram = ContributionHistogram(instance["sizes"], instance["users"])
@@ -67,6 +67,6 @@ def test_an_instance_file_says_how_to_have_its_ratio_again() -> None:
 def test_an_instance_without_sampling_error_is_still_a_file() -> None:
     silent = GapParameters(1.0, variance_source=VarianceSource.ENTERED, value_variance=0.0).mean_parameters()
     comparison = compare(silent.problem(ContributionHistogram([1, 5], [3, 2])))
-    document = json.loads(gap_examples_files.instance_json(comparison, Disclosure.PRIVATE))
+    document = json.loads(gap_examples_files.write_instance_json(comparison, Disclosure.PRIVATE))
     assert document["instance"]["noise_ratio"] is None
     assert "do not publish" in document["label"]

@@ -59,11 +59,8 @@ def test_buckets_go_from_tail_to_head_and_add_up() -> None:
     problem = build_problem(sizes, 200, 1.0)
     adapted, uniform = allocate_unclipped(problem, 0.5), allocate_unclipped(problem, 0.0)
     slices = weights.slice_by_size(adapted, uniform, 3)
-    assert [(b.num_tasks, b.smallest_size, b.largest_size) for b in slices] == [
-        (3, 1, 3),
-        (2, 7, 9),
-        (2, 50, 100),
-    ]
+    ends = [(b.num_tasks, b.smallest_size, b.largest_size) for b in slices]
+    assert ends == [(3, 1, 3), (2, 7, 9), (2, 50, 100)]
     assert sum(b.bound for b in slices) == pytest.approx(adapted.total_bound)
     assert sum(b.reference_bound for b in slices) == pytest.approx(uniform.total_bound)
     assert sum(b.share for b in slices) == pytest.approx(1.0)

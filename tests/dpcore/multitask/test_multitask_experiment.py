@@ -8,15 +8,8 @@ from scipy.stats import t as student
 
 from dpcore.multitask.experiment import Algorithm, Experiment, ExperimentResult, draw_examples, run_experiment
 
-SMALL = Experiment(
-    num_users=300,
-    num_tasks=8,
-    tasks_per_user=3.0,
-    powers=(1.0,),
-    epsilons=(5.0,),
-    exponents=(0.0, 0.5),
-    repeats=3,
-)
+SIZES = {"num_users": 300, "num_tasks": 8, "tasks_per_user": 3.0}
+SMALL = Experiment(powers=(1.0,), epsilons=(5.0,), exponents=(0.0, 0.5), repeats=3, **SIZES)
 
 
 def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
@@ -34,14 +27,7 @@ def test_half_beats_zero_and_one_with_sufficient_statistics() -> None:
 
 
 def test_descent_gains_from_adapting_where_noise_rules() -> None:
-    experiment = Experiment(
-        algorithms=(Algorithm.GRADIENT_DESCENT,),
-        powers=(1.0,),
-        epsilons=(1.0,),
-        exponents=(0.0, 0.5),
-        repeats=6,
-        seed=7,
-    )
+    experiment = Experiment((Algorithm.GRADIENT_DESCENT,), (1.0,), (1.0,), (0.0, 0.5), repeats=6, seed=7)
     gain = run_experiment(experiment).compare_exponents((Algorithm.GRADIENT_DESCENT, 1.0, 1.0), 0.5, 0.0)
     assert gain.mean > student.ppf(0.999, 5) * gain.standard_error
 
@@ -51,18 +37,8 @@ def test_threads_and_order_do_not_change_the_result() -> None:
     for panel, errors in one.errors.items():
         np.testing.assert_array_equal(errors, two.errors[panel])
     # A run does not depend on what else is asked for.
-    single_run = run_experiment(
-        Experiment(
-            num_users=300,
-            num_tasks=8,
-            tasks_per_user=3.0,
-            algorithms=(Algorithm.GRADIENT_DESCENT,),
-            powers=(1.0,),
-            epsilons=(5.0,),
-            exponents=(0.5,),
-            repeats=2,
-        )
-    )
+    descent = (Algorithm.GRADIENT_DESCENT,)
+    single_run = run_experiment(Experiment(descent, (1.0,), (5.0,), (0.5,), repeats=2, **SIZES))
     np.testing.assert_array_equal(single_run.errors[PANEL][0], one.errors[PANEL][1, :2])
 
 

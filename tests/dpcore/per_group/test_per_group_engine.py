@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from dpcore.counting.__main__ import _parser, pairs_csv
 from dpcore.counting.count import build_dataset
 from dpcore.counting.text import read_table
 from dpcore.data.column_roles import MissingUsers, Roles, TableKind
-from dpcore.dataset import Dataset, PairSizes
+from dpcore.dataset import PairSizes
 from dpcore.per_group.moments import pair_error
 from dpcore.per_group.pairs import UserGroupPairs
 from dpcore.per_group.parameters import Objective, PerGroupParameters, PerGroupProblem, Statistic
@@ -45,7 +46,7 @@ def cells() -> list[tuple[str, str, str, float]]:
 
 def from_engine(
     roles: Roles = ROLES, max_pairs: int | None = None, further: Sequence[tuple[str, str, str, float]] = ()
-) -> Dataset:
+) -> Any:
     import duckdb
     import ibis
 
@@ -53,9 +54,7 @@ def from_engine(
     connection.execute("CREATE TABLE t (who VARCHAR, city VARCHAR, day VARCHAR, amount DOUBLE)")
     connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [*cells(), *further])
     table = ibis.duckdb.from_connection(connection).table("t")
-    found = counting.count_table(table, roles, Disclosure.PRIVATE, name="t", max_pairs=max_pairs).dataset
-    assert found is not None
-    return found
+    return counting.count_table(table, roles, Disclosure.PRIVATE, name="t", max_pairs=max_pairs).dataset
 
 
 def expected(one_user: bool) -> Counter[tuple[str, tuple[str, str]]]:
@@ -65,8 +64,8 @@ def expected(one_user: bool) -> Counter[tuple[str, tuple[str, str]]]:
 @ibis_on_duckdb
 def test_users_called_na_are_said_of_engines_as_of_files() -> None:
     further = [(name, "a", "mon", 1.0) for name in ("NA", "NA", "null", "Nadia", "none")]
-    said = "4 contributions are of users called NA, null, None or the like."
-    assert any(note.startswith(said) for note in from_engine(further=further).notes)
+    (note,) = [note for note in from_engine(further=further).notes if "called NA" in note]
+    assert note.startswith("4 contributions")
     assert not [note for note in from_engine().notes if "called NA" in note]
 
 
@@ -74,7 +73,7 @@ def test_users_called_na_are_said_of_engines_as_of_files() -> None:
 def test_more_pairs_than_come_back_are_said_with_what_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reduce, "MAX_PAIRS_BACK", 10)
     (said,) = [note for note in from_engine().notes if "pairs of user and group" in note]
-    assert "at most 10 come back from an engine" in said
+    assert "an engine returns at most 10" in said
     assert re.findall(r"--[a-z-]+", said) == ["--distribution-to"]
     assert "--distribution-to" in command.format_help()
 
@@ -88,7 +87,6 @@ def test_an_engine_says_how_many_pairs_there_are_and_how_they_are_distributed() 
     for option in re.findall(r"--[a-z-]+", said):  # What it names is there.
         assert option in command.format_help()
     found = data.pair_sizes
-    assert found is not None
     groups = Counter(u for u, _ in rows)
     truth = Counter((groups[u], n) for (u, _), n in rows.items())
     assert (
@@ -109,7 +107,6 @@ def test_an_engine_says_how_many_pairs_there_are_and_how_they_are_distributed() 
         (per_task[task], users[task]) for task in users
     )
     assert found.label == "city × day"
-    assert data.tasks is not None
     assert data.tasks.users.tolist() == sorted(users.values())
 
 
@@ -123,8 +120,6 @@ def test_pairs_come_back_as_codes_where_as_many_were_allowed() -> None:
         )
         assert from_engine(roles, len(rows) - 1).pairs is None
         pairs = from_engine(roles, len(rows)).pairs
-        assert pairs is not None
-        assert pairs.rows is not None
         assert pairs.num_tasks == 6
         assert pairs.user_codes.min() == 0
         # Whatever the codes: the same table of rows by user and group, up to their order.
@@ -135,7 +130,6 @@ def test_pairs_come_back_as_codes_where_as_many_were_allowed() -> None:
         assert sorted(map(sorted, table.tolist())) == sorted(map(sorted, truth.tolist()))
         assert sorted(map(sorted, table.T.tolist())) == sorted(map(sorted, truth.T.tolist()))
         named = sum(v for u, _, d, v in cells() if d and (u or one_user))
-        assert pairs.sums is not None
         assert pairs.sums.sum() == pytest.approx(named)
         # What the shell writes is read as a table whose sum of rows is the rows.
         text = pairs_csv(pairs)
@@ -144,8 +138,6 @@ def test_pairs_come_back_as_codes_where_as_many_were_allowed() -> None:
             Roles(TableKind.EVENTS, user="user", task="group", value="rows"),
             Disclosure.PRIVATE,
         )
-        assert again.pairs is not None
-        assert again.pairs.sums is not None
         assert sorted(again.pairs.sums.tolist()) == sorted(pairs.rows.tolist())
 
 
@@ -205,12 +197,10 @@ def test_whatever_the_mixture_the_error_lies_within_the_limits() -> None:
         assert summed.error_of_nothing == pytest.approx(exact.error_of_nothing)
         for l0, linf in ((1, 1.0), (2, 3.0), (6, 1.0), (6, 100.0)):
             limits = summed.limits(l0, linf)
-            assert limits is not None
             assert limits[0] * (1 - 1e-12) <= pair_error(exact, l0, linf) <= limits[1] * (1 + 1e-12)
             assert limits[0] * (1 - 1e-12) <= summed.error(l0, linf) <= limits[1] * (1 + 1e-12)
     best = best_summary_pair(summed)
     limits = summed.limits(best.max_groups, best.max_amount)
-    assert limits is not None
     assert limits[0] <= best.error <= limits[1]
     assert "in proportion" in best.stop_reason
 

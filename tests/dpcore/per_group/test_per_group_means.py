@@ -37,7 +37,9 @@ VALUES = (RNG.random(900) * 4.0 + GROUPS).round(2)
 PAIRS = UserGroupPairs.from_arrays(USERS, GROUPS, 5, sums=VALUES)
 
 
-def asked(epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, **more: object) -> PerGroupParameters:
+def build_parameters(
+    epsilon: float, noise: NoiseKind = NoiseKind.LAPLACE, **more: object
+) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
     return PerGroupParameters(
         epsilon,
@@ -91,7 +93,7 @@ def noisy_means(
 
 
 def test_moments_agree_with_runs_of_the_mechanism() -> None:
-    problem, runs = PerGroupProblem(PAIRS, asked(4.0)), 4_000
+    problem, runs = PerGroupProblem(PAIRS, build_parameters(4.0)), 4_000
     sums, rows = kept_at_random(2, 3, runs)
     m = compute_mean_moments(problem, 2, 3)
     s, n = sums - m.sum_mean, rows - m.rows_mean
@@ -116,14 +118,14 @@ def test_errors_agree_with_runs_of_the_mechanism(noise: NoiseKind) -> None:
         np.broadcast_to(np.bincount(GROUPS, x, 5), (40_000, 5)) for x in (VALUES - 3.5, np.ones(900))
     )
     for epsilon in (0.3, 2.0, 10.0):
-        problem = PerGroupProblem(PAIRS, asked(epsilon, noise, neighbours=relation))
+        problem = PerGroupProblem(PAIRS, build_parameters(epsilon, noise, neighbours=relation))
         squares = (noisy_means(problem, (4, 18), sums, rows) - problem.centred_means) ** 2
         allowed = 5.0 * squares.std(axis=0) / math.sqrt(40_000) + 1e-3 * squares.mean(axis=0)
         assert np.all(np.abs(compute_mean_squares(problem, 4, 18) - squares.mean(axis=0))[:4] <= allowed[:4])
     # Here most is, down to about 15 rows in a group, and chance alone decides where noise is low.
     sums, rows = (np.repeat(x, 10, axis=0) for x in kept_at_random(1, 1, 4_000))
     for epsilon in (1.0, 10.0, 400.0):
-        problem = PerGroupProblem(PAIRS, asked(epsilon, noise, neighbours=relation))
+        problem = PerGroupProblem(PAIRS, build_parameters(epsilon, noise, neighbours=relation))
         squares = (noisy_means(problem, (1, 1), sums, rows) - problem.centred_means) ** 2
         # Runs that share a sample are no independent ones.
         error = squares.reshape(4_000, 10, 5).mean(axis=1)
@@ -174,14 +176,14 @@ def test_the_noise_is_that_of_one_vector() -> None:
             of_sum, of_rows = gaussian.mean_noise(3, 2)
             assert of_sum == pytest.approx(3.5 * of_rows, rel=1e-12)
             assert 0.7 < of_rows / float(apart.pair_noise(3, 2)) < 0.77
-    laplace = asked(0.5).mean_noise(3, 2)[1]
+    laplace = build_parameters(0.5).mean_noise(3, 2)[1]
     assert laplace == pytest.approx(
         float(PerGroupParameters(0.25).pair_noise(3, 2)) * math.sqrt(0.5), rel=1e-12
     )
 
 
 def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
-    problem = PerGroupProblem(PAIRS, asked(100.0))
+    problem = PerGroupProblem(PAIRS, build_parameters(100.0))
     m = compute_mean_moments(problem, 5, 100)
     true = np.array([VALUES[g == GROUPS].mean() - 3.5 for g in range(4)])
     assert (m.sum_mean / np.maximum(m.rows_mean, 1.0))[:4] == pytest.approx(true, rel=1e-12)
@@ -189,7 +191,7 @@ def test_without_bounds_and_with_hardly_any_noise_the_mean_is_exact() -> None:
     # To first order the variance of a ratio with independent sums is (V_S + r^2 V_N) / N^2.
     of_sum, of_rows = m.sum_sampling + m.sum_noise**2, m.rows_sampling + m.rows_noise**2
     first = (of_sum + problem.centred_means**2 * of_rows) / np.maximum(m.rows_mean, 1.0) ** 2
-    loud = PerGroupProblem(PAIRS, asked(20.0))
+    loud = PerGroupProblem(PAIRS, build_parameters(20.0))
     assert compute_mean_squares(problem, 4, 18)[:4] == pytest.approx(
         first[:4] * (4 * 18 / 500) ** 2, rel=0.02
     )
@@ -204,7 +206,7 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
     ):
         for objective in objectives:
             floor = 20.0 if objective.needs_floor else None
-            problem = PerGroupProblem(thin, asked(8.0, noise, objective=objective, floor=floor))
+            problem = PerGroupProblem(thin, build_parameters(8.0, noise, objective=objective, floor=floor))
             found = best_mean_pair(problem)
             most = int(thin.groups_per_user.max()), int(thin.rows.max())
             every = {
@@ -217,14 +219,15 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
             assert "Proved" not in found.certificate.sentence
             assert found.error == min(*every.values(), problem.error_of_nothing)
     one = PerGroupProblem(
-        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, sums=VALUES[:9]), asked(9.0)
+        UserGroupPairs.from_arrays(np.arange(9), np.arange(9) % 2, 2, sums=VALUES[:9]), build_parameters(9.0)
     )
     certificate = best_mean_pair(one).certificate
     assert certificate is not None
     # One group and one row each: nothing is left to chance.
     assert certificate.sentence.startswith("Proved best")
     wide = PerGroupProblem(
-        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, sums=VALUES), asked(30.0)
+        UserGroupPairs.from_arrays(USERS % 7, GROUPS + 5 * (USERS % 5), 25, sums=VALUES),
+        build_parameters(30.0),
     )
     found = best_mean_pair(wide)
     assert found.certificate is None
@@ -240,8 +243,8 @@ def test_few_pairs_are_all_looked_at_and_of_many_a_good_one_is_found() -> None:
 def test_where_noise_is_too_much_the_middle_or_one_mean_is_better() -> None:
     # With half of epsilon for each sum, and its error by a normal pair, nothing was worth releasing up to 0.8.
     thin = UserGroupPairs.from_arrays(USERS[:150], GROUPS[:150], 5, sums=VALUES[:150])
-    assert not best_mean_pair(PerGroupProblem(thin, asked(0.7))).releases_nothing
-    problem = PerGroupProblem(PAIRS, asked(1e-3))
+    assert not best_mean_pair(PerGroupProblem(thin, build_parameters(0.7))).releases_nothing
+    problem = PerGroupProblem(PAIRS, build_parameters(1e-3))
     found = best_mean_pair(problem)
     assert found.releases_nothing
     assert found.error == problem.error_of_nothing
@@ -306,9 +309,9 @@ def test_what_no_mean_can_be_made_of_is_refused() -> None:
     with pytest.raises(InvalidInput, match="sums of squares"):
         PerGroupProblem(
             UserGroupPairs.from_arrays([0], [0], 1, rows=[2], sums=[1.0]),
-            asked(1.0),
+            build_parameters(1.0),
         )
     with pytest.raises(InvalidInput, match="hold no sums"):
-        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), asked(1.0))
+        PerGroupProblem(UserGroupPairs.from_arrays([0], [0], 1), build_parameters(1.0))
     with pytest.raises(InvalidInput, match="best_mean_pair"):
-        best_pair(PerGroupProblem(PAIRS, asked(1.0)))
+        best_pair(PerGroupProblem(PAIRS, build_parameters(1.0)))

@@ -20,7 +20,7 @@ from dpcore.per_group.whole_vector import best_cap
 from tests.dpcore.per_group.conftest import random_pairs
 
 
-def asked(objective: Objective = Objective.ROOT_MEAN_SQUARE, **more: object) -> PerGroupParameters:
+def build_parameters(objective: Objective = Objective.ROOT_MEAN_SQUARE, **more: object) -> PerGroupParameters:
     floor = 3.0 if objective.needs_floor else None
     return PerGroupParameters(1.0, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
 
@@ -29,7 +29,7 @@ def asked(objective: Objective = Objective.ROOT_MEAN_SQUARE, **more: object) -> 
 def test_the_parts_add_up_and_are_0_where_nothing_is_lost(
     objective: Objective, small: UserGroupPairs
 ) -> None:
-    problem = PerGroupProblem(small, asked(objective))
+    problem = PerGroupProblem(small, build_parameters(objective))
     for pair in product((1, 2, 9), (1, 4, 99)):
         parts = error_parts(problem, *pair)
         assert parts.total == pytest.approx(pair_error(problem, *pair), rel=1e-12)
@@ -46,7 +46,9 @@ def test_one_pass_gives_the_error_at_every_number_of_groups(objective: Objective
         signed = statistic is Statistic.SIGNED_SUM
         pairs = random_pairs(5, users=20, groups=8, rows=150, shift=2.0 if signed else 0.0)
         delta = None if noise is NoiseKind.LAPLACE else 1e-6
-        problem = PerGroupProblem(pairs, asked(objective, statistic=statistic, mechanism=noise, delta=delta))
+        problem = PerGroupProblem(
+            pairs, build_parameters(objective, statistic=statistic, mechanism=noise, delta=delta)
+        )
         facet = SortedPairs.from_problem(problem)
         most = int(pairs.groups_per_user.max())
         for amount in (1.0, 2.0, 60.0):
@@ -68,7 +70,9 @@ def test_candidates_are_numbers_of_three_leading_digits() -> None:
     every = [*range(1, 1001), *range(1010, 1235, 10)]
     assert spread_numbers(1234, 7) == [every[int(i * len(every) / 6)] for i in range(6)] + [1234]
     assert spread_numbers(9, 1) == [9]
-    few = PerGroupProblem(UserGroupPairs.from_arrays(np.zeros(300, int), np.arange(300) % 90, 90), asked())
+    few = PerGroupProblem(
+        UserGroupPairs.from_arrays(np.zeros(300, int), np.arange(300) % 90, 90), build_parameters()
+    )
     found = list_tuner_candidates(few)
     assert len(found) <= CANDIDATES
     assert {linf for _, linf in found} == {1, 2, 3, 4}  # 300 rows in 90 groups: 3 or 4 in each.
@@ -78,13 +82,13 @@ def test_candidates_are_numbers_of_three_leading_digits() -> None:
 def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
     pairs = random_pairs(3, users=40, groups=9, rows=600)
     for objective in (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RELATIVE):
-        problem = PerGroupProblem(pairs, asked(objective))
+        problem = PerGroupProblem(pairs, build_parameters(objective))
         errors = {
             p: float(np.sqrt(compute_moments(problem, *p).mean_squares).mean())
             for p in list_tuner_candidates(problem)
         }
         assert errors[pick_as_tuner(problem)] == min(errors.values())
-    signed = PerGroupProblem(random_pairs(3, shift=2.0), asked(statistic=Statistic.SIGNED_SUM))
+    signed = PerGroupProblem(random_pairs(3, shift=2.0), build_parameters(statistic=Statistic.SIGNED_SUM))
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
         pick_as_tuner(signed)
     with pytest.raises(InvalidInput, match="amounts of at least 0"):
@@ -92,8 +96,8 @@ def test_the_rule_minimises_its_own_objective_over_its_own_candidates() -> None:
 
 
 def test_bounds_and_errors_in_words() -> None:
-    rows, users = asked(), asked(statistic=Statistic.USERS)
-    sums = asked(Objective.MEAN_RELATIVE, statistic=Statistic.SUM)
+    rows, users = build_parameters(), build_parameters(statistic=Statistic.USERS)
+    sums = build_parameters(Objective.MEAN_RELATIVE, statistic=Statistic.SUM)
     assert words.format_pair(rows, 9, 3.0) == "9 groups × 3 rows"
     assert words.format_pair(rows, 1, 1.0) == "1 group × 1 row"
     assert words.format_pair(users, 9, 1.0) == "9 groups"
@@ -111,12 +115,12 @@ def test_the_facet_becomes_pairs_of_a_public_list() -> None:
 
 
 def test_a_persons_own_pair_is_whole_or_not_as_the_statistic_is() -> None:
-    assert asked(own_groups=3, own_amount=2.0).own_groups == 3
-    assert asked(statistic=Statistic.SUM, own_groups=3, own_amount=2.5).own_amount == 2.5
+    assert build_parameters(own_groups=3, own_amount=2.0).own_groups == 3
+    assert build_parameters(statistic=Statistic.SUM, own_groups=3, own_amount=2.5).own_amount == 2.5
     with pytest.raises(
         InvalidInput,
         match=r"(?is)the number of groups on the public list must be.*your own bound on groups.*your own bound in each",
     ):
-        asked(num_groups=0, own_groups=0, own_amount=2.5)
+        build_parameters(num_groups=0, own_groups=0, own_amount=2.5)
     with pytest.raises(InvalidInput, match="go together"):
-        asked(own_groups=3)
+        build_parameters(own_groups=3)

@@ -19,7 +19,9 @@ from dpcore.per_group.passes import Passes, SortedPairs, errors_by_groups
 from tests.dpcore.per_group.conftest import random_pairs
 
 
-def asked(epsilon: float, objective: Objective, noise: NoiseKind, **more: object) -> PerGroupParameters:
+def build_parameters(
+    epsilon: float, objective: Objective, noise: NoiseKind, **more: object
+) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
     floor = 3.0 if objective.needs_floor else None
     return PerGroupParameters(epsilon, mechanism=noise, delta=delta, objective=objective, floor=floor, **more)  # type: ignore[arg-type]
@@ -31,7 +33,7 @@ def test_no_pair_of_a_full_enumeration_is_better(objective: Objective) -> None:
     for seed, noise, epsilon in product(range(5), NoiseKind, (0.1, 1.0, 8.0)):
         relation = Neighbours.REPLACE_USER if seed % 2 else Neighbours.ADD_OR_REMOVE_USER
         pairs = random_pairs(seed, users=12, groups=7, rows=90)
-        problem = PerGroupProblem(pairs, asked(epsilon, objective, noise, neighbours=relation))
+        problem = PerGroupProblem(pairs, build_parameters(epsilon, objective, noise, neighbours=relation))
         found = best_pair(problem)
         errors = {
             (l0, linf): pair_error(problem, l0, linf)
@@ -58,7 +60,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
     # Small blocks, so that sums are carried from one to the next; every limit, so that users enter at once.
     monkeypatch.setattr(passes_module, "BLOCK", 14)
     pairs = random_pairs(3, users=30, groups=7, rows=200)
-    problem = PerGroupProblem(pairs, asked(2.0, objective, NoiseKind.GAUSSIAN))
+    problem = PerGroupProblem(pairs, build_parameters(2.0, objective, NoiseKind.GAUSSIAN))
     passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
     most = int(pairs.groups_per_user.max())
     for amount in (1.0, 3.0, 50.0):
@@ -72,7 +74,7 @@ def test_a_pass_gives_the_error_at_every_number_of_groups(
 
 def test_the_bound_of_an_interval_lies_below_every_pair_in_it() -> None:
     for objective, noise in product(Objective, NoiseKind):
-        problem = PerGroupProblem(random_pairs(1, rows=150), asked(1.5, objective, noise))
+        problem = PerGroupProblem(random_pairs(1, rows=150), build_parameters(1.5, objective, noise))
         passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
         for low, high in ((1, 3), (2, 9), (4, 4), (5, 30)):
             bound = passes.find_minimum(low, high, 1e300).value
@@ -87,7 +89,7 @@ def test_sums_are_bounded_by_a_real_number() -> None:
         signed = statistic is Statistic.SIGNED_SUM
         problem = PerGroupProblem(
             random_pairs(seed, users=15, rows=120, shift=2.0 if signed else 0.0),
-            asked(2.0, objective, noise, statistic=statistic),
+            build_parameters(2.0, objective, noise, statistic=statistic),
         )
         tolerance = 1e-3 if signed else 1e-6
         found = best_pair(problem, tolerance=tolerance)
@@ -151,7 +153,7 @@ def test_bounds_of_intervals_of_real_amounts_lie_below_every_pair_and_are_exact_
     for objective, noise, signed in product(Objective, NoiseKind, (False, True)):
         statistic = Statistic.SIGNED_SUM if signed else Statistic.SUM
         pairs = random_pairs(4, users=12, rows=60, shift=1.5 if signed else 0.0)
-        problem = PerGroupProblem(pairs, asked(1.0, objective, noise, statistic=statistic))
+        problem = PerGroupProblem(pairs, build_parameters(1.0, objective, noise, statistic=statistic))
         passes = Passes(problem.parameters, problem.weights, SortedPairs.from_problem(problem))
         occurring = np.unique(np.abs(problem.amounts))
         between = float(occurring[len(occurring) // 2]), float(occurring[len(occurring) // 2 + 1])
@@ -172,7 +174,7 @@ def test_a_sample_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     users = (3_000 * rng.random(30_000) ** 2).astype(int)
     pairs = UserGroupPairs.from_arrays(users, (60 * rng.random(users.size) ** 3).astype(int), 60)
     for noise, objective in product(NoiseKind, (Objective.ROOT_MEAN_SQUARE, Objective.MEAN_RMSE)):
-        problem = PerGroupProblem(pairs, asked(1.0, objective, noise))
+        problem = PerGroupProblem(pairs, build_parameters(1.0, objective, noise))
         monkeypatch.undo()
         whole = best_pair(problem)
         monkeypatch.setattr(module, "MIN_SAMPLED_ENTRIES", 400)

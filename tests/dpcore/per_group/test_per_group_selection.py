@@ -69,7 +69,7 @@ PRINTED = [
 ]
 
 
-def asked(
+def build_parameters(
     rule: SelectionRule = GEOMETRIC,
     statistic: Statistic = Statistic.ROWS,
     noise: NoiseKind = NoiseKind.LAPLACE,
@@ -184,7 +184,7 @@ def test_moments_agree_with_the_recursion_over_users() -> None:
     for pairs, statistic in product(
         (random_pairs(1), many_users()), (Statistic.ROWS, Statistic.USERS, Statistic.SUM)
     ):
-        problem = PerGroupProblem(pairs, asked(statistic=statistic))
+        problem = PerGroupProblem(pairs, build_parameters(statistic=statistic))
         grouped = PairsByGroup.from_problem(problem)
         for l0, linf in product((1, 2, 4), (1.0, 2.5, 1e9)):
             tables = [
@@ -220,7 +220,7 @@ def test_errors_agree_with_runs_of_the_mechanism(rule: SelectionRule) -> None:
     in_group = np.equal.outer(pairs.group_codes, np.arange(number)).astype(float)
     n = sample @ in_group
     for statistic, noise in ((Statistic.SUM, NoiseKind.LAPLACE), (Statistic.ROWS, NoiseKind.GAUSSIAN)):
-        problem = PerGroupProblem(pairs, asked(rule, statistic, noise))
+        problem = PerGroupProblem(pairs, build_parameters(rule, statistic, noise))
         p = problem.parameters
         linf = 3.0
         # Thresholds by their noise, the geometric rule by its table: it is a table.
@@ -262,7 +262,7 @@ def test_the_best_pair_is_that_of_brute_force(objective: Objective) -> None:
         enumerate(PRIVATE_RULES), (Statistic.ROWS, Statistic.USERS), NoiseKind
     ):
         problem = PerGroupProblem(
-            random_pairs(seed, users=30, rows=250), asked(rule, statistic, noise, objective)
+            random_pairs(seed, users=30, rows=250), build_parameters(rule, statistic, noise, objective)
         )
         selection = Selection(problem)
         best = best_selected_pair(selection, tolerance=0.0)
@@ -281,7 +281,7 @@ def test_no_pair_in_a_box_goes_below_its_bound() -> None:
     rng = np.random.default_rng(0)
     tight = 0
     for rule, statistic in product(PRIVATE_RULES, (Statistic.ROWS, Statistic.SUM)):
-        selection = Selection(PerGroupProblem(many_users(), asked(rule, statistic, epsilon=4.0)))
+        selection = Selection(PerGroupProblem(many_users(), build_parameters(rule, statistic, epsilon=4.0)))
         for _ in range(12):
             a, b = np.sort(rng.integers(1, selection.most_groups + 1, 2)).tolist()
             c, d = np.sort(rng.uniform(1.0, selection.largest_amount, 2)).tolist()
@@ -299,13 +299,13 @@ def test_no_pair_in_a_box_goes_below_its_bound() -> None:
 def test_keeping_a_group_is_not_monotone_in_the_number_of_groups() -> None:
     # What the search's bound must hold up against: more users are kept, and each counts for less.
     pairs = many_users()
-    selection = Selection(PerGroupProblem(pairs, asked(GAUSSIAN)))
+    selection = Selection(PerGroupProblem(pairs, build_parameters(GAUSSIAN)))
     steps = np.diff([selection.keep_probability(l0) for l0 in range(1, selection.most_groups + 1)], axis=0)
     assert np.any((steps.min(axis=0) < -1e-6) & (steps.max(axis=0) > 1e-6))
 
 
 def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
-    selection = Selection(PerGroupProblem(many_users(), asked(statistic=Statistic.SUM)))
+    selection = Selection(PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM)))
     told: list[float] = []
     found = best_selected_pair(selection, max_evaluations=60, progress=told.append)
     assert found.certificate.relative_gap > 1e-3
@@ -317,7 +317,9 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
     assert at_once.certificate.relative_gap > 1e-3
     assert at_once.stop_reason.startswith("Stopped after 1 evaluation;")
     assert (at_once.is_settled, found.is_settled) == (False, False)
-    hopeless = Selection(PerGroupProblem(many_users(), asked(statistic=Statistic.SUM, epsilon=1e-4)))
+    hopeless = Selection(
+        PerGroupProblem(many_users(), build_parameters(statistic=Statistic.SUM, epsilon=1e-4))
+    )
     for most in (5, 20):
         short = best_selected_pair(hopeless, max_evaluations=most)
         assert short.releases_nothing
@@ -333,7 +335,7 @@ def test_a_search_that_is_stopped_says_how_far_it_may_be_off() -> None:
 
 
 def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
-    selection = Selection(PerGroupProblem(many_users(), asked(epsilon=0.3)))
+    selection = Selection(PerGroupProblem(many_users(), build_parameters(epsilon=0.3)))
 
     def value(pair: tuple[int, int]) -> float:
         share = selection.keep_probability(pair[0])
@@ -346,7 +348,7 @@ def test_the_tuners_rule_lets_dropped_groups_cost_nothing() -> None:
 
 def test_bounding_whole_vectors_keeps_every_amount() -> None:
     for noise in NoiseKind:
-        problem = PerGroupProblem(many_users(), asked(noise=noise, epsilon=4.0))
+        problem = PerGroupProblem(many_users(), build_parameters(noise=noise, epsilon=4.0))
         selection = Selection(problem)
         best = best_selected_vector(selection)
         assert best is not None
@@ -364,7 +366,7 @@ def test_bounding_whole_vectors_keeps_every_amount() -> None:
 
 def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
     pairs, runs = random_pairs(2, users=25, rows=150), 6_000
-    problem = PerGroupProblem(pairs, asked(epsilon=3.0))
+    problem = PerGroupProblem(pairs, build_parameters(epsilon=3.0))
     best = best_selected_vector(Selection(problem))
     assert best is not None
     rng = np.random.default_rng(7)
@@ -385,12 +387,12 @@ def test_scaling_with_a_selection_of_its_own_agrees_with_runs_of_it() -> None:
 
 
 def test_what_an_epsilon_buys_is_what_a_question_with_it_says() -> None:
-    problem = PerGroupProblem(many_users(), asked())
+    problem = PerGroupProblem(many_users(), build_parameters())
     epsilons = np.array([0.5, 2.0, 8.0])
     found = Selection(problem).over_epsilon(epsilons, 2, 3.0)
     for epsilon, groups in zip(epsilons, found, strict=True):
         alone = Selection(
-            PerGroupProblem(many_users(), replace(asked(), epsilon=float(epsilon)))
+            PerGroupProblem(many_users(), replace(build_parameters(), epsilon=float(epsilon)))
         ).evaluate_groups(2, 3.0)
         assert groups.keep_probability == pytest.approx(alone.keep_probability, rel=1e-12)
         assert groups.mean_squares == pytest.approx(alone.mean_squares, rel=1e-12)

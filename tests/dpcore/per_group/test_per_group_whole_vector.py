@@ -30,7 +30,7 @@ RELATIONS = (Neighbours.ADD_OR_REMOVE_USER, Neighbours.REPLACE_USER)
 amounts = st.lists(st.one_of(st.integers(0, 60), st.floats(0.0, 1e6)), min_size=1, max_size=8)
 
 
-def asked(noise: NoiseKind, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
+def build_parameters(noise: NoiseKind, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
     delta = None if noise is NoiseKind.LAPLACE else 1e-5
     return PerGroupParameters(epsilon, mechanism=noise, delta=delta, **more)  # type: ignore[arg-type]
 
@@ -39,7 +39,7 @@ def summed(vectors: list[list[float]], noise: NoiseKind, **more: object) -> PerG
     users = np.repeat(np.arange(len(vectors)), [len(v) for v in vectors])
     groups = np.concatenate([np.arange(len(v)) for v in vectors])
     pairs = UserGroupPairs.from_arrays(users, groups, 8, sums=np.concatenate(vectors).astype(float))
-    return PerGroupProblem(pairs, asked(noise, statistic=Statistic.SUM, **more))
+    return PerGroupProblem(pairs, build_parameters(noise, statistic=Statistic.SUM, **more))
 
 
 @settings(max_examples=80)
@@ -83,7 +83,7 @@ def test_one_user_moves_the_release_by_no_more_than_declared(
         alone = np.r_[one[: len(left)], other[: len(right)]]
         assert np.allclose(together, alone, rtol=1e-7, atol=1e-7)
         for relation, change in ((RELATIONS[0], one), (RELATIONS[1], one - other[::-1])):
-            allowed = float(asked(noise, neighbours=relation).norm_sensitivity(max_norm))
+            allowed = float(build_parameters(noise, neighbours=relation).norm_sensitivity(max_norm))
             assert np.linalg.norm(change, order) <= allowed * (1 + 1e-12)
 
 
@@ -105,7 +105,7 @@ def test_the_cap_is_the_largest_level_of_the_norm() -> None:
 
 def test_distinct_users_are_capped_and_scaled_alike(small: UserGroupPairs) -> None:
     for noise, norm in product(NoiseKind, (0.4, 1.0, 1.7, 9.0)):
-        problem = PerGroupProblem(small, asked(noise, statistic=Statistic.USERS))
+        problem = PerGroupProblem(small, build_parameters(noise, statistic=Statistic.USERS))
         assert keep_amounts(problem, VectorRule.CAP, norm) == pytest.approx(
             keep_amounts(problem, VectorRule.RADIAL, norm)
         )
@@ -115,7 +115,9 @@ def test_distinct_users_are_capped_and_scaled_alike(small: UserGroupPairs) -> No
 def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
     for seed, noise, statistic in product(range(2), NoiseKind, (Statistic.ROWS, Statistic.SUM)):
         floor = 2.0 if objective.needs_floor else None
-        question = asked(noise, (0.15, 2.0)[seed], statistic=statistic, objective=objective, floor=floor)
+        question = build_parameters(
+            noise, (0.15, 2.0)[seed], statistic=statistic, objective=objective, floor=floor
+        )
         problem = PerGroupProblem(random_pairs(seed, users=14, groups=6, rows=150), question)
         radial, cap = best_radial(problem), best_cap(problem, tolerance=1e-2)
         assert radial.certificate.proves(1e-9)
@@ -135,7 +137,7 @@ def test_no_bound_of_a_fine_grid_is_better(objective: Objective) -> None:
 
 
 def test_a_short_search_says_so_and_bad_options_are_refused(small: UserGroupPairs) -> None:
-    problem = PerGroupProblem(small, asked(NoiseKind.LAPLACE))
+    problem = PerGroupProblem(small, build_parameters(NoiseKind.LAPLACE))
     short = best_cap(problem, max_evaluations=3)
     assert short.stop_reason.startswith("Stopped")
     assert not short.certificate.proves(1e-3)

@@ -26,22 +26,22 @@ LAPLACE, GAUSSIAN = NoiseKind.LAPLACE, NoiseKind.GAUSSIAN
 ALL = "users; rows; sum; mean; quantile 0.75; users per group; rows per group; sums per group"
 
 
-def asked(text, data=SHOP, noise=LAPLACE, **given):
+def plan_lines_of(text, data=SHOP, noise=LAPLACE, **given):
     delta = None if noise is LAPLACE else 1e-6
     usual = {"epsilon": 1.0, "lines": text, "lower": 0.0, "upper": 100.0, "mechanism": noise, "delta": delta}
     parameters = PlanParameters(**{**usual, **given})
     return parameters, table.plan_lines(data, parameters)
 
 
-def split(parameters, planned):
+def find_split(parameters, planned):
     curves, weights = [one.curve for one in planned], np.array([one.weight for one in planned])
     return find_least_sum(curves, weights, parameters.budget)
 
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_program_draws_no_less_noise_than_the_shares_say_and_errors_are_those_of_its_noise(noise):
-    parameters, planned = asked(ALL.replace("quantile 0.75; ", ""), noise=noise)
-    found = split(parameters, planned)
+    parameters, planned = plan_lines_of(ALL.replace("quantile 0.75; ", ""), noise=noise)
+    found = find_split(parameters, planned)
     lines = allocate_lines(SHOP, parameters, planned, found.shares)
     whole = compute_total_amount(parameters.budget)
     assert sum(Fraction(one.amount) for one in lines) == Fraction(whole)
@@ -75,7 +75,7 @@ def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
     amounts[::2] *= sign
     frame = pd.DataFrame({"u": np.arange(200).astype(str), "g": "one", "v": amounts})
     data = to_dataset(frame, user="u", value="v", group="g")
-    parameters, planned = asked("sum within 50; sums per group within 50", data, epsilon=50.0)
+    parameters, planned = plan_lines_of("sum within 50; sums per group within 50", data, epsilon=50.0)
     of_sum, of_groups = allocate_lines(data, parameters, planned, [0.5, 0.5])
     for bound in (of_sum.bound, of_groups.second_bound):
         assert bound > 0.0
@@ -88,7 +88,7 @@ def test_no_bound_on_an_amount_is_what_one_user_adds(sign):
 
 @pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN])
 def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
-    parameters, planned = asked("rows; quantile 0.75", noise=noise)
+    parameters, planned = plan_lines_of("rows; quantile 0.75", noise=noise)
     rows, one = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
     assert 1 <= one.num_parts <= NUM_PARTS // 2 == rows.num_parts
     # epsilon-DP by the exponential mechanism is epsilon^2 / 8-zCDP, Cesar and Rogers 2021.
@@ -97,7 +97,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
     exact = quantile.output(problem, quantile.WeightKind.SMOOTH, one.bound).expected_rank_error
     assert one.error == pytest.approx(exact)
     # OpenDP counts rows, at most a whole number of each user: the error is averaged over subsamples.
-    parameters, planned = asked("rows; quantile 0.75", noise=noise, program=Program.OPENDP)
+    parameters, planned = plan_lines_of("rows; quantile 0.75", noise=noise, program=Program.OPENDP)
     _, other = allocate_lines(SHOP, parameters, planned, [0.5, 0.5])
     epsilon = other.amount if noise is LAPLACE else math.sqrt(8.0 * other.amount)
     problem = problem.with_changes(epsilon=epsilon).with_subsamples(200)
@@ -109,7 +109,7 @@ def test_a_quantile_has_its_exact_error_and_never_more_than_its_share(noise):
 def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
     frame = pd.DataFrame({"u": ["a"] * 3, "v": [1.0, 2.0, 3.0]})
     data = to_dataset(frame, user="u", value="v")
-    parameters, planned = asked("rows; users within 1; mean", data, epsilon=0.1)
+    parameters, planned = plan_lines_of("rows; users within 1; mean", data, epsilon=0.1)
     rows, users, mean = allocate_lines(data, parameters, planned, [0.3, 0.7, 0.0])
     # Any whole bound has noise of at least sqrt(2) / 0.03 = 47 on what is 3.
     assert rows.is_dropped
@@ -117,24 +117,24 @@ def test_a_line_best_published_as_0_is_dropped_and_the_others_get_its_share():
     # Of the others, too, none is worth its noise: but a mean cannot be published as 0.
     assert users.is_dropped
     assert mean.num_parts == NUM_PARTS
-    alone = asked("rows; rows per group", SHOP)
+    alone = plan_lines_of("rows; rows per group", SHOP)
     assert [one.num_parts for one in allocate_lines(SHOP, *alone, [0.0, 1.0])] == [0, NUM_PARTS]
 
 
 def test_a_proof_says_which_bounds_it_covers():
-    parameters, planned = asked(ALL)
+    parameters, planned = plan_lines_of(ALL)
     which = {one.line.label for one in planned if not one.curve.has_all_bounds}
     # Amounts per group and ends of a quantile's ladder are tried at some points; all else is whole, or in closed form.
     assert which == {"quantile 0.75", "sums per group"}
     assert all(name in describe_coverage(planned) for name in which)
-    assert "and all bounds" in describe_coverage(asked("users; rows; sum; mean; rows per group")[1])
-    assert split(parameters, planned).certificate is None
+    assert "and all bounds" in describe_coverage(plan_lines_of("users; rows; sum; mean; rows per group")[1])
+    assert find_split(parameters, planned).certificate is None
 
 
 def test_a_mean_has_the_noise_that_a_library_adds():
     # Half of the line's budget on sum around the middle, half on rows: linearised by hand, at one cap for both.
     for noise, scale in ((LAPLACE, math.sqrt(2.0) / 0.5), (GAUSSIAN, 1.0 / math.sqrt(0.5))):
-        _, (line,) = asked("mean", noise=noise, program=Program.OPENDP)
+        _, (line,) = plan_lines_of("mean", noise=noise, program=Program.OPENDP)
         at = line.curve.find_best(np.ones(1))
         h = at.bounds[0]
         kept = np.minimum(SHOP.histogram.sizes, h) @ SHOP.histogram.users
@@ -155,7 +155,7 @@ def rank_curve(number, noise):
     )[number % 3]
     frame = pd.DataFrame({"u": [f"u{k}" for k in np.repeat(np.arange(sizes.size), sizes)], "v": values})
     text = f"quantile {(0.1, 0.5, 0.9)[number // 3 % 3]}"
-    _, (line,) = asked(text, to_dataset(frame, user="u", value="v"), noise, upper=10.0)
+    _, (line,) = plan_lines_of(text, to_dataset(frame, user="u", value="v"), noise, upper=10.0)
     return line.curve
 
 

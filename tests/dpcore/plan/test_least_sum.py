@@ -82,7 +82,7 @@ def test_no_split_of_a_grid_is_better_and_no_bound_lies_above_it():
 
 
 @functools.cache
-def totals(number):
+def random_totals(number):
     return random_amounts(
         np.random.default_rng(number), ["near-equal", "giant", "kinks", "heavy"][number % 4]
     )
@@ -94,8 +94,8 @@ def test_a_total_has_the_bound_and_the_error_of_its_own_question(noise, whole):
     delta = None if noise is LAPLACE else 1e-6
     for number in range(40):
         epsilon = 10.0 ** np.random.default_rng(number).uniform(-2.0, 1.5)
-        problem = total.TotalProblem(totals(number), epsilon, noise, delta, Measure.RMSE, whole)
-        best = TotalCurve(totals(number), noise.unit_variance, whole).find_best(
+        problem = total.TotalProblem(random_totals(number), epsilon, noise, delta, Measure.RMSE, whole)
+        best = TotalCurve(random_totals(number), noise.unit_variance, whole).find_best(
             np.array([problem.unit_noise**2])
         )
         bound = total.optimal_bound(problem)
@@ -119,7 +119,7 @@ def test_a_list_of_bounds_gives_the_least_of_its_lines():
 
 
 def test_equal_lines_share_equally_and_one_line_takes_all():
-    amounts = totals(3)
+    amounts = random_totals(3)
     curve = TotalCurve(amounts, 2.0)
     for lines in (1, 3):
         found = find_least_sum([curve] * lines, np.full(lines, 1.0), Budget(1.0, LAPLACE))
@@ -158,8 +158,8 @@ def test_what_a_line_needs_is_inverted(noise):
     assert needed[1] == math.inf  # sampling leaves 2, whatever the budget
     assert needed[2] == 0.0  # publishing 0 errs no more
     for number in range(0, 40, 3):
-        curve = TotalCurve(totals(number), noise.unit_variance)
-        wanted = np.array([0.03 * totals(number).total])
+        curve = TotalCurve(random_totals(number), noise.unit_variance)
+        wanted = np.array([0.03 * random_totals(number).total])
         (amount,) = find_needed_budgets([curve], wanted, budget)
         error = np.sqrt(
             curve.find_best(np.array([amount, amount * 0.999]) ** -float(budget.power)).squared_errors

@@ -21,7 +21,7 @@ SHOP = samples.load("shop-events")
 FIVE = "users within 1%; rows within 5%; sum within 5%; mean within 10%; rows per group within 50%"
 
 
-def answer(lines=FIVE, data=SHOP, **given):
+def build_plan_answer(lines=FIVE, data=SHOP, **given):
     usual = {"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": lines}
     return build_answer(data, PlanParameters(**{**usual, **given}))
 
@@ -29,18 +29,18 @@ def answer(lines=FIVE, data=SHOP, **given):
 @pytest.mark.parametrize(("noise", "delta"), [(NoiseKind.LAPLACE, None), (NoiseKind.GAUSSIAN, 1e-6)])
 def test_the_least_epsilon_is_enough_for_all_and_less_is_not(noise, delta):
     lines = FIVE.replace("rows per group within 50%", "quantile 0.9 within 3%")
-    found = answer(lines, objective=Objective.REACH, mechanism=noise, delta=delta).solution
+    found = build_plan_answer(lines, objective=Objective.REACH, mechanism=noise, delta=delta).solution
     assert found.num_reached == 5
     assert sum(line.num_parts for line in found.lines) <= 2**20
     # With a budget smaller by 1 % some line misses its own, however it is divided: the largest ratio says so.
-    less = answer(
+    less = build_plan_answer(
         lines, epsilon=found.budget.epsilon * 0.97, objective=Objective.LARGEST, mechanism=noise, delta=delta
     )
     assert less.solution.num_reached < 5
 
 
 def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
-    found = answer().solution
+    found = build_plan_answer().solution
     line, at = found.lines[1], found.reaching_epsilons[1]
     assert not line.is_reached
     for times, has in ((1.001, True), (0.999, False)):
@@ -52,8 +52,8 @@ def test_a_line_has_its_wanted_error_from_the_epsilon_on_that_is_said():
 
 def test_the_curves_pass_through_the_plan():
     hard = {"lines": "users; rows per group", "objective": Objective.REACH}  # Above 100.
-    far = [answer(**hard), answer(**hard, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)]
-    for said in (*far, answer(epsilon=0.005), answer()):
+    far = [build_plan_answer(**hard), build_plan_answer(**hard, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)]
+    for said in (*far, build_plan_answer(epsilon=0.005), build_plan_answer()):
         plot, at = said.plots["plan-errors"](), said.solution.budget.epsilon
         epsilons = plot.columns["epsilon"]
         assert epsilons[0] < at < epsilons[-1]
@@ -73,9 +73,9 @@ def test_the_curves_pass_through_the_plan():
 
 
 def test_an_equal_split_is_no_better_and_all_of_one_line_is_its_own():
-    said = answer()
+    said = build_plan_answer()
     assert said.solution.equal_split_factor >= 1.0
-    one = answer("rows")
+    one = build_plan_answer("rows")
     assert one.solution.lines[0].share == 1.0
     assert one.headline == "All of ε = 1 goes to rows, and it is not enough."
 
@@ -86,23 +86,23 @@ def test_what_is_dropped_and_what_is_never_reached_is_said():
     assert small.forms == {}
     assert "0 is published" in small.detail
     # Of 4 rows of one user a mean at the best bound keeps some error of sampling: the least is that of all rows.
-    never = answer("mean within 0.001; rows", SHOP)
+    never = build_plan_answer("mean within 0.001; rows", SHOP)
     assert math.isinf(never.solution.sufficient_epsilon)
     assert never.numbers[0].value is None
     assert "needed_share" not in never.plots["plan-shares"]().columns
     assert "Never reached" in never.detail
     with pytest.raises(InvalidInput, match="No ε is enough for mean"):
-        answer("mean within 0.001; rows", objective=Objective.REACH)
+        build_plan_answer("mean within 0.001; rows", objective=Objective.REACH)
 
 
 def test_a_private_table_says_that_the_plan_is_private_and_a_quantile_that_nothing_is_proved():
     private = ss.plan_bounds([3, 1, 40, 2], lines="users; rows", epsilon=1)
     assert private.disclosure is Disclosure.PRIVATE
     assert words.LEAKS in private.detail
-    ranked = answer("rows; median")
+    ranked = build_plan_answer("rows; median")
     assert not ranked.proofs
     assert "not proved" in ranked.facts["How sure"]
-    proof = answer().proofs[0][1]
+    proof = build_plan_answer().proofs[0][1]
     assert 0.0 <= proof.relative_gap <= 1e-4
 
 
@@ -120,6 +120,15 @@ def test_lines_one_by_one_are_a_text():
     assert list(listed.bound.index) == ["users", "rows"]
     held = json.loads(listed.answer.choice())["answer"]
     assert [one["release"] for one in held["lines"]] == ["users", "rows"]
+
+
+def test_the_epsilon_really_spent_stands_beside_that_of_the_program_without_a_quantile():
+    gaussian = {"mechanism": NoiseKind.GAUSSIAN, "delta": 1e-6}
+    spent = build_plan_answer("users; rows", **gaussian).facts["ε really spent"]
+    assert spent.startswith("0.9")
+    assert "1 by the program's" in spent
+    # Of the exponential mechanism beside Gaussian noise no exact account is known.
+    assert "ε really spent" not in build_plan_answer("users; median", **gaussian).facts
 
 
 def test_epsilon_of_a_gaussian_plan_is_the_inverse_of_its_noise():

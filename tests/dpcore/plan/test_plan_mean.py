@@ -166,7 +166,7 @@ def test_a_giant_user_and_a_column_of_one_value_have_a_plan():
         )
         said = build_answer(data, asked)
         assert said.solution.split.certificate.relative_gap <= 1e-4
-        assert not said.solution.planned[3].curve.has_all_bounds
+        assert not said.solution.planned_lines[3].curve.has_all_bounds
         assert all(math.isfinite(line.error) for line in said.solution.lines)
         line = said.solution.lines[3]
         own = mean.best_cap(

@@ -31,7 +31,7 @@ KINDS = [kind for kind in LineStatistic if kind is not LineStatistic.QUANTILE]
 OF_PLANS = (Program.PYTHON, Program.OPENDP, Program.PIPELINEDP, Program.TUMULT)
 
 
-def planned(text, data=SHOP, **given):
+def plan_lines_of(text, data=SHOP, **given):
     return table.plan_lines(
         data, PlanParameters(**{"epsilon": 1.0, "lower": 0.0, "upper": 100.0, "lines": text, **given})
     )
@@ -125,7 +125,7 @@ def test_opendp_proves_that_the_parts_are_at_most_epsilon():
 def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
     clamped = np.clip(SHOP.values.values, 0, 100)
     for epsilon in (0.2, 1.0, 5.0):
-        line_of_mean, line_of_groups = planned("mean; rows per group")
+        line_of_mean, line_of_groups = plan_lines_of("mean; rows per group")
         v = np.array([epsilon**-2.0])
         problem = private_counts.PrivateCountsProblem(
             SHOP.histogram, epsilon, 100.0, float(clamped.var(ddof=1)), float(clamped.mean())
@@ -142,7 +142,7 @@ def test_the_mean_and_the_groups_have_the_bounds_of_their_own_questions():
 
 
 def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_worse_than_it_must():
-    (line,) = planned("quantile 0.75")
+    (line,) = plan_lines_of("quantile 0.75")
     problem = table.build_quantile_problem(
         SHOP, PlanParameters(1.0, lines="quantile 0.75", lower=0.0, upper=100.0), line.line
     )
@@ -169,12 +169,12 @@ def test_a_quantile_is_that_of_its_page_under_add_or_remove_and_never_drawn_wors
 def test_what_data_lack_and_shares_of_0_are_refused_in_one_sentence_each():
     bare = replace(SHOP, values=None, pairs=None, totals=None)
     with pytest.raises(InvalidInput) as caught:
-        planned("sum; mean; users per group; rows", bare)
+        plan_lines_of("sum; mean; users per group; rows", bare)
     assert len(caught.value.problems) == 3
     zero = to_dataset(_frame([1.0, -1.0]), user="u", value="v")
     with pytest.raises(InvalidInput, match="is 0 on these data"):
-        planned("sum", zero, lower=-1.0, upper=1.0)
-    (line,) = planned("sum within 3", zero, lower=-1.0, upper=1.0)
+        plan_lines_of("sum", zero, lower=-1.0, upper=1.0)
+    (line,) = plan_lines_of("sum within 3", zero, lower=-1.0, upper=1.0)
     assert (line.target_error, line.value) == (3.0, 0.0)
 
 
@@ -185,7 +185,7 @@ def _frame(values):
 def test_a_signed_sum_has_the_least_error_of_the_bounds_looked_at():
     values = np.r_[np.arange(1.0, 30.0), -np.arange(2.0, 20.0), 500.0]
     data = to_dataset(_frame(values), user="u", value="v")
-    (line,) = planned("sum", data, lower=-1e3, upper=1e3)
+    (line,) = plan_lines_of("sum", data, lower=-1e3, upper=1e3)
     bounds = np.linspace(0.0, 500.0, 20_001)
     cut = np.array([np.sum(values - np.clip(values, -t, t)) for t in bounds])
     for v in (0.01, 1.0, 30.0):
@@ -209,12 +209,12 @@ def test_the_noise_is_what_opendp_draws_and_epsilon_adds_up_as_it_should():
     assert Budget(1.0, NoiseKind.LAPLACE).convert_to_epsilon(0.7) == 0.7
     # A mean costs more where a library splits its budget inside.
     ours, *theirs = (
-        planned("mean", program=p)[0].curve.find_best(np.ones(1)).squared_errors[0] for p in OF_PLANS
+        plan_lines_of("mean", program=p)[0].curve.find_best(np.ones(1)).squared_errors[0] for p in OF_PLANS
     )
     assert min(theirs) > ours
     for program, text in ((Program.TUMULT, "median"), (Program.PIPELINEDP, "rows")):
         with pytest.raises(InvalidInput, match=program.value):
-            planned(text, program=program, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
+            plan_lines_of(text, program=program, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
 
 
 def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
@@ -226,7 +226,7 @@ def test_the_curve_of_a_quantile_of_many_rows_is_that_of_the_rows_themselves():
     frame = {"u": np.repeat(np.arange(sizes.size), sizes).astype(str), "v": values}
     data = to_dataset(pd.DataFrame(frame), user="u", value="v")
     for text in ("median", "quantile 0.99"):
-        (line,) = planned(text, data)
+        (line,) = plan_lines_of(text, data)
         problem = table.build_quantile_problem(
             data, PlanParameters(1.0, lines=text, lower=0.0, upper=100.0), line.line
         )

@@ -388,7 +388,6 @@ def test_a_sums_error_on_a_copy_is_not_that_of_the_data_but_a_means_is():
     sums, means = [], []
     for _ in range(15):
         copy = release_histogram(histogram, PrivateCopyParameters(0.1)).histogram
-        assert copy is not None
         bound = total.best_bound(
             total.TotalProblem(Amounts.from_histogram(copy), 1.0, is_integer=True)
         ).max_total

@@ -106,7 +106,6 @@ def neighbours_in_pool(tables: np.ndarray, relation: Neighbours) -> tuple[np.nda
 def laws_of_pool(asked: RangeProblem) -> Callable[[np.ndarray], list[np.ndarray]]:
     """Log chances of each draw, of tables as numbers of users of each kind: what users add to a query adds up."""
     anchor, cap = asked.anchor, int(asked.max_contributions)
-    assert anchor is not None
     sides = [lambda v: (private_range.mirror(v), asked.ends(-anchor)), lambda v: (v, asked.ends(anchor))]
     added = [
         np.array([private_range.sum_tails(*side(values_of([user])), cap) for user in POOL])
@@ -124,7 +123,6 @@ def laws_of_pool(asked: RangeProblem) -> Callable[[np.ndarray], list[np.ndarray]
 
 
 def log_laws(asked: RangeProblem, users: list[User]) -> list[np.ndarray]:
-    assert asked.anchor is not None
     return [np.log(law) for law in end_probabilities(asked, values_of(users), asked.anchor)]
 
 
@@ -271,7 +269,6 @@ def test_candidates_that_are_the_centre_in_floats_are_left_out() -> None:
 def test_a_draw_follows_the_law_and_is_charged_once_before() -> None:
     generator = np.random.default_rng(5)
     values = values_of([tuple(generator.normal(0.0, 8.0, 4).tolist()) for _ in range(60)])
-    assert values is not None
     asked = dataclasses.replace(BOTH, epsilon=4.0)
     drawn = [private_range.choose(asked, values) for _ in range(300)]
     lower, upper = end_probabilities(asked, values, 0.0)

@@ -81,7 +81,6 @@ def test_a_user_without_a_limit_would_move_the_score_without_a_limit() -> None:
 def test_independent_rows_are_drawn_for_as_before() -> None:
     asked = PrivateParameters(2.0, BoundPurpose.CAP)
     assert asked.condition == CapMean(asked.trade_off)
-    assert asked.setting is not None
     assert not asked.setting.is_table_mean
     with pytest.raises(InvalidInput) as refused:
         TableCap(0.0, 1.5)

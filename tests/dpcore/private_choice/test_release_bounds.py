@@ -40,9 +40,7 @@ EXTREME = (1, 2, 3, 7, 40, 41, 10**6)
 
 
 def quantile_draw(epsilon: float = 1.0, **asked: object) -> SelectionRequest:
-    found = request_quantile_bound(QuantileParameters(epsilon, neighbours=USERS, **asked), SETTING, 1.0, 40)
-    assert found is not None
-    return found
+    return request_quantile_bound(QuantileParameters(epsilon, neighbours=USERS, **asked), SETTING, 1.0, 40)
 
 
 def learner_draw(rows: int = 30, **asked: object) -> SelectionRequest:
@@ -167,7 +165,6 @@ def test_a_quantile_aims_at_the_least_of_the_papers_trade_off(
     histogram = samples.load("shop-events").histogram
     asked = QuantileParameters(1.0, quantiles, weighting=weighting, population=population, neighbours=USERS)
     draw = request_quantile_bound(asked, SETTING, 0.1)
-    assert draw is not None
     # W^2 + A sum c_i^2 at every candidate, from scratch; A with a million rows, and epsilon by max(q, 1 - q).
     reach = max(asked.levels[0], 1.0 - asked.levels[0])
     spread = math.log(2.0 * PUBLIC_ROWS / 0.05) / (8.0 * math.log(1.0 / 0.05**2) ** 2) / reach**2
@@ -220,7 +217,6 @@ def test_sums_and_counts_with_gaussian_noise_aim_at_the_least_bias_plus_mean_noi
     setting = dataclasses.replace(GAUSSIAN, epsilon=0.7)
     draw = request_total_bound(setting, 20_000.0, 0.1)
     totals = amounts_of(shop).totals
-    assert totals is not None
     scale = compute_unit_scale(NoiseKind.GAUSSIAN, 0.7, 1e-6)
     bounds = draw.problem.bounds
     error = np.maximum(totals - bounds[:, None], 0.0).sum(axis=1) + scale * math.sqrt(2.0 / math.pi) * bounds
@@ -242,7 +238,6 @@ def test_a_total_becomes_whole_units_by_itself() -> None:
     histogram = ContributionHistogram([1], [2])
     data = Dataset("two", "two", Disclosure.PRIVATE, histogram, values=Values([0, 1], [0.3, -5.0], "amount"))
     drawn = selection.select(draw, data)
-    assert isinstance(drawn, choice.PrivateChoice)
     assert drawn.column == "amount"
     assert drawn.value in draw.problem.bounds
     binned = dataclasses.replace(data, values=None, totals=Totals([1.5], "amount", [2]))

@@ -43,9 +43,7 @@ def of_frame(frame: pd.DataFrame):
 def build(text_or_frame, *features: Feature, intercept: bool = True, **roles: str) -> Dataset:
     read = of_frame(text_or_frame) if isinstance(text_or_frame, pd.DataFrame) else table(text_or_frame)
     roles = {"label": "rating", "user": "user"} | roles
-    return dm.read_labelled_table(
-        read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE
-    )
+    return dm.build_dataset(read, Design(features=features, intercept=intercept, **roles), Disclosure.PRIVATE)
 
 
 def refusal(*arguments, **named) -> str:
@@ -232,7 +230,7 @@ def test_the_guess_takes_user_and_label_by_name_and_leaves_ids_out():
         ("colour", CATEGORIES),
         ("size", FeatureKind.NUMERIC),
     ]
-    assert dm.read_labelled_table(of_frame(frame), design, Disclosure.PUBLIC).table.features.shape == (100, 4)
+    assert dm.build_dataset(of_frame(frame), design, Disclosure.PUBLIC).table.features.shape == (100, 4)
 
 
 def test_the_guess_takes_a_column_that_is_called_label():

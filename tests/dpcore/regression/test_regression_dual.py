@@ -65,7 +65,7 @@ def test_hessian_is_the_derivative_of_the_gradient(seed):
         for r in range(d):
             moved = np.zeros((d, d))
             moved[r, j] = step
-            ends = [whitened.rows.T @ price(whitened, a, m + s * moved).candidate(a) for s in (1, -1)]
+            ends = [whitened.rows.T @ price(whitened, a, m + s * moved).build_weights(a) for s in (1, -1)]
             difference = (ends[0] - ends[1]) / (2 * step)
             column = curvature[:, j * d + r].reshape(d, d).T
             assert np.allclose(difference, column, rtol=1e-5, atol=1e-5 * np.abs(curvature).max())
@@ -84,8 +84,8 @@ def test_certificates_fail_on_half_answers(seed):
     assert refused.infeasibility > 1e-9
     assert not refused.certificate.proves(0.5)
     # Feasible again, but no longer the best: the gap says so.
-    w = problem.whitened.repaired(problem.whitened.sorted(broken * 1.3))
-    worse = estimate.evaluate(problem, problem.whitened.original(w), dual, "", "")
+    w = problem.whitened.repair(problem.whitened.sort_rows(broken * 1.3))
+    worse = estimate.evaluate(problem, problem.whitened.restore_order(w), dual, "", "")
     assert worse.infeasibility < 1e-9
     assert worse.certificate.relative_gap > 1e-6
     # Wrong multipliers prove nothing about the right matrix.

@@ -18,7 +18,7 @@ from dpcore.common.text_fields import from_fields, to_fields
 from dpcore.regression import draw as regression_draw
 from dpcore.regression import sample_limiting, working_set
 from dpcore.regression.answer import build_answer
-from dpcore.regression.answer.solution import compute
+from dpcore.regression.answer.solution import build_solution
 from dpcore.regression.draw import draw_coefficients
 from dpcore.regression.estimate import estimate_residual_variance
 from dpcore.regression.parameters import (
@@ -29,16 +29,16 @@ from dpcore.regression.parameters import (
 )
 from dpcore.regression.problem import RegressionProblem
 
-DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).dataset()
+DATA, TRUTH = RegressionGenerator(200, 2, 1, exponent=1.8, seed=2).build_dataset()
 PARAMETERS = RegressionParameters(1.5, -300.0, 300.0)
-VARIANCE = estimate_residual_variance(DATA.table.features, PARAMETERS.clipped(DATA.table))
-PROBLEM = PARAMETERS.problem(DATA.table, VARIANCE)
+VARIANCE = estimate_residual_variance(DATA.table.features, PARAMETERS.clip_labels(DATA.table))
+PROBLEM = PARAMETERS.build_problem(DATA.table, VARIANCE)
 OURS = working_set.solve(PROBLEM)
 
 
 def test_generated_data_follow_their_coefficients_and_noise():
     # 20,000 rows: the residuals' standard deviation is within 3 % of 20 except once in 10^9 runs.
-    data, truth = RegressionGenerator(20_000, 3, 2, label_noise=20.0, seed=4).dataset()
+    data, truth = RegressionGenerator(20_000, 3, 2, label_noise=20.0, seed=4).build_dataset()
     residuals = data.table.labels - data.table.features @ truth
     assert np.std(residuals) == pytest.approx(20.0, rel=0.03)
     assert np.count_nonzero(truth) == 3
@@ -49,7 +49,7 @@ def test_generated_data_follow_their_coefficients_and_noise():
 def test_the_problem_is_what_was_entered():
     assert (PROBLEM.epsilon, PROBLEM.value_bound, PROBLEM.residual_variance) == (1.5, 600.0, VARIANCE)
     np.testing.assert_array_equal(PROBLEM.features, DATA.table.features)
-    clipped = RegressionParameters(1.0, -5.0, 10.0).clipped(DATA.table)
+    clipped = RegressionParameters(1.0, -5.0, 10.0).clip_labels(DATA.table)
     assert (clipped.min(), clipped.max()) == (-5.0, 10.0)
 
 
@@ -128,8 +128,8 @@ def test_names_of_coefficients_are_no_formulas():
 
 @pytest.mark.parametrize("with_caps", [True, False])
 def test_the_choice_separates_what_was_entered_from_what_was_computed(with_caps):
-    draws = sample_limiting.try_caps(PROBLEM, PARAMETERS.clipped(DATA.table), 2)
-    solution = compute(DATA, PARAMETERS, PROBLEM, OURS, draws)
+    draws = sample_limiting.try_caps(PROBLEM, PARAMETERS.clip_labels(DATA.table), 2)
+    solution = build_solution(DATA, PARAMETERS, PROBLEM, OURS, draws)
     solution = solution if with_caps else replace(solution, caps=None)
     said = json.loads(build_answer(DATA, PARAMETERS, solution).choice())
     assert said["question"]["epsilon"] == 1.5

@@ -75,18 +75,18 @@ def test_whitening_is_undone_exactly():
     assert w.rows @ w.triangle == pytest.approx(problem.features[w.order], abs=1e-12)
     assert w.rows.T @ w.rows == pytest.approx(problem.num_rows * np.eye(problem.num_features), abs=1e-10)
     c = np.random.default_rng(0).standard_normal((problem.num_features, problem.num_rows))
-    assert np.array_equal(w.original(w.sorted(c)), c)
+    assert np.array_equal(w.restore_order(w.sort_rows(c)), c)
     # Repair is the projection of the paper's formula, in the original coordinates.
     x = problem.features
     by_hand = c + (np.eye(x.shape[1]) - c @ x) @ np.linalg.pinv(x)
-    assert w.original(w.repaired(w.sorted(c))) == pytest.approx(by_hand, abs=1e-10)
+    assert w.restore_order(w.repair(w.sort_rows(c))) == pytest.approx(by_hand, abs=1e-10)
 
 
 def test_a_small_repair_keeps_zeros():
     problem = random_problem(4)
     best = working_set.solve(problem).matrix
     off = best * (1.0 + 1e-8)
-    repaired = problem.whitened.original(problem.whitened.repaired(problem.whitened.sorted(off)))
+    repaired = problem.whitened.restore_order(problem.whitened.repair(problem.whitened.sort_rows(off)))
     assert np.array_equal(repaired != 0.0, best != 0.0)
     assert np.abs(repaired @ problem.features - np.eye(problem.num_features)).max() < 1e-12
 

@@ -58,7 +58,7 @@ def test_stopped_before_the_first_draw_there_are_none():
 def test_over_epsilon_is_the_single_answers_side_by_side():
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     told: list[float] = []
-    sweep = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.3, 3.0), progress=told.append)
+    sweep = study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.3, 3.0), progress=told.append)
     assert told == [0.5, 1.0]
     for at, epsilon in enumerate((0.3, 3.0)):
         asked = replace(PROBLEM, epsilon=epsilon)
@@ -80,21 +80,21 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
 def test_a_stopped_sweep_keeps_what_is_done():
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     done: list[float] = []
-    sweep = study.over_epsilon(
+    sweep = study.sweep_epsilon(
         PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
     )
     assert sweep.values.tolist() == [0.5]
     assert {column.shape for column in sweep.columns.values()} == {(1,)}
     assert "1 of 3" in study.describe_stop(sweep)
     assert not sweep.is_complete
-    none = study.over_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
+    none = study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
     assert none.values.size == 0
 
 
 def test_generated_data_are_averaged_over_seeds():
     generator = RegressionGenerator(120, 2, 1, exponent=1.8, seed=5)
-    both = study.over_generated({120: generator}, 1.0, repeats=2)
-    alone = [study.over_generated({120: replace(generator, seed=s)}, 1.0, repeats=1) for s in (5, 6)]
+    both = study.sweep_generated({120: generator}, 1.0, repeats=2)
+    alone = [study.sweep_generated({120: replace(generator, seed=s)}, 1.0, repeats=1) for s in (5, 6)]
     assert both.values.tolist() == [120.0]
     for name in set(both.columns) - {"best_cap", "gap"}:
         mean = np.mean([one.columns[name] for one in alone], axis=0)
@@ -128,6 +128,6 @@ def test_example_3_keeps_both_claims(g):
 def test_refusals():
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
-        study.over_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
+        study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
     with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
-        study.over_generated({1: RegressionGenerator()}, -1.0)
+        study.sweep_generated({1: RegressionGenerator()}, -1.0)

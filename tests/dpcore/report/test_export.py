@@ -33,7 +33,9 @@ def read_rows(text):
 def test_weights_add_up_to_one_over_the_file(histogram, epsilon, disclosure):
     problem = mean.MeanProblem(histogram, epsilon, 2.0, 0.7)
     cap, smooth = mean.best_cap(problem), mean.best_smooth(problem)
-    rows = read_rows(mean_files.weights_csv(problem, smooth.threshold, cap.max_contributions, disclosure))
+    rows = read_rows(
+        mean_files.write_weights_csv(problem, smooth.threshold, cap.max_contributions, disclosure)
+    )
     assert [int(row["size"]) for row in rows] == histogram.sizes.tolist()
     assert [int(row["users"]) for row in rows] == histogram.users.tolist()
     exact = {name: [Fraction(row[name]) for row in rows] for name in rows[0] if name != "label"}
@@ -53,7 +55,7 @@ def test_the_error_can_be_computed_again_from_the_file():
     histogram = ContributionHistogram(sizes=[1, 3, 10], users=[200, 20, 1])
     problem = mean.MeanProblem(histogram, 1.0, 1.0, 0.25)
     smooth = mean.best_smooth(problem)
-    rows = read_rows(mean_files.weights_csv(problem, smooth.threshold, 3, Disclosure.PUBLIC))
+    rows = read_rows(mean_files.write_weights_csv(problem, smooth.threshold, 3, Disclosure.PUBLIC))
     # sigma^2 times the sum of squared weights, and Laplace noise for the heaviest user's weight.
     sampling = 0.25 * sum(int(r["users"]) * int(r["size"]) * float(r["row_weight"]) ** 2 for r in rows)
     noise = 2.0 * max(float(r["user_weight"]) for r in rows) ** 2

@@ -66,7 +66,7 @@ def test_totals_of_both_signs_are_refused_with_what_to_do():
     assert found.amounts is None
     assert found.signed.tolist() == [-2.0, 4.0, -7.5]
     assert "2 of 3 users have a negative total; the smallest is -7.5" in found.refusal
-    assert "clip every total to [L, U]" in found.refusal
+    assert "Clip every total to [L, U]" in found.refusal
 
 
 def test_what_cannot_be_added_up_is_said():

@@ -299,7 +299,7 @@ def test_sampled_users_pay_less_and_never_more_than_asked():
             assert epsilon * 0.99 < other.get_epsilon(delta) < 1.5 * epsilon
     nearly = account.plan_noise(replace(everybody, sampled=0.999), 2.0)
     assert nearly.gradient == pytest.approx(full.gradient, rel=0.01)
-    with pytest.raises(InvalidInput, match="come or go only"):
+    with pytest.raises(InvalidInput, match="needs neighbours that add or remove"):
         Mechanism(1.0, 1e-5, REPLACE, sampled=0.5)
 
 

@@ -40,7 +40,7 @@ def test_one_user_moves_whole_numbers_by_whole_numbers_within_the_sensitivity(se
         # The others' numbers are the same to the last digit, though they stand elsewhere in shorter arrays.
         assert np.array_equal(other_gradients, everybody[rows.users != user])
         distance = everybody.sum(axis=0) - other_gradients.sum(axis=0)
-        assert sum(int(k) ** 2 for k in distance) <= release._squared_sensitivity(mechanism)
+        assert sum(int(k) ** 2 for k in distance) <= release._compute_squared_sensitivity(mechanism)
 
 
 def test_whole_numbers_are_the_gradient_on_the_grid():
@@ -74,7 +74,7 @@ def test_the_budget_is_spent_and_never_more(relation, bound):
     # By Bun and Steinke's own conversion, from the noise alone: ρ + 2 sqrt(ρ log(1/δ)) is no tight bound, so ε below
     # it but above ρ; all steps and the sum of weights count.
     squared_weights, weight_step = release._choose_weight_grid(mechanism, bound, rows.num_users)
-    steps = 7 * release._squared_sensitivity(mechanism) + squared_weights
+    steps = 7 * release._compute_squared_sensitivity(mechanism) + squared_weights
     rho = steps / (2 * (model.noise / (bound / integer_sums.CELLS)) ** 2)
     assert rho < 1.5 <= rho + 2 * math.sqrt(rho * math.log(1e6))
     if squared_weights:
@@ -195,7 +195,7 @@ def test_one_user_moves_a_capped_sum_within_the_sensitivity(seed, sizes, cap, lo
     # With the same bits the others keep the same rows, whose numbers are the same to the last digit.
     assert np.array_equal(*of_others)
     distance = sum(int(k) ** 2 for k in sums[0] - sums[1])
-    assert distance <= release._squared_sensitivity(mechanism)
+    assert distance <= release._compute_squared_sensitivity(mechanism)
     squared_weights, weight_step = release._choose_weight_grid(mechanism, cap, 2)
     if squared_weights:
         assert (abs(weights[0] - weights[1]) / weight_step) ** 2 <= squared_weights
@@ -212,7 +212,9 @@ def test_the_sensitivity_under_a_cap_is_reached():
     distance = release.round_gradients(drawn, mechanism, 4, -50.0 * features[0]).sum(axis=0)
     squared = sum(int(k) ** 2 for k in distance)
     assert (
-        0.999 * release._squared_sensitivity(mechanism) < squared <= release._squared_sensitivity(mechanism)
+        0.999 * release._compute_squared_sensitivity(mechanism)
+        < squared
+        <= release._compute_squared_sensitivity(mechanism)
     )
 
 

@@ -53,80 +53,80 @@ SECRET = Dataset("secret.csv", "", Disclosure.PRIVATE, ContributionHistogram([1,
 PERSONAL: dict[str, Any] = {"personal": 100, "personal_diameter": 0.1}
 
 
-def found_of(data: Dataset = LINES, **asked: Any) -> OwnersSolution:
+def solve_owners(data: Dataset = LINES, **asked: Any) -> OwnersSolution:
     parameters = OwnersParameters(**{"epsilon": 1.0, **asked})
     of_data = parameters.source is OwnersSource.DATA
-    return solve(data if of_data else question.disclosure_of(parameters, data), parameters)
+    return solve(data if of_data else question.find_disclosure(parameters, data), parameters)
 
 
-def made(choice: Callable[[], str] | None) -> str:
+def call_maker(choice: Callable[[], str] | None) -> str:
     assert choice is not None
     return choice()
 
 
-def answer_of(data: Dataset = LINES, **asked: Any) -> Answer:
-    found = found_of(data, **asked)
+def answer_owners(data: Dataset = LINES, **asked: Any) -> Answer:
+    found = solve_owners(data, **asked)
     return build_answer(data, found.parameters, found)
 
 
 def test_the_card_says_the_issue_s_sentence_and_36_owners_do_not_suffice() -> None:
-    told = answer_of()
+    told = answer_owners()
     sentence = "By these bounds (constants 1), 37 owners of 100 records each must join before sharing pays."
     assert sentence in told.detail
     assert (told.numbers[0].text, told.numbers[0].text_to_copy) == ("37", "37")
     assert told.headline == "Join: sharing pays for 64 owners."
     assert told.disclosure is Disclosure.PUBLIC
     for owners, regime in ((36, Regime.ALONE), (37, Regime.FULL_TOO)):
-        found = found_of(owners=owners)
+        found = solve_owners(owners=owners)
         assert found.regime is regime
         assert (found.bound_joint < found.bound_alone) == (owners == 37)
-    assert answer.write_headline(found_of(owners=36)) == "Work alone: for 36 owners sharing does not pay."
+    assert answer.write_headline(solve_owners(owners=36)) == "Work alone: for 36 owners sharing does not pay."
 
 
 def test_every_regime_has_its_headline() -> None:
-    both = found_of(**PERSONAL, owners=1000)
+    both = solve_owners(**PERSONAL, owners=1000)
     assert (both.regime, answer.write_headline(both)) == (
         Regime.FULL_TOO,
         "Join: sharing pays for 1,000 owners.",
     )
-    between = found_of(**PERSONAL, owners=1000, epsilon=0.3)
+    between = solve_owners(**PERSONAL, owners=1000, epsilon=0.3)
     assert between.epsilon_joint < 0.3 < between.epsilon_full
     assert between.regime is Regime.JOINT_ONLY
     assert "full privacy would lose" in answer.write_headline(between)
-    never = found_of(shared_diameter=0.0, personal_diameter=1.0, personal=5)
+    never = solve_owners(shared_diameter=0.0, personal_diameter=1.0, personal=5)
     assert answer.write_headline(never) == "Work alone: sharing never pays, however many join."
-    single = answer.write_headline(found_of(owners=1))
+    single = answer.write_headline(solve_owners(owners=1))
     assert single == "One owner has nobody to join."
     assert build_answer(LINES, never.parameters, never).numbers[0].text == "none suffice"
     assert build_answer(LINES, never.parameters, never).near_optimal == ""
 
 
 def test_what_the_theorem_does_not_cover_is_said() -> None:
-    assert "up to ε = 10" in answer_of(epsilon=11.0).detail
-    assert "below 1/n" in answer_of(delta=1e-3, owners=1000).detail
-    assert "says nothing here" in answer_of(epsilon=0.01, owners=2).detail
-    assert "**" not in answer_of().detail
+    assert "up to ε = 10" in answer_owners(epsilon=11.0).detail
+    assert "below 1/n" in answer_owners(delta=1e-3, owners=1000).detail
+    assert "says nothing here" in answer_owners(epsilon=0.01, owners=2).detail
+    assert "**" not in answer_owners().detail
 
 
 def test_the_interval_that_is_good_enough_holds_the_crossings() -> None:
-    found = found_of()
+    found = solve_owners()
     assert build_answer(LINES, found.parameters, found).near_optimal == "it pays from 29 records each."
     for records, pays in ((29, True), (28, False)):
         at = found.collaboration.replace(records=float(records))
         assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
-    whole = found_of(unit=Unit.OWNER, owners=10_000, shared=10)
+    whole = solve_owners(unit=Unit.OWNER, owners=10_000, shared=10)
     most = math.floor(float(bounds.find_records_limit(whole.collaboration, ProtectedPart.JOINT)))
     assert f"up to {most:,} records each" in build_answer(LINES, whole.parameters, whole).near_optimal
     for records, pays in ((most, True), (most + 1, False)):
         at = whole.collaboration.replace(records=float(records), records_per_unit=float(records))
         assert (float(bound_together(at, ProtectedPart.JOINT)) < float(bound_alone(at))) is pays
     # Without a shared part joining never stops to pay.
-    free = found_of(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
+    free = solve_owners(unit=Unit.OWNER, shared=0, personal=5, personal_diameter=0.5)
     assert build_answer(LINES, free.parameters, free).near_optimal.endswith("any number of records each.")
 
 
 def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
-    found = found_of(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_bound=100)
+    found = solve_owners(SECRET, source=OwnersSource.DATA, unit=Unit.OWNER, shared=10, own_bound=100)
     assert found.cap is not None
     every = regimes.compute_joint_bounds(SECRET.histogram, np.arange(1.0, 401.0), found.collaboration)
     assert found.cap.bound == pytest.approx(float(every.min()), rel=1e-6)
@@ -153,15 +153,15 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
 
 
 def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
-    public, defaults = found_of(), found_of(SECRET)
+    public, defaults = solve_owners(), solve_owners(SECRET)
     assert (public.disclosure, defaults.disclosure) == (Disclosure.PUBLIC, Disclosure.PUBLIC)
     for asked in ({"owners": 65}, {"records": 99}, {"unit": Unit.USER, "records_per_user": 4.0}):
-        assert found_of(**asked).disclosure is Disclosure.PUBLIC
-        found = found_of(SECRET, **asked)
+        assert solve_owners(**asked).disclosure is Disclosure.PUBLIC
+        found = solve_owners(SECRET, **asked)
         assert found.disclosure is Disclosure.PRIVATE
         assert answer.LEAKS in build_answer(SECRET, found.parameters, found).detail
         told_of = build_answer(SECRET, found.parameters, found)
-        choice = json.loads(made(told_of.choice))
+        choice = json.loads(call_maker(told_of.choice))
         assert {choice["question"]["label"], choice["answer"]["label"]} == {Disclosure.PRIVATE.label}
         told = contents.build_report(told_of, Source(SECRET))
         assert told.disclosure is Disclosure.PRIVATE
@@ -171,15 +171,15 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
         assert "data = Disclosure.PRIVATE" in report_content.write_script(told, MADE, False)
     # What is declared public stays so, and what fields begin with was read off nothing. A private table of the
     # page's own counts as data.
-    assert found_of(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
-    assert found_of(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
+    assert solve_owners(SECRET, unit=Unit.USER, records_per_user=5.0).disclosure is Disclosure.PUBLIC
+    assert solve_owners(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
     asked = OwnersParameters(1.0, owners=65)
-    assert question.disclosure_of(asked, LINES, own_table().dataset) is Disclosure.PRIVATE
+    assert question.find_disclosure(asked, LINES, make_own_table().dataset) is Disclosure.PRIVATE
 
 
 def test_the_program_prints_the_page_s_numbers() -> None:
     for asked in ({}, PERSONAL, {"unit": Unit.USER, "records_per_user": 5.0, "privacy_constant": 0.3}):
-        found = found_of(**asked)
+        found = solve_owners(**asked)
         code = build_answer(LINES, found.parameters, found).code
         assert code is not None
         ((_, program),) = code.forms
@@ -200,7 +200,7 @@ def test_the_program_prints_the_page_s_numbers() -> None:
 
 
 def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
-    found = found_of(**PERSONAL)
+    found = solve_owners(**PERSONAL)
     whole = plots.plot_regime_map(found)
     drawn = plotly_figures.draw(whole)
     names = [trace.name for trace in drawn.data]
@@ -210,14 +210,14 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
     assert (you.x[0], you.y[0]) == (64.0, 1.0)
     np.testing.assert_array_equal(drawn.data[0].z, found.map.regimes.astype(np.float32))
     assert len(drawn.layout.annotations) == 3
-    same = plotly_figures.draw(plots.plot_regime_map(found_of()))
+    same = plotly_figures.draw(plots.plot_regime_map(solve_owners()))
     assert "Joining begins to pay" in [trace.name for trace in same.data]
-    outside = plots.plot_regime_map(found_of(owners=10**6)).items[-1]
+    outside = plots.plot_regime_map(solve_owners(owners=10**6)).items[-1]
     assert isinstance(outside, Mark)
     assert (outside.name, outside.x) == ("You (outside the map)", 1e4)
     assert "Owners, n: 1,000,000" in outside.hover_text
     assert (
-        plots.plot_regime_map(found_of(x_axis=MapAxis.SHARED, y_axis=MapAxis.RECORDS)).x.heading
+        plots.plot_regime_map(solve_owners(x_axis=MapAxis.SHARED, y_axis=MapAxis.RECORDS)).x.heading
         == "Shared parameters, ℓ"
     )
     # The areas cover exactly what the bounds say nothing about.
@@ -233,7 +233,7 @@ def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:
 
 
 def test_the_table_of_bounds_names_what_is_corrected() -> None:
-    rows = tabulate_bounds(found_of(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
+    rows = tabulate_bounds(solve_owners(unit=Unit.USER, records_per_user=5.0, **PERSONAL))
     full = rows["Setting"].index("Together, full privacy")
     printed, ours = rows["As printed"][full], rows["The unit protected"][full]
     assert isinstance(printed, float)
@@ -242,12 +242,12 @@ def test_the_table_of_bounds_names_what_is_corrected() -> None:
 
 
 def test_the_choice_holds_bounds_and_crossings() -> None:
-    told = json.loads(made(answer_of().choice))
+    told = json.loads(call_maker(answer_owners().choice))
     assert told["answer"]["owners_needed_joint"] == 37
     assert told["answer"]["epsilon_star_joint"] == pytest.approx(0.5368, rel=1e-3)
     assert "data" not in told
-    private = answer_of(SECRET, source=OwnersSource.DATA)
-    assert json.loads(made(private.choice))["data"]["num_owners"] == 85
+    private = answer_owners(SECRET, source=OwnersSource.DATA)
+    assert json.loads(call_maker(private.choice))["data"]["num_owners"] == 85
     with pytest.raises(InvalidInput, match="no data to take owners from"):
         solve(Disclosure.PUBLIC, private.parameters)
 
@@ -255,7 +255,7 @@ def test_the_choice_holds_bounds_and_crossings() -> None:
 # --- training -------------------------------------------------------------------------------------------------
 
 
-def made_up(runs: int = 1) -> StudyResult:
+def make_study_result(runs: int = 1) -> StudyResult:
     """Accuracies with known directions; of two budgets and two numbers of owners."""
     study = Study((4, 64), (0.25, 1.0), seeds=tuple(range(runs)))
     scores = {
@@ -270,25 +270,23 @@ def made_up(runs: int = 1) -> StudyResult:
 
 
 def test_directions_are_counted_against_the_standard_error() -> None:
-    found = made_up()
+    found = make_study_result()
     # √(2 · 0.8 · 0.2/250) = 0.036 and less at 0.9; 0.9 against 0.9 is neither.
     assert found.compare(Form.JOINT, Form.FULL).tolist() == [[1.0, 1.0], [1.0, 1.0]]
     assert found.compare(Form.JOINT, Form.SEPARATE).tolist() == [[-1.0, -1.0], [0.0, 1.0]]
-    said = plots.write_directions(found)
+    said = list(plots.write_directions(found).values())
     assert "above in 4 of 4 pairs of ε and n, below in 0" in said[0]
-    assert "above in 1 of 4 pairs of ε and n (n = 64 at ε = 1), below in 2" in said[1]
-    assert "within the standard error in 1. In the paper's table 1" in said[1]
-    assert "within" not in said[0]
-    assert "paper" not in " ".join(plots.write_directions(found, has_paper=False)[:2])
-    assert "is 0.150 at n = 4 and 0.100 at n = 64" in said[2]
+    assert "above in 1 of 4 pairs of ε and n, below in 2. In the paper's table 1" in said[1]
+    assert "paper" not in " ".join(list(plots.write_directions(found, has_paper=False).values())[:2])
+    assert "0.150 at n = 4 and 0.100 at n = 64" in said[2]
     found.accuracy[Form.JOINT][:] = np.nan
-    assert plots.write_directions(found) == []
+    assert not plots.write_directions(found)
     assert np.isnan(found.compare(Form.JOINT, Form.SEPARATE)).all()
 
 
 def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() -> None:
     for runs in (1, 3):
-        found = made_up(runs)
+        found = make_study_result(runs)
         found.accuracy[Form.JOINT][0, 0, 0] = 0.66
         drawn = plotly_figures.draw(plots.plot_accuracy(found))
         assert [trace.name for trace in drawn.data][1:3] == [
@@ -299,7 +297,7 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
         assert (drawn.data[1].error_y.array is not None) is (runs > 1)
         assert drawn.data[1].y[0] == pytest.approx(0.66 if runs == 1 else (0.66 + 0.7 + 0.7) / 3)
         assert drawn.layout.yaxis.range[0] < 0.5
-    single = made_up()
+    single = make_study_result()
     single = replace(
         single,
         study=replace(single.study, owners=(4,)),
@@ -309,16 +307,16 @@ def test_the_figure_of_accuracies_has_every_form_and_whiskers_of_several_runs() 
     assert all(isinstance(item, Bars) for item in one.items)
     bars = {bar.y[0]: bar.x[0] for bar in plotly_figures.draw(one).data}
     assert (len(bars), bars["Joint privacy, ε = 1"], next(reversed(bars))) == (7, 0.9, "Alone")
-    table = plots.tabulate_accuracy(made_up())
+    table = plots.tabulate_accuracy(make_study_result())
     assert table.loc["Joint privacy, ε = 1", "n = 64"] == 0.9
 
 
 def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     public, secret = (
-        TrainingCard(made_up(3), disclosure, disclosure is Disclosure.PUBLIC)
+        TrainingCard(make_study_result(3), disclosure, disclosure is Disclosure.PUBLIC)
         for disclosure in (Disclosure.PUBLIC, Disclosure.PRIVATE)
     )
-    of = contents.build_report(answer_of(), Source(LINES), public)
+    of = contents.build_report(answer_owners(), Source(LINES), public)
     assert of.disclosure is Disclosure.PUBLIC
     made = remove_private(of)
     title, told = made.answers[1]
@@ -333,7 +331,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert np.asarray(figure.columns["joint_epsilon_1"]).tolist() == [0.9, 0.9]
     assert "above in 4 of 4" in report_content.write_html(of, MADE, True)
     # Of private records nothing of it is published, though the bounds beside them are public.
-    of = contents.build_report(answer_of(), Source(LINES), secret)
+    of = contents.build_report(answer_owners(), Source(LINES), secret)
     assert of.disclosure is Disclosure.PRIVATE
     made = remove_private(of)
     assert "owners-accuracy" not in {figure.key for figure in made.figures}
@@ -344,7 +342,7 @@ def test_the_report_holds_what_training_found_under_its_own_label() -> None:
     assert "37 owners of 100 records" in made.answer.detail
     assert "above in 4 of 4" not in report_content.write_html(of, MADE, True)
     assert "above in 4 of 4" in report_content.write_html(of, MADE, False)
-    stopped = made_up()
+    stopped = make_study_result()
     stopped.accuracy[Form.NON_PRIVATE][:] = np.nan
     assert "stopped after" in TrainingCard(stopped, Disclosure.PUBLIC, True).card.detail
 
@@ -364,7 +362,7 @@ def test_fields_of_the_training_make_its_study_and_are_judged() -> None:
         OwnersParameters(1.0, train_owners="2 3 4 5 6 7 8")
 
 
-def own_table() -> upload.OwnersTable:
+def make_own_table() -> upload.OwnersTable:
     owners, labels = np.repeat([0, 1], 15), np.tile([0.0, 1.0, 2.0], 10)
     rows = LabelledRows(np.c_[labels, np.arange(30.0)], labels, owners, ("a", "b"))
     histogram = ContributionHistogram.from_counts([15, 15])
@@ -403,7 +401,7 @@ def test_the_page_answers_follows_its_inputs_and_refuses_in_sentences() -> None:
     at.session_state["data_owners.train_on"] = Records.UPLOAD
     fine(at.run())
     assert "owners_accuracy" not in figure_keys(at)
-    at.session_state["data_owners.loaded"] = own_table()
+    at.session_state["data_owners.loaded"] = make_own_table()
     fine(at.run())
     assert "30 records of 2 owners" in shown_texts(at)
     fine(at.button(key="owners_train").click().run())

@@ -42,11 +42,11 @@ def answer() -> Answer:
     return build_answer(SAMPLE, ASKED)
 
 
-def quickly(data: Dataset, asked: ExamplesParameters) -> Answer:
+def answer_quickly(data: Dataset, asked: ExamplesParameters) -> Answer:
     return build_answer(data, asked, solve_quickly(data.histogram, asked))
 
 
-def users(sizes: list[int], counts: list[int], disclosure: Disclosure = Disclosure.PUBLIC) -> Dataset:
+def make_users(sizes: list[int], counts: list[int], disclosure: Disclosure = Disclosure.PUBLIC) -> Dataset:
     return replace(SAMPLE, histogram=ContributionHistogram(sizes, counts), disclosure=disclosure)
 
 
@@ -100,26 +100,28 @@ def test_until_the_exact_noise_is_there_the_card_says_at_most() -> None:
 
 
 def test_what_must_not_be_believed_is_on_the_card() -> None:
-    said = quickly(users([1, 50], [900, 4]), replace(ASKED, delta=0.01, batch_size=950.0))
+    said = answer_quickly(make_users([1, 50], [900, 4]), replace(ASKED, delta=0.01, batch_size=950.0))
     assert "is too small" in said.detail
     assert "δ is above 1 over the number of users" in said.detail
     assert any("Not covered: shuffled data" in one for one in said.assumptions)
     assert any("public constants" in one for one in said.assumptions)
     assert "by this estimate" in said.facts["Both ways"]
-    assert "ε does not cover" in quickly(users([1, 9], [90, 40], Disclosure.PRIVATE), ASKED).detail
+    assert (
+        "ε does not cover" in answer_quickly(make_users([1, 9], [90, 40], Disclosure.PRIVATE), ASKED).detail
+    )
     assert not said.proofs
 
 
 def test_a_bound_of_ones_own_that_keeps_too_few_is_said() -> None:
-    said = quickly(users([1, 50], [900, 4]), replace(ASKED, batch_size=950.0, own_bound=1))
+    said = answer_quickly(make_users([1, 50], [900, 4]), replace(ASKED, batch_size=950.0, own_bound=1))
     assert "is too small" in said.facts["Your bound, 1 example"]
-    best = quickly(SAMPLE, ASKED).solution.best
-    same = quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
+    best = answer_quickly(SAMPLE, ASKED).solution.best
+    same = answer_quickly(SAMPLE, replace(ASKED, own_bound=best.bound))
     assert same.facts[f"Your bound, {wording.counted(best.bound, 'example')}"].startswith("that is the best")
 
 
 def test_the_bands_reach_from_diverse_to_alike() -> None:
-    plot = quickly(SAMPLE, ASKED).plots["examples-noise"]()
+    plot = answer_quickly(SAMPLE, ASKED).plots["examples-noise"]()
     low, middle, high = (np.asarray(plot.columns[f"users_noise{end}"]) for end in ("_diverse", "", "_alike"))
     assert (low[1:] < middle[1:]).all()
     assert (middle[1:] < high[1:]).all()
@@ -129,7 +131,8 @@ def test_the_bands_reach_from_diverse_to_alike() -> None:
 
 def test_of_private_data_no_word_of_the_methods_depends_on_them() -> None:
     one, other = (
-        quickly(users([1, 9], counts, Disclosure.PRIVATE), ASKED).methods for counts in ([90, 40], [300, 80])
+        answer_quickly(make_users([1, 9], counts, Disclosure.PRIVATE), ASKED).methods
+        for counts in ([90, 40], [300, 80])
     )
     assert one is not None
     assert other is not None
@@ -154,13 +157,13 @@ def test_the_program_of_values_checks_its_own_epsilon(way: Sampling, bound: int,
     of = Training(way, bound, rate, 40.0, sigma, 2.0, 1e-5, 20)
     name = next(iter(PROGRAMS))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        run(write_program(name, of, "Label.").text)
+        run_program(write_program(name, of, "Label.").text)
     assert "epsilon spent" in printed.getvalue()
     with pytest.raises(AssertionError, match="does not keep"), contextlib.redirect_stdout(io.StringIO()):
-        run(write_program(name, replace(of, multiplier=0.8 * sigma), "Label.").text)
+        run_program(write_program(name, replace(of, multiplier=0.8 * sigma), "Label.").text)
 
 
-def run(text: str) -> dict[str, Any]:
+def run_program(text: str) -> dict[str, Any]:
     space: dict[str, Any] = {"__name__": "__main__"}
     with np.errstate(all="ignore"):
         exec(compile(text, "program.py", "exec"), space)
@@ -248,9 +251,9 @@ def test_the_noise_of_several_owners_is_larger_where_contents_are_replaced() -> 
 
 def test_on_a_dp_release_its_label_stands_at_everything() -> None:
     copy = ReleaseFacts(0.1, 0.0, Neighbours.ADD_OR_REMOVE_USER, "discrete Laplace noise")
-    made = quickly(replace(SAMPLE, disclosure=Disclosure.DP_RELEASE, release=copy), ASKED)
+    made = answer_quickly(replace(SAMPLE, disclosure=Disclosure.DP_RELEASE, release=copy), ASKED)
     assert made.disclosure == copy
-    assert any("as if the DP release were the data" in one for one in made.all_assumptions)
+    assert any("The DP release is taken for the data" in one for one in made.all_assumptions)
     assert made.methods is not None
     assert "discrete Laplace noise" in made.methods.text
     assert made.code is not None

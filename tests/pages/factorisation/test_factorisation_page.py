@@ -49,26 +49,15 @@ from tests.pages.driving import (
 
 PAGE, JOB = "Factorisation", "factorisation.train_job"
 SMALL: dict[str, Any] = {"num_users": 300, "num_items": 60, "ratings_per_user": 12.0, "repeats": 2}
-LINK = {
-    "link": "1",
-    "data": "online-retail-lines",
-    "epsilon": "1",
-    "train_epsilons": "5",
-    **{name: f"{value:g}" for name, value in SMALL.items()},
-}
-ASKED = FactorisationParameters(1.0, train_epsilons="5", **SMALL)
-TABS = (
-    "Who gets the budget",
-    "Rare and popular items",
-    "Nearest items",
-    "Implicit feedback",
-    layout.DOWNLOADS,
-    layout.COMPUTED,
-)
+LINK = {name: f"{value:g}" for name, value in SMALL.items()}
+LINK |= {"link": "1", "data": "online-retail-lines", "epsilon": "1", "train_epsilons": "5"}
+PARAMETERS = FactorisationParameters(1.0, train_epsilons="5", **SMALL)
+ITEM_TABS = ("Who gets the budget", "Rare and popular items", "Nearest items", "Implicit feedback")
+TABS = (*ITEM_TABS, layout.DOWNLOADS, layout.COMPUTED)
 
 
-def rated(disclosure: Disclosure) -> Dataset:
-    """Ratings as Your data makes them of a table of users, items and stars."""
+def build_rated_dataset(disclosure: Disclosure) -> Dataset:
+    """Build ratings as Your data does from a table of users, items and stars."""
     ratings = GeneratedRatings(200, 40, 10.0).draw(np.random.default_rng(0))
     users, stars = ratings.graph.users.astype(np.int64), ratings.values.astype(np.float64)
     per_user = np.bincount(users)
@@ -79,7 +68,7 @@ def rated(disclosure: Disclosure) -> Dataset:
 
 
 def build_solution(
-    parameters: FactorisationParameters = ASKED, result: StudyResult | None = None
+    parameters: FactorisationParameters = PARAMETERS, result: StudyResult | None = None
 ) -> answer.FactorisationSolution:
     table = core.load_ratings(parameters, None)
     shares = tuple(
@@ -91,13 +80,15 @@ def build_solution(
     return answer.FactorisationSolution(parameters, table, Disclosure.PUBLIC, shares, result)
 
 
-def answer_to(parameters: FactorisationParameters = ASKED, result: StudyResult | None = None) -> Answer:
+def build_answer(
+    parameters: FactorisationParameters = PARAMETERS, result: StudyResult | None = None
+) -> Answer:
     return answer.build_answer(None, parameters, build_solution(parameters, result))
 
 
-def invented(means: dict[ModelKind, float], spread: float = 0.001) -> StudyResult:
-    """A result of three seeds whose errors differ from these by fixed small numbers."""
-    study = replace(ASKED.study, repeats=3, epsilons=(1.0,))
+def build_result(means: dict[ModelKind, float], spread: float = 0.001) -> StudyResult:
+    """Build a result of three seeds whose errors differ from these by fixed small numbers."""
+    study = replace(PARAMETERS.study, repeats=3, epsilons=(1.0,))
     rmse = np.empty((len(RATING_KINDS), 1, 3, 1 + BUCKETS))
     for place, kind in enumerate(RATING_KINDS):
         wobble = spread * np.array([-1.0, 0.0, 1.0]) * (1.0 + place)
@@ -107,35 +98,38 @@ def invented(means: dict[ModelKind, float], spread: float = 0.001) -> StudyResul
 
 
 def test_the_card_says_plainly_whether_a_factorisation_is_worth_it() -> None:
-    beaten = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9}))
+    beaten = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9}))
     assert beaten.headline == "At ε = 1, release item means: factorising is worse."
     assert beaten.numbers[0].text == "0.9000"
     assert beaten.detail.startswith("Factorising with adaptive weights is 0.1000 ± ")
     assert beaten.detail.endswith(" worse.")
     # Another scheme is better, but it was not declared: picked by these errors, its interval would not hold.
-    picked = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.TAIL: 0.8}))
+    picked = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.TAIL: 0.8}))
     assert picked.headline == beaten.headline
-    unsure = answer_to(
-        result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.899}, spread=0.02)
+    unsure = build_answer(
+        result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.899}, spread=0.02)
     )
     assert unsure.headline.startswith("At ε = 1 it is not clear")
-    better = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8}))
+    better = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8}))
     assert (
         better.headline == "At ε = 1, factorise with adaptive weights: it beats item means with own offsets."
     )
     assert better.numbers[0].label.endswith("DP adaptive weights")
     assert better.numbers[0].text == "0.8000"
     # With two seeds nothing is clear, however large the difference.
-    two = invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})
+    two = build_result({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})
     two.rmse[:, :, 2] = np.nan
-    few = answer_to(result=two)
+    few = build_answer(result=two)
     assert "not clear" in few.headline
     assert "Train at least 3 seeds" in few.detail
     values = {number.key: number.value for number in better.numbers}
     assert (values["factorisation"], values["adaptive_most_rated"]) == pytest.approx((0.8, -0.2))
     # No library fits a factorisation; the code is that of item means.
-    assert answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})).code is None
-    written = answer_to(result=invented({ModelKind.PRIVATE_OFFSETS: 0.9})).code
+    assert (
+        build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9, ModelKind.ADAPTIVE: 0.8})).code
+        is None
+    )
+    written = build_answer(result=build_result({ModelKind.PRIVATE_OFFSETS: 0.9})).code
     assert written is not None
     assert (written.forms[0][1].max_groups, written.forms[0][1].delta) == (100, 1e-5)
 
@@ -148,8 +142,8 @@ def test_buckets_are_said_with_the_fewest_and_most_ratings_of_their_items() -> N
 
 
 def test_a_result_at_another_epsilon_is_said_to_be() -> None:
-    parameters = replace(ASKED, epsilon=3.0)
-    card = answer_to(parameters, invented({ModelKind.PRIVATE_OFFSETS: 0.9}))
+    parameters = replace(PARAMETERS, epsilon=3.0)
+    card = build_answer(parameters, build_result({ModelKind.PRIVATE_OFFSETS: 0.9}))
     assert "ε = 1 is the nearest trained to yours." in card.detail
     # Guarantee and error are of one training: a methods section would else promise the one and report the other.
     methods = card.methods
@@ -167,7 +161,7 @@ def test_figures_draw_what_was_computed() -> None:
         assert np.asarray(bars.y) == pytest.approx(solution.find_shares(scheme).shares)
         assert np.asarray(line.y) == pytest.approx(solution.find_shares(scheme).noise_to_signal)
         assert (bars.yaxis, line.yaxis, line.legendgroup) == (None, "y2", name)
-    result = run(solution.ratings, ASKED.study)
+    result = run(solution.ratings, PARAMETERS.study)
     solution = build_solution(result=result)
     fig = draw(plots.plot_over_epsilon(result, Disclosure.PUBLIC, 2.0))
     assert [list(one.x) for one in fig.data if one.name == "Your ε"] == [[2.0, 2.0]]
@@ -195,7 +189,7 @@ def test_figures_draw_what_was_computed() -> None:
 
 
 def test_recall_is_said_with_its_interval_and_drawn() -> None:
-    study = replace(ASKED.choice_study, epsilons=(1.0, 5.0), repeats=3)
+    study = replace(PARAMETERS.choice_study, epsilons=(1.0, 5.0), repeats=3)
     recall = np.full((len(CHOICE_KINDS), 2, 3, 1 + BUCKETS), np.nan)
 
     unmeasured = np.full_like(recall, np.nan)
@@ -225,16 +219,18 @@ def test_recall_is_said_with_its_interval_and_drawn() -> None:
 
 
 def test_the_axis_of_noise_over_signal_stays_while_epsilon_moves() -> None:
-    drawn = [draw(plots.plot_shares(build_solution(replace(ASKED, epsilon=e)))) for e in (0.5, 1.0, 10.0)]
+    drawn = [
+        draw(plots.plot_shares(build_solution(replace(PARAMETERS, epsilon=e)))) for e in (0.5, 1.0, 10.0)
+    ]
     assert len({tuple(fig.layout.yaxis2.range) for fig in drawn}) == 1
 
 
 def test_data_with_ratings_are_proposed_and_private_ones_show_no_range() -> None:
     now = {"source": RatingSource.DATA}
-    public = propose(rated(Disclosure.PUBLIC), now)
+    public = propose(build_rated_dataset(Disclosure.PUBLIC), now)
     assert public["source"] is RatingSource.DATA
     assert (public["lowest"], public["highest"]) == (0.5, 5.0)
-    private = propose(rated(Disclosure.PRIVATE), now)
+    private = propose(build_rated_dataset(Disclosure.PRIVATE), now)
     assert (private["lowest"], private["highest"]) == (None, None)
     assert propose(samples.load("online-retail-lines"), now) == {"source": RatingSource.GENERATED}
 
@@ -251,7 +247,7 @@ def trained() -> AppTest:
 
 
 def test_a_training_ends_in_what_the_core_answers(trained: AppTest) -> None:
-    core_answer = answer.build_answer(None, ASKED)
+    core_answer = answer.build_answer(None, PARAMETERS)
     expected = core_answer.solution
     assert core_answer.headline in shown_texts(trained)
     shown = answer_of(trained, "factorisation_card")
@@ -286,8 +282,8 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
     fine(trained.run())
     fine(trained.button(key="factorisation_implicit_job_start").click().run())
     finished(trained, job)
-    population = replace(ASKED.population, choice_spread=CHOICE_SPREAD)
-    expected = run(select_choices(population.draw(np.random.default_rng(1))), ASKED.choice_study)
+    population = replace(PARAMETERS.population, choice_spread=CHOICE_SPREAD)
+    expected = run(select_choices(population.draw(np.random.default_rng(1))), PARAMETERS.choice_study)
     assert words.write_comparison(expected, 1.0) in shown_texts(trained)
     assert "factorisation_recall" in figure_keys(trained)
     fine(trained.number_input(key=QUESTION.key("unobserved")).set_value(2.0).run())
@@ -305,7 +301,7 @@ def test_choices_are_trained_on_in_their_tab(trained: AppTest) -> None:
 
 
 def test_ratings_of_ones_own_are_choices_from_a_number_on() -> None:
-    at = on_data(rated(Disclosure.PUBLIC), PAGE)
+    at = on_data(build_rated_dataset(Disclosure.PUBLIC), PAGE)
     at.session_state[QUESTION.key("tabs")] = "Implicit feedback"
     at.session_state[QUESTION.key("repeats")] = 1.0
     at.session_state[QUESTION.key("chosen_from")] = 6.0
@@ -327,7 +323,7 @@ def test_gradient_steps_show_their_fields_and_their_noise(trained: AppTest) -> N
 
 
 def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    at = on_data(rated(Disclosure.PRIVATE), PAGE)
+    at = on_data(build_rated_dataset(Disclosure.PRIVATE), PAGE)
     assert "What range can a rating have?" in shown_texts(at)
     assert not figure_keys(at)
     fine(at.number_input(key=QUESTION.key("lowest")).set_value(0.5).run())
@@ -348,7 +344,7 @@ def test_private_ratings_ask_for_their_range_and_label_every_number(monkeypatch:
 
 def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
     names = tuple(f"diary {number}" for number in range(40))
-    at = on_data(replace(rated(Disclosure.PRIVATE), task_names=names), PAGE)
+    at = on_data(replace(build_rated_dataset(Disclosure.PRIVATE), task_names=names), PAGE)
     at.session_state[QUESTION.key("lowest")], at.session_state[QUESTION.key("highest")] = 0.5, 5.0
     at.session_state[QUESTION.key("repeats")] = 1.0
     fine(at.run())
@@ -362,10 +358,7 @@ def test_items_of_private_rows_have_names_from_a_public_list_alone() -> None:
         (nearest,) = [one.value for one in at.dataframe if "Adaptive" in one.value.columns]
         assert all(str(cell).startswith(called) for cell in nearest.to_numpy().ravel())
         assert not any("diary" in text for text in (shown_texts(at), nearest.to_csv()))
-    assert (
-        "it names 40 of the 40 items in the data (computed from private data: do not publish)"
-        in shown_texts(at)
-    )
+    assert "names 40 of the 40 items (computed from private data: do not publish)" in shown_texts(at)
 
 
 def test_train_again_and_stop_keeps_the_earlier_result(

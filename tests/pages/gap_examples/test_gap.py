@@ -65,7 +65,8 @@ def read_point(at: AppTest, key: str, name: str) -> tuple[float, float]:
 
 
 def assert_data_answer(at: AppTest, problem: mean.MeanProblem) -> None:
-    both, proof = compare(problem), fourfold_proof(problem)
+    both = compare(problem)
+    proof = fourfold_proof(both)
     assert read_point(at, "gap_data", "Best bound") == (
         both.cap.max_contributions,
         pytest.approx(both.cap.variance / both.smooth.variance),

@@ -394,7 +394,7 @@ def test_what_is_taken_as_public_is_said_and_what_to_do_where_it_is_not():
 @pytest.mark.parametrize("disclosure", Disclosure)
 def test_downloads_carry_the_label(disclosure):
     problem = build_counts_problem(SAMPLE.histogram, EPSILON, 1.0, 0.25)
-    weights = mean_files.weights_csv(problem, 4.5, 16, disclosure)
+    weights = mean_files.write_weights_csv(problem, 4.5, 16, disclosure)
     assert all(line.endswith(disclosure.label) for line in weights.splitlines()[1:])
     figure_data = content.write_columns({"x": [1, 2]}, disclosure)
     assert all(line.endswith(disclosure.label) for line in figure_data.splitlines()[1:])

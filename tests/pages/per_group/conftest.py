@@ -1,4 +1,4 @@
-"""What both files of tests make of what was found."""
+"""Solutions, answers and figures of the sample of shop events."""
 
 from __future__ import annotations
 
@@ -7,27 +7,30 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dpcore.answer import Answer
 from dpcore.data import samples
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import DistributionSolution, PerGroupSolution, build_answer
+from dpcore.per_group.answer import build_answer
+from dpcore.per_group.answer import solve as solve_typed
 from dpcore.report import plotly_figures
 
-SHOP = samples.load("shop-events")
+SHOP: Any = samples.load("shop-events")
 
 
-def card(of: PerGroupSolution | DistributionSolution, data: Dataset = SHOP) -> Answer:
-    """The answer made of what was found."""
-    return build_answer(data, of.parameters, of)
+def solve(data: Any, parameters: Any, **options: Any) -> Any:
+    """Return the solution; untyped, as the tests know which optional parts it has."""
+    return solve_typed(data, parameters, **options)
 
 
-def drawn(of: PerGroupSolution, key: str = "per-group-error") -> go.Figure:
-    """A figure of it."""
-    return plotly_figures.draw(card(of).plots[key]())
+def answer_from(solution: Any, data: Dataset = SHOP) -> Any:
+    """Return the answer with this solution."""
+    return build_answer(data, solution.parameters, solution)
 
 
-def choice_of(of: PerGroupSolution | DistributionSolution, data: Dataset) -> Any:
-    """Its file."""
-    made = card(of, data).choice
-    assert made is not None
-    return json.loads(made())
+def draw_plot(solution: Any, key: str = "per-group-error") -> go.Figure:
+    """Return a figure of the answer."""
+    return plotly_figures.draw(answer_from(solution).plots[key]())
+
+
+def read_choice_file(solution: Any, data: Dataset = SHOP) -> Any:
+    """Return the content of the file *Choice*."""
+    return json.loads(answer_from(solution, data).choice())

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from dpcore.data import group_pairs, samples
 from dpcore.data.column_roles import Roles, TableKind
 from dpcore.data.group_pairs import build_pairs
 from dpcore.dataset import Dataset
-from dpcore.per_group.answer import PerGroupSolution, answer, build_answer, solve
+from dpcore.per_group.answer import answer, build_answer
 from dpcore.per_group.answer import words as answer_words
 from dpcore.per_group.answer.solution import MIN_SAVING, round_up, solve_by_distribution
 from dpcore.per_group.answer.words import OBJECTIVES
@@ -54,44 +55,39 @@ from tests.pages.driving import (
     with_data,
     work_waits_for_stop,
 )
-from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn
+from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 from tests.pages.reporting import MADE, answer_of_script, assert_script_has_what_the_page_has, run
 
-assert SHOP.pairs is not None
 
-
-def asked(statistic: Statistic = Statistic.ROWS, epsilon: float = 1.0, **more: object) -> PerGroupParameters:
+def build_parameters(
+    statistic: Statistic = Statistic.ROWS, epsilon: float = 1.0, **more: object
+) -> PerGroupParameters:
     if statistic is Statistic.MEAN:
         more = {"lower": 0.0, "upper": 100.0, **more}
     return PerGroupParameters(epsilon, statistic, **more)  # type: ignore[arg-type]
 
 
-def brute(parameters: PerGroupParameters) -> tuple[float, int, int]:
-    """The best pair of all, one by one."""
-    assert SHOP.pairs is not None
+def find_best_pair(parameters: PerGroupParameters) -> tuple[float, int, int]:
+    """Return the error and bounds of the best of all pairs."""
     problem = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), parameters)
     return min((pair_error(problem, l0, c), l0, c) for l0, c in product(range(1, 33), range(1, 26)))
 
 
 @pytest.fixture(scope="module")
-def rows() -> PerGroupSolution:
-    return solve(SHOP, asked())
+def rows() -> Any:
+    return solve(SHOP, build_parameters())
 
 
-def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroupSolution) -> None:
-    error, l0, linf = brute(rows.parameters)
-    assert rows.pair is not None
+def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: Any) -> None:
+    error, l0, linf = find_best_pair(rows.parameters)
     assert (rows.pair.max_groups, rows.pair.max_amount) == (l0, linf)
     assert rows.pair.error == pytest.approx(error, rel=1e-12)
     place = (np.flatnonzero(rows.map.amounts == linf)[0], np.flatnonzero(rows.map.groups == l0)[0])
     assert rows.map.errors[place] == pytest.approx(error, rel=1e-9)
     assert rows.map.errors.min() == pytest.approx(error, rel=1e-9)
-    assert rows.tuner is not None
     assert rows.tuner.error >= error
-    assert rows.error_parts is not None
     assert rows.error_parts.total == pytest.approx(error, rel=1e-9)
     problem = rows.problem
-    assert rows.near_optimal is not None
     low, high = rows.near_optimal
     inside = [pair_error(problem, at, linf) <= 1.05 * error for at in range(1, 33)]
     assert low <= l0 <= high
@@ -102,19 +98,17 @@ def test_the_answer_is_the_best_of_all_pairs_and_its_map_holds_it(rows: PerGroup
 
 def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there() -> None:
     for statistic in Statistic:
-        view = solve(SHOP, asked(statistic))
+        view = solve(SHOP, build_parameters(statistic))
         if statistic.is_non_negative:
-            assert view.scaled is not None
-            assert view.cap is not None
             assert view.scaled.error <= view.cap.error <= view.pair_error * (1 + 1e-3)
-            told = card(view, SHOP).detail
+            told = answer_from(view).detail
             assert ("Scaling users instead" in told) == (view.saved_share >= MIN_SAVING)
         else:
             assert (view.scaled, view.errors_scaled, view.saved_share) == (None, None, 0.0)
-            assert "instead errs" not in card(view, SHOP).detail
+            assert "instead errs" not in answer_from(view).detail
         if view.pair is not None:  # the bound that libraries ask for comes first
             assert wording.counted(view.pair.max_groups, "group") in answer_words.write_headline(view)
-        told = card(view, SHOP)
+        told = answer_from(view)
         assert told.disclosure is Disclosure.PUBLIC
         names = [name for name, _, _ in told.proofs]
         assert (
@@ -123,12 +117,11 @@ def test_scaling_is_said_to_be_better_where_the_theorem_covers_it_and_only_there
                 statistic.is_non_negative
             ]
         )
-    assert "Scaling users instead" in card(solve(SHOP, asked()), SHOP).detail
+    assert "Scaling users instead" in answer_from(solve(SHOP, build_parameters()), SHOP).detail
 
 
-def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroupSolution) -> None:
+def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: Any) -> None:
     problem = rows.problem
-    assert rows.cap is not None
     stand_ins = problem.per_group(problem.amounts - keep_amounts(problem, VectorRule.CAP, rows.cap.max_norm))
     of_cap = stand_ins**2 + float(problem.parameters.norm_noise(rows.cap.max_norm)) ** 2
     of_pair = compute_moments(problem, 1, 1).mean_squares
@@ -143,42 +136,39 @@ def test_the_best_cap_is_promised_over_all_groups_and_not_in_each(rows: PerGroup
 
 def test_where_nothing_is_worth_releasing_the_page_says_so() -> None:
     for statistic in (Statistic.ROWS, Statistic.MEAN):
-        view = solve(SHOP, asked(statistic, 1e-5))
+        view = solve(SHOP, build_parameters(statistic, 1e-5))
         assert view.pair is None
-        told = card(view, SHOP)
+        told = answer_from(view)
         assert told.headline.startswith("Release nothing at ε = 0.00001")
         assert told.numbers[0].text == "none"
-        assert drawn(view).data
-        assert drawn(view, "per-group-sizes").data is not None
+        assert draw_plot(view).data
+        assert draw_plot(view, "per-group-sizes").data is not None
 
 
 @pytest.mark.parametrize("objective", Objective)
 def test_every_objective_has_its_words_and_figures(objective: Objective) -> None:
     floor = 60.0 if objective.needs_floor else None
-    view = solve(SHOP, asked(objective=objective, floor=floor, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
-    assert view.pair is not None
-    found = card(view, SHOP)
+    view = solve(
+        SHOP, build_parameters(objective=objective, floor=floor, mechanism=NoiseKind.GAUSSIAN, delta=1e-6)
+    )
+    found = answer_from(view)
     assert "%" in found.numbers[1].text if objective.is_relative else "row" in found.numbers[1].text
-    assert OBJECTIVES[objective] in card(view).plots["per-group-error"]().alt
+    assert OBJECTIVES[objective] in answer_from(view).plots["per-group-error"]().alt
     curves = view.norm_curves
-    assert view.cap is not None
-    assert view.radial is not None
     assert min(curves[1]) == pytest.approx(view.cap.error, rel=2e-3)
     assert min(curves[2]) == pytest.approx(view.radial.error, rel=1e-9)
-    assert "L2 norm" in drawn(view, "per-group-norm").layout.xaxis.title.text
+    assert "L2 norm" in draw_plot(view, "per-group-norm").layout.xaxis.title.text
 
 
 def test_the_persons_own_pair_is_compared_and_marked() -> None:
-    view = solve(SHOP, asked(own_groups=2, own_amount=5.0))
-    assert view.own_pair is not None
+    view = solve(SHOP, build_parameters(own_groups=2, own_amount=5.0))
     assert view.own_pair.error == pytest.approx(pair_error(view.problem, 2, 5.0))
-    assert any("Your own pair, 2 × 5" in name for name in card(view, SHOP).facts)
-    names = [t.name for t in drawn(view).data]
+    assert any("Your own pair, 2 × 5" in name for name in answer_from(view).facts)
+    names = [t.name for t in draw_plot(view).data]
     assert {"Best pair", "PipelineDP's rule", "Your own pair"} <= set(names)
 
 
 def test_sums_in_a_large_unit_have_the_same_answer() -> None:
-    assert SHOP.pairs is not None
     amounts, unit = 1.0 + np.arange(SHOP.pairs.user_codes.size) % 2, 100.0
     # 1 and 2; in the large unit 0.01 and 0.02.
     facets = [
@@ -194,7 +184,7 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
     small, large = (replace(SHOP, pairs=facet) for facet in facets)
     nothing: dict[str, object] = {"objective": Objective.MEAN_RMSE, "num_groups": 400}  # No T is of use.
     for epsilon, more in ((2.0, {}), (20.0, {}), (1e-3, nothing)):
-        plain, scaled = (solve(d, asked(Statistic.SUM, epsilon, **more)) for d in (small, large))
+        plain, scaled = (solve(d, build_parameters(Statistic.SUM, epsilon, **more)) for d in (small, large))
         assert scaled.pair_error == pytest.approx(plain.pair_error / unit, rel=1e-3)
         assert scaled.near_optimal == plain.near_optimal
         assert (scaled.pair is None) == (plain.pair is None)
@@ -203,20 +193,18 @@ def test_sums_in_a_large_unit_have_the_same_answer() -> None:
 
 
 def test_distinct_users_have_one_bound_and_a_line() -> None:
-    view = solve(SHOP, asked(Statistic.USERS))
-    assert view.pair is not None
+    view = solve(SHOP, build_parameters(Statistic.USERS))
     assert answer_words.instruct_to_bound(view) == f"Count each user in at most {view.pair.max_groups} groups"
-    line = next(t for t in drawn(view).data if t.name == "Error of the pair")
+    line = next(t for t in draw_plot(view).data if t.name == "Error of the pair")
     assert min(line.y) == pytest.approx(view.pair.error, rel=1e-9)
-    assert card(view, SHOP).numbers[0].text_to_copy == str(view.pair.max_groups)
+    assert answer_from(view).numbers[0].text_to_copy == str(view.pair.max_groups)
 
 
 def test_groups_of_use_are_counted() -> None:
-    view = solve(SHOP, asked(epsilon=300.0))
+    view = solve(SHOP, build_parameters(epsilon=300.0))
     size, error = np.abs(view.problem.totals), view.errors
     assert view.count_useless(error) == sum(e >= s for e, s in zip(error, size, strict=True))
     found = view.find_useful_size(error)
-    assert found is not None
     assert all(e < 0.1 * s for e, s in zip(error, size, strict=True) if s >= found)
     below = [e >= 0.1 * s for e, s in zip(error, size, strict=True) if s < found]
     assert any(below)
@@ -235,42 +223,39 @@ def test_amounts_are_rounded_up_to_few_digits() -> None:
     ]
 
 
-def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: PerGroupSolution) -> None:
-    longer = solve(SHOP, asked(num_groups=80))
+def test_the_public_list_adds_empty_groups_and_may_not_be_too_short(rows: Any) -> None:
+    longer = solve(SHOP, build_parameters(num_groups=80))
     assert longer.num_groups == 80
     # As many groups more, all of them noise: another pair is best.
     assert longer.pair_error < rows.pair_error
-    longest = solve(SHOP, asked(num_groups=100_000_000))  # costs no more than 41 groups do
+    longest = solve(SHOP, build_parameters(num_groups=100_000_000))  # costs no more than 41 groups do
     assert longest.problem.totals.size == longer.problem.totals.size == 41
     with pytest.raises(Exception, match="hold 40 groups"):
-        solve(SHOP, asked(num_groups=39))
+        solve(SHOP, build_parameters(num_groups=39))
 
 
 def test_private_data_are_labelled_and_their_groups_as_well() -> None:
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    told = card(solve(private, asked()), private)
+    told = answer_from(solve(private, build_parameters()), private)
     assert "**the groups and the pair were computed from them**" in told.detail
     assert told.disclosure is Disclosure.PRIVATE
-    with_list = card(solve(private, asked(num_groups=40)), private)
+    with_list = answer_from(solve(private, build_parameters(num_groups=40)), private)
     assert with_list.facts["Choose privately offers"].startswith("the pair")
-    signed = card(solve(private, asked(Statistic.SIGNED_SUM)), private)
+    signed = answer_from(solve(private, build_parameters(Statistic.SIGNED_SUM)), private)
     assert dict(signed.facts)["Choose privately offers"].startswith("no pair")
     assert "the groups" not in with_list.detail
     assert "**this pair was computed from them**" in with_list.detail
     assert "Choose it with differential privacy" in with_list.detail
-    assert told.code is not None
     for _, choice in told.code.forms:
         assert "do not publish" in write(choice, Program.PYTHON).text.lower()
 
 
 def test_code_carries_the_numbers_of_the_card() -> None:
     for statistic in Statistic:
-        view = solve(SHOP, asked(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
-        found = card(view, SHOP).code
-        assert found is not None
+        view = solve(SHOP, build_parameters(statistic, 30.0 if statistic is Statistic.MEAN else 1.0))
+        found = answer_from(view).code
         texts = {name: write(choice, Program.PYTHON).text for name, choice in found.forms}
         (pair,) = [text for name, text in texts.items() if name.startswith("Pair")]
-        assert view.pair is not None
         assert f"MAX_GROUPS = {view.pair.max_groups}" in pair
         if statistic in (Statistic.ROWS, Statistic.MEAN):
             assert f"MAX_ROWS = {int(view.pair.max_amount)}" in pair
@@ -285,10 +270,8 @@ def test_code_carries_the_numbers_of_the_card() -> None:
 
 
 def test_the_file_holds_question_answer_and_proofs() -> None:
-    view = solve(SHOP, asked(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
-    found = choice_of(view, SHOP)
-    assert view.pair is not None
-    assert view.cap is not None
+    view = solve(SHOP, build_parameters(Statistic.SUM, mechanism=NoiseKind.GAUSSIAN, delta=1e-6))
+    found = read_choice_file(view)
     assert found["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert found["answer"]["max_amount_per_group_rounded"] == view.pair.max_amount
     assert found["answer"]["cap"]["max_norm"] == view.cap.max_norm
@@ -296,7 +279,7 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
     assert found["answer"]["proved_relative_gap"] <= 1e-6
     assert found["data"]["num_groups"] == 40
     assert found["data"]["value_column"] == "amount"
-    mean = choice_of(solve(SHOP, asked(Statistic.MEAN)), SHOP)
+    mean = read_choice_file(solve(SHOP, build_parameters(Statistic.MEAN)), SHOP)
     assert mean["answer"]["proved_relative_gap"] is None
     assert "cap" not in mean["answer"]
 
@@ -304,8 +287,6 @@ def test_the_file_holds_question_answer_and_proofs() -> None:
 def test_only_what_the_data_hold_is_offered() -> None:
     signed = build_pairs([0, 0, 1], [0, 1, 1], 2, "city", np.array([1.0, -2.0, 3.0]), "v")
     plain = build_pairs([0, 0, 1], [0, 1, 1], 2, "city")
-    assert signed is not None
-    assert plain is not None
 
     def data(pairs: object) -> Dataset:
         return Dataset("d", "", Disclosure.PUBLIC, ContributionHistogram([1, 2], [1, 1]), pairs=pairs)  # type: ignore[arg-type]
@@ -319,7 +300,7 @@ def test_only_what_the_data_hold_is_offered() -> None:
 
 def test_the_page_goes_from_one_question_to_the_next() -> None:
     at = open_app("Per group", link="1", data="shop-events", epsilon="1")
-    _, l0, linf = brute(asked())
+    _, l0, linf = find_best_pair(build_parameters())
     ((x,), (y,)) = trace(chart(at, "per_group_error"), "Best pair")
     assert (x, y) == (l0, linf)
     assert f"Keep at most {l0} groups of each user, and {linf} rows in each." in shown_texts(at)
@@ -353,7 +334,7 @@ def test_the_page_goes_from_one_question_to_the_next() -> None:
 
 def test_data_without_groups_show_a_labelled_demonstration() -> None:
     with pytest.raises(InvalidInput, match="no groups"):
-        build_answer(samples.load("online-retail-lines"), asked())
+        build_answer(samples.load("online-retail-lines"), build_parameters())
     at = open_app("Per group", link="1", data="online-retail-lines", epsilon="1")
     assert [link.proto.label for link in at.get("page_link")][-1] == "Bring groups"
     notes = [note["text"] for note in chart(at, "per_group_error")["layout"]["annotations"]]
@@ -362,31 +343,27 @@ def test_data_without_groups_show_a_labelled_demonstration() -> None:
 
 
 def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert SHOP.pairs is not None
     monkeypatch.setattr(reduce.dataset, "MAX_PAIRS", 100)
     roles = Roles(TableKind.EVENTS, user="user_id", task="product", value="amount")
     found = build_dataset(read_table(SHOP_EVENTS, "events.csv"), roles, Disclosure.PUBLIC)
     assert found.pairs is None
-    view = solve_by_distribution(found, asked())
-    assert view.pair is not None
-    exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked())
+    view = solve_by_distribution(found, build_parameters())
+    exact = PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters())
     true = pair_error(exact, view.pair.max_groups, view.pair.max_amount)
-    assert view.limits[0] is not None
-    assert view.limits[1] is not None
     assert view.limits[0] <= true <= view.limits[1]
     assert view.map.errors.min() == view.choice.error
-    told = card(view, found)
+    told = answer_from(view, found)
     assert "Which pairs lie in which group is not known" in told.detail
     assert not told.proofs
-    nothing = solve_by_distribution(found, asked(epsilon=1e-5))
-    assert card(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
+    nothing = solve_by_distribution(found, build_parameters(epsilon=1e-5))
+    assert answer_from(nothing, found).headline.startswith("Release nothing at ε = 0.00001")
 
     said = answer.write_methods(view, found)
     assert f"at most {view.choice.max_groups} groups" in said.sentences
     assert f"is about {told.numbers[1].text}" in said.sentences
     assert "the same in every group" in said.rule
     assert answer.write_methods(nothing, found).empty_sentence.endswith("nothing was released.")
-    choice = choice_of(view, found)
+    choice = read_choice_file(view, found)
     assert choice["answer"]["max_groups_contributed"] == view.pair.max_groups
     assert choice["answer"]["error_at_least"] <= true <= choice["answer"]["error_at_most"]
     assert "in proportion to its size" in choice["answer"]["approximate"]
@@ -406,19 +383,18 @@ def test_where_pairs_are_too_many_their_distribution_answers(monkeypatch: pytest
 
 
 def test_report_and_script_of_a_distribution_say_what_the_page_says(tmp_path: Path) -> None:
-    assert SHOP.pairs is not None
     sizes = group_pairs.summarise_pairs(SHOP.pairs)
     counted = replace(SHOP, pairs=None, pair_sizes=sizes, disclosure=Disclosure.PRIVATE)
     name = "pair-distribution-PRIVATE-do-not-publish.json"  # As the button names it.
     (tmp_path / name).write_text(group_pairs.to_text(counted), encoding="utf-8")
     private = group_pairs.read_distribution((tmp_path / name).read_bytes(), name, Disclosure.PRIVATE)
-    view = solve_by_distribution(private, asked())
+    view = solve_by_distribution(private, build_parameters())
     of = report_content.of_answer(
         QUESTION,
-        card(view, private),
+        answer_from(view, private),
         Source(private, needs_rows=True, write_cell=answer.write_data_cell),
     )
-    (figure, *_), told = of.figures, card(view, private)
+    (figure, *_), told = of.figures, answer_from(view, private)
     assert figure.columns["error"].tolist() == view.map.errors.ravel().tolist()
     whole = report_content.write_html(of, MADE, False)
     assert told.numbers[0].text in whole

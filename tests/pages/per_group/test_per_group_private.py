@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Pairs
-from dpcore.per_group.answer import PerGroupSolution, answer, solve, words
+from dpcore.per_group.answer import answer, words
 from dpcore.per_group.answer.error_map import split_error
 from dpcore.per_group.answer.solution import SELECTED_MAP_SIZE
 from dpcore.per_group.pairs import UserGroupPairs
@@ -20,10 +21,10 @@ from dpcore.per_group.parameters import PerGroupParameters, PerGroupProblem, Sta
 from dpcore.per_group.selection import Selection
 from dpcore.per_group.selection_rules import SelectionRule
 from tests.pages.driving import chart, errors, fine, finished, link_of, open_app, shown_texts, trace
-from tests.pages.per_group.conftest import SHOP, card, choice_of, drawn
+from tests.pages.per_group.conftest import SHOP, answer_from, draw_plot, read_choice_file, solve
 
 
-def asked(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
+def build_parameters(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
     private = {
         "selection": SelectionRule.TRUNCATED_GEOMETRIC,
         "selection_share": 0.5,
@@ -33,8 +34,8 @@ def asked(epsilon: float = 3.0, **more: object) -> PerGroupParameters:
 
 
 @pytest.fixture(scope="module")
-def rows() -> PerGroupSolution:
-    return solve(SHOP, asked())
+def rows() -> Any:
+    return solve(SHOP, build_parameters())
 
 
 @pytest.mark.parametrize("private", [True, False])
@@ -58,26 +59,23 @@ def test_a_column_of_zeros_is_answered_by_publishing_nothing(private: bool) -> N
         totals=None,
         task_names=(),
     )
-    question = asked(statistic=Statistic.SUM) if private else PerGroupParameters(1.0, Statistic.SUM)
+    question = (
+        build_parameters(statistic=Statistic.SUM) if private else PerGroupParameters(1.0, Statistic.SUM)
+    )
     view = solve(data, question)
     assert (view.pair, view.pair_error, view.saved_share) == (None, 0.0, 0.0)
-    assert view.choice.certificate is not None
     assert view.choice.certificate.lower_bound == 0.0
-    assert card(view, data).headline.startswith("Release nothing at")
-    assert drawn(view).data
+    assert answer_from(view, data).headline.startswith("Release nothing at")
+    assert draw_plot(view).data
 
 
-def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupSolution) -> None:
-    assert SHOP.pairs is not None
-    selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), asked()))
+def test_the_answer_is_the_best_of_all_pairs(rows: Any) -> None:
+    selection = Selection(PerGroupProblem(UserGroupPairs.from_facet(SHOP.pairs), build_parameters()))
     least, l0, linf = min((selection.error(l0, c), l0, c) for l0, c in product(range(1, 17), range(1, 26)))
-    assert rows.pair is not None
     # The search stops at a gap of 0.001.
     assert least <= rows.pair.error <= least * 1.001
-    assert rows.choice.certificate is not None
     assert rows.choice.certificate.lower_bound <= least
     assert rows.map.errors.min() >= least
-    assert rows.selected is not None
     kept, lost = split_error(rows.problem, rows.selected.groups["pair"])
     assert kept + lost == pytest.approx(rows.pair.error, rel=1e-12)
     assert (rows.cap, rows.radial, rows.error_parts) == (None, None, None)
@@ -85,9 +83,8 @@ def test_the_answer_is_the_best_of_all_pairs(rows: PerGroupSolution) -> None:
     assert linf > 1
 
 
-def test_curves_go_through_what_is_asked(rows: PerGroupSolution) -> None:
+def test_curves_go_through_what_is_asked(rows: Any) -> None:
     found = rows.selected
-    assert found is not None
     for key in ("pair", "scaled"):
         (epsilons, released, error_kept, error_lost), groups = found.over_epsilon[key], found.groups[key]
         at = int(np.argmin(np.abs(epsilons - 3.0)))
@@ -97,14 +94,14 @@ def test_curves_go_through_what_is_asked(rows: PerGroupSolution) -> None:
             rows.problem.error(groups.mean_squares), rel=1e-9
         )
         assert np.all(np.diff(released) > 0.0)
-    assert drawn(rows, "per-group-kept-over-epsilon").data[0].y[-1] == found.over_epsilon["pair"][1][-1]
-    assert len(drawn(rows, "per-group-error-over-epsilon").data) == 4
-    columns = card(rows).plots["per-group-kept-over-epsilon"]().columns
+    assert draw_plot(rows, "per-group-kept-over-epsilon").data[0].y[-1] == found.over_epsilon["pair"][1][-1]
+    assert len(draw_plot(rows, "per-group-error-over-epsilon").data) == 4
+    columns = answer_from(rows).plots["per-group-kept-over-epsilon"]().columns
     assert {"groups_pair", "error_of_lost_scaled"} <= set(columns)
 
 
-def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupSolution) -> None:
-    told = card(rows, SHOP)
+def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: Any) -> None:
+    told = answer_from(rows)
     assert told.headline.startswith("Keep at most")
     assert ", of at most " in told.detail
     facts = dict(told.facts)
@@ -112,58 +109,56 @@ def test_the_card_says_what_is_kept_and_how_the_budget_is_split(rows: PerGroupSo
         "ε = 1.5 and δ = 0.000001 to select groups (truncated geometric), ε = 1.5 for"
     )
     assert "without a proof" in facts["Without sampling amounts"]
-    assert rows.selected is not None
     assert "tuner" in rows.selected.groups
     released = next(number for number in told.numbers if number.label == "Groups released")
     assert released.note == "of 40, on average"
     assert any("count as 0" in text for text in told.assumptions)
     assert told.code is None
-    gaussian = solve(SHOP, asked(mechanism=NoiseKind.GAUSSIAN, delta=1e-5))
-    assert "δ = 0.00001 for the noise" in dict(card(gaussian, SHOP).facts)["Budget"]
+    gaussian = solve(SHOP, build_parameters(mechanism=NoiseKind.GAUSSIAN, delta=1e-5))
+    assert "δ = 0.00001 for the noise" in dict(answer_from(gaussian, SHOP).facts)["Budget"]
     private = replace(SHOP, disclosure=Disclosure.PRIVATE)
-    assert "the groups and the pair were" not in card(solve(private, asked()), private).detail
+    assert (
+        "the groups and the pair were" not in answer_from(solve(private, build_parameters()), private).detail
+    )
 
 
-def test_what_survives_is_said_and_drawn(rows: PerGroupSolution) -> None:
+def test_what_survives_is_said_and_drawn(rows: Any) -> None:
     found = rows.selected
-    assert found is not None
     pair = found.groups["pair"]
-    columns = card(rows).plots["per-group-survival"]().columns
+    columns = answer_from(rows).plots["per-group-survival"]().columns
     assert columns["kept_at_pair"].sum() == pytest.approx(pair.expected_groups)
     likely = found.users[pair.keep_probability >= 0.5].min()
     assert f"has {likely} users" in words.describe_survival(rows)[0]
-    assert next(t.name for t in drawn(rows, "per-group-survival").data) == "Best pair"
-    saved = choice_of(rows, SHOP)
+    assert next(t.name for t in draw_plot(rows, "per-group-survival").data) == "Best pair"
+    saved = read_choice_file(rows)
     assert saved["answer"]["groups_released_on_average"] == pair.expected_groups
     assert saved["answer"]["scaled_users"]["proof"] == "none"
 
 
 def test_where_nothing_survives_the_page_says_so() -> None:
-    view = solve(SHOP, asked(1e-4, statistic=Statistic.USERS))
-    assert view.selected is not None
+    view = solve(SHOP, build_parameters(1e-4, statistic=Statistic.USERS))
     assert view.pair is None
     assert words.write_headline(view).startswith("Release nothing at ε = 0.0001")
-    assert drawn(view).data
+    assert draw_plot(view).data
     assert words.describe_survival(view)
 
 
 def test_stop_gives_what_was_found_until_then() -> None:
     asks = iter(range(10**6))
-    view = solve(SHOP, asked(), should_stop=lambda: next(asks) > 60)
-    assert view.pair is not None
+    view = solve(SHOP, build_parameters(), should_stop=lambda: next(asks) > 60)
     assert view.choice.stop_reason.startswith("Stopped")
     assert view.map.amounts.size < SELECTED_MAP_SIZE[1]
-    assert drawn(view).data
+    assert draw_plot(view).data
     # Stopped before anything was looked at: nothing says that nothing is best.
     questions = (
-        asked(),
+        build_parameters(),
         PerGroupParameters(1.0),
         PerGroupParameters(1e-3, Statistic.MEAN, lower=0.0, upper=100.0),
     )
     for question in questions:
         early = solve(SHOP, question, should_stop=lambda: True)
         if early.pair is None:
-            told = card(early, SHOP)
+            told = answer_from(early, SHOP)
             assert not early.choice.is_settled
             assert "Nothing useful" not in early.choice.stop_reason
             assert "is best" not in early.choice.stop_reason
@@ -175,7 +170,6 @@ def test_stop_gives_what_was_found_until_then() -> None:
                 assert words.describe_survival(early)[-1].startswith("No useful bounds were found")
     assert early.pair is None
     public = solve(SHOP, PerGroupParameters(1.0), should_stop=lambda: True)
-    assert public.cap is not None
     assert public.cap.stop_reason.startswith("Stopped")
 
 

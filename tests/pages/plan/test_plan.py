@@ -44,7 +44,7 @@ TEXT = (
 )
 
 
-def opened(text, **more):
+def open_plan(text, **more):
     return open_app(
         "Plan", link="1", data="shop-events", epsilon="1", lines=text, lower="0", upper="100", **more
     )
@@ -89,12 +89,12 @@ def test_new_data_propose_lines_that_they_have_and_what_a_person_chose_stays():
 
 def test_the_page_says_what_the_core_answers_and_every_edge_in_a_sentence():
     text = "users within 1%; rows within 2%; sum; rows per group within 20%"
-    at = opened(text, program=Program.OPENDP.value)
+    at = open_plan(text, program=Program.OPENDP.value)
     asked = PlanParameters(1.0, lines=text, lower=None, upper=None, program=Program.OPENDP)
     said = build_answer(SHOP, asked, solve(SHOP, asked))
     assert said.headline in shown_texts(at)
     assert metrics_of(at)[0].value == said.numbers[0].text
-    assert said.solution.planned[said.solution.most_expensive].line.label.lower() in said.detail.lower()
+    assert said.solution.planned_lines[said.solution.most_expensive].line.label.lower() in said.detail.lower()
     assert text in unquote_plus(link_of(at))
     at = fine(at.segmented_control(key="plan.objective").set_value(Objective.REACH).run())
     least_asked = PlanParameters(1.0, lines=text, objective=Objective.REACH, program=Program.OPENDP)

@@ -121,7 +121,7 @@ def test_from_the_button_to_number_code_and_session_file(
     shown = f"{drawn.value:,.12g}"
     assert says.format(shown) in shown_texts(at)
     assert drawn.facts.label in shown_texts(at)
-    assert "not about the one that was drawn" in shown_texts(at)
+    assert "about the bound read off the private data" in shown_texts(at)
     # The figure marks what was drawn, on its own curve, and nothing else as in use.
     figure = chart(
         at, {"quantile": "quantile_error", "learning": "learning_bound", "total": "total_error"}[name]

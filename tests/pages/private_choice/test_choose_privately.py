@@ -234,13 +234,6 @@ def test_one_user_more_moves_the_bound_in_the_picture():
     assert y[-1] > trace(chart(at, "private_leak"), "Without that user")[1][-1]
 
 
-def test_public_data_need_no_protection_but_may_be_tried():
-    at = opened()
-    assert actions.DEMONSTRATION in shown_texts(at)
-    fine(at.button(key="private_choose").click().run())
-    assert "Chosen privately" in shown_texts(at)
-
-
 def test_private_data_are_labelled_and_no_demonstration():
     at = on_private_data()
     assert actions.DEMONSTRATION not in shown_texts(at)
@@ -558,12 +551,6 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
     assert "Raise it only for reasons outside these data" in texts
 
 
-def test_a_sum_of_a_column_is_sent_to_its_own_way():
-    at = opened(link="1", wanted="sum")
-    assert "that of a **sum of a column** is drawn on *Sum and count*" in shown_texts(at)
-    assert "sum of a column" not in shown_texts(opened())
-
-
 def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     at = on_private_data()
     release_copy(at)
@@ -575,4 +562,4 @@ def test_what_is_computed_on_a_release_says_whose_errors_it_shows():
     go(at, "Mean")
     for name, end in (("lower", 0.0), ("upper", 1.0)):
         fine(at.number_input(key=f"mean.{name}").set_value(end).run())
-    assert "computed as if the DP release were the data" in shown_texts(at)
+    assert "The DP release is taken for the data" in shown_texts(at)

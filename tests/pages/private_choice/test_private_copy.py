@@ -175,7 +175,7 @@ def test_why_a_variance_is_empty_on_a_release_is_said() -> None:
     [
         ("Quantile", "This page needs values, one per row. A DP release holds only"),
         ("Many tasks", "A DP release has no tasks, so these are generated"),
-        ("Mean", "A DP release has no values"),
+        ("Mean", "There are no values to read"),
         ("Regression", "Regression has data of its own"),
     ],
 )
@@ -258,18 +258,6 @@ def test_other_data_have_a_ledger_of_their_own() -> None:
     assert not spent(at)
     at = use(upload(at, SECRET.encode(), "again.csv"))
     assert "ε = 1 in 1 release" in spent(at)
-
-
-def test_a_copy_without_users_costs_too_and_changes_no_data() -> None:
-    at = on_file(b"size,users\n1,2\n", "Your data")
-    for _ in range(20):
-        at = release(at, PrivateCopyParameters(0.001))
-        if at.session_state[EMPTY]:
-            break
-    assert at.session_state[EMPTY] == data(at).histogram.digest
-    assert data(at).is_private
-    assert "Spent on these data" in spent(at)
-    assert "No users are left" in errors(go(at, "Choose privately"))
 
 
 def test_results_of_background_work_are_dropped_but_for_other_data() -> None:

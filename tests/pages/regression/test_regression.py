@@ -55,7 +55,7 @@ TITLE = "Regression"
 SMALL = {"num_rows": "300", "informative": "2", "uninformative": "1", "exponent": "1.8", "seed": "3"}
 LINK = {"link": "1", "epsilon": "1", "lower": "-300", "upper": "300"} | SMALL
 GENERATOR = RegressionGenerator(300, 2, 1, exponent=1.8, seed=3)
-DATA, TRUTH = GENERATOR.dataset()
+DATA, TRUTH = GENERATOR.build_dataset()
 TABS = (
     "Behind the answer",
     "Release",
@@ -101,8 +101,8 @@ def make_problem(
 ):
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
-        variance = estimate_residual_variance(DATA.table.features, parameters.clipped(DATA.table))
-    return parameters.problem(DATA.table, variance), parameters.clipped(DATA.table)
+        variance = estimate_residual_variance(DATA.table.features, parameters.clip_labels(DATA.table))
+    return parameters.build_problem(DATA.table, variance), parameters.clip_labels(DATA.table)
 
 
 def enter_variance(at: AppTest, variance: float) -> None:
@@ -480,7 +480,7 @@ def test_a_draw_that_ends_in_an_error_is_in_the_account(monkeypatch):
         patched.setattr(opendp.Measurement, "__call__", fails)
         fine(at.button(key="regression_draw").click().run())
     assert "The sampler broke off" in errors(at)
-    assert "1 release of these labels ended in an error" in shown_texts(at)
+    assert "1 release of these labels that ended in an error" in shown_texts(at)
     fine(at.button(key="regression_draw").click().run())
     assert "Spent on these data: ε = 2 in 2 releases" in shown_texts(at)
     assert "ended in an error" in shown_texts(at)
@@ -507,7 +507,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     at = open_tab(answered, "Against ε")
     problem, labels = make_problem()
     draws = sample_limiting.try_caps(problem, labels)
-    sweep = study.over_epsilon(problem, draws, labels)
+    sweep = study.sweep_epsilon(problem, draws, labels)
     figure = chart(at, "regression_epsilon")
     for name, method in (("Best weights", "ours"), ("Best bound", "best_cap"), ("No bound", "no_cap")):
         x, y = trace(figure, name)
@@ -520,7 +520,7 @@ def test_the_papers_figure_starts_by_button_and_ages():
     at.button(key="regression_over_rows_start").click().run()
     settled(at)
     figure = chart(at, "regression_rows")
-    sweep = study.over_generated({600.0: replace(GENERATOR, num_rows=600)}, 1.0)
+    sweep = study.sweep_generated({600.0: replace(GENERATOR, num_rows=600)}, 1.0)
     best = math.sqrt(sweep.columns["ours_coefficients"][0])
     assert trace(figure, "Best weights")[1][0] == pytest.approx(best, rel=1e-5)
     assert "earlier settings" not in shown_texts(at)

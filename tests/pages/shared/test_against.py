@@ -53,8 +53,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 def compare(name: str, data: Any = DATA, **settings: Any) -> Any:
     """Return what a page compares over ε under these settings, or its sentence on why there is nothing."""
-    question = catalogue.find_question(name)
-    assert question is not None
+    question = catalogue.QUESTIONS[name]
     assert question.parameters is not None
     answer_module = compare_tab.import_answer_module(name)
     return answer_module.against_epsilon(data, question.parameters(**{"epsilon": 1.0, **settings}))
@@ -101,8 +100,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
         ("start", {"bound": 40}),
         ("total", {"own_bound": 2.0}),
     ):
-        question = catalogue.find_question(name)
-        assert question is not None
+        question = catalogue.QUESTIONS[name]
         assert question.parameters is not None
         one = question.parameters(epsilon=0.4, **(SETTINGS[name] | changes))
         other = question.parameters(epsilon=2.0, **SETTINGS[name])
@@ -115,7 +113,7 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
 
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
     for name, changes, words in (
-        ("quantile", {"weighting": Weighting.NONE}, "there is no bound"),
+        ("quantile", {"weighting": Weighting.NONE}, "There is no bound"),
         ("private_choice", {"purpose": BoundPurpose.QUANTILE}, "the same at every ε"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
         ("per_group", {}, "needs a group"),
@@ -182,7 +180,7 @@ def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
 
 def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
     """Expected excess from noise of this deviation in every step, by the answer to a push in each step alone."""
-    first, excess = mechanism.average.first_step(mechanism.steps), 0.0
+    first, excess = mechanism.average.find_first_step(mechanism.steps), 0.0
     for pushed in range(1, mechanism.steps + 1):
         theta, averaged = np.zeros(eigenvalues.size), np.zeros(eigenvalues.size)
         for step in range(1, mechanism.steps + 1):

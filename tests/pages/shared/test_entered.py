@@ -75,10 +75,5 @@ def test_the_part_of_epsilon_that_a_quantile_takes_is_not_rounded_down():
     assert "3 quantiles share ε evenly: 0.333334 each." in text
 
 
-def test_the_paper_s_figures_are_drawn_for_the_epsilon_that_is_named():
-    text = words(opened(*next(case for case in CASES if "Figures 1 and 2" in case[2].values()), EPSILON))
-    assert f"at ε = {EPSILON}" in text
-
-
 def test_start_says_epsilon_as_it_was_entered():
     assert "ε = 0.00001:" in words(opened("Start", {}, {}, 1e-5))

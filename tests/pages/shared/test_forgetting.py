@@ -246,11 +246,9 @@ def test_caches_are_made_in_one_room() -> None:
                 named = {node.attr} if node.value.id in ("st", "streamlit", "functools") else set()
             if named & makers:
                 files.add(str(path.relative_to(ROOT)))
-    # The shell settles memory once per process; the report's template, the formulae and the files of Streamlit's page
-    # are no data; fields keep the types that a class declares.
+    # The shell settles memory once per process; the files of Streamlit's page are no data.
     assert files == {
         "pages/shared/base/cache.py",
-        "pages/shared/base/question.py",
         "pages/shared/shell/__init__.py",
         "pages/shared/speed/__init__.py",
     }

@@ -361,7 +361,7 @@ def test_regression_on_a_table_of_ones_own(taken, tmp_path):
     table = read_table(file, "ratings.csv")
     design = Design("rating", "who", (Feature("kind", FeatureKind.CATEGORIES, "b"), Feature("size")))
     loaded = RegressionData(
-        problem.read_labelled_table(table, design, Disclosure.PRIVATE), "an account", design=design
+        problem.build_dataset(table, design, Disclosure.PRIVATE), "an account", design=design
     )
     at = open_app("Regression", link="1", epsilon="1", lower="1", upper="10")
     at.session_state["regression.loaded"] = loaded
@@ -421,7 +421,7 @@ def test_what_a_failed_release_has_spent_is_in_the_report(list_lines, noun):
     """The account charges before there is noise, and so does the report: without any release that came of it, too."""
     (line,) = list_lines([], paid(0.5, 0.25))
     assert (line.value, line.number, line.disclosure) == ("ε = 0.75, in 2 releases", 0.75, Disclosure.PUBLIC)
-    assert f"2 releases of these {noun} ended in an error" in line.note
+    assert f"counts 2 releases of these {noun} that ended in an error" in line.note
 
 
 @pytest.mark.parametrize(

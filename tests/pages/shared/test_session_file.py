@@ -530,7 +530,7 @@ def test_a_page_goes_on_with_its_own_table_and_what_a_file_does_not_hold_is_name
     at.session_state["training.draws"] = {ACCOUNT: [SimpleNamespace(question="another")]}
     fine(at.run())
     new = opened(open_app("Your data"), saved(at))
-    assert "Training: 1 release that the page drew" in shown_texts(new)
+    assert "Training: 1 release, to be downloaded there" in shown_texts(new)
     new = go(new, "Training")
     assert "Data of this page: **own.csv**" in shown_texts(new)
     assert new.number_input(key="training.range_high_age").value == 10.0

@@ -95,7 +95,7 @@ def test_start_says_what_the_heavy_user_costs() -> None:
     percent = {name: f"{100 * share:.2g}" for name, share in (("noise", noise[best]), ("lost", lost[best]))}
     answer_text = answer_at("start").replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        f"At 20,000 rows the noise is 400 % of a count, at {best + 1} only {percent['noise']} %"
+        f"At 20,000 rows the noise is 400 % of every count, at {best + 1} only {percent['noise']} %"
         in answer_text
     )
     assert f"loses {percent['lost']} % of the rows, all of them rows of 1 user" in answer_text
@@ -125,10 +125,10 @@ def test_mean_says_what_weights_save_over_the_best_cap() -> None:
         assert f"{100 * lost:.2g}" == cut
     answer_text = answer_at("mean").replace("\N{NO-BREAK SPACE}", " ")
     assert (
-        "At ε = 0.3 weights err 13 % less than the best bound, which leaves 68 % of the rows out"
+        "at ε = 0.3 weights have 13 % less error than the best bound, which leaves 68 % of the rows out"
         in answer_text
     )
-    assert "at ε = 10, 1.9 % less than one that leaves 11 % out" in answer_text
+    assert "at ε = 10, 1.9 % less (11 % left out)" in answer_text
 
 
 def test_the_sum_cuts_as_many_users_as_its_rule_says() -> None:
@@ -179,9 +179,8 @@ def test_per_group_says_the_best_pair_and_which_bound_fell() -> None:
     (l0, rows), (l0_now, rows_now) = words
     answer_text = answer_at("per_group")
     assert answer_text.startswith(
-        f"**Both**: from {l0} products with {rows} rows each to {l0_now} with {rows_now} rows."
+        f"**Both**: from {l0} products with {rows} rows each to {l0_now} products with {rows_now} rows each."
     )
-    assert f"{l0 * rows} before and {l0_now * rows_now} now" in answer_text
     assert answer_at("per_group", 0.01).startswith("At ε = 0.01 no pair is worth its noise")
 
 
@@ -212,7 +211,7 @@ def test_a_private_choice_costs_less_with_more_of_its_own_budget_and_a_sum_takes
     ]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > 2 * costs[-1]
-    assert f"its best bound is {heaviest} rows" in answer_at("private_choice")
+    assert f"whose best bound is {heaviest} rows" in answer_at("private_choice")
 
 
 # --- What is put aside ------------------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ def line(monkeypatch: pytest.MonkeyPatch) -> cache.WorkQueue:
     monkeypatch.setattr(cache, "PAGES", pages)
     monkeypatch.setattr(cache, "LIGHT", queue)
     monkeypatch.setattr(jobs, "st", SimpleNamespace(session_state={}))
-    monkeypatch.setattr(jobs, "_loss_of_session", lambda: None)
     return queue
 
 

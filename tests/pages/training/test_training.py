@@ -409,7 +409,7 @@ def test_releases_are_made_on_request_only_counted_and_kept(page, monkeypatch):
         patched.setattr(opendp.Measurement, "__call__", fails)
         release(at)
     assert "The sampler broke off" in errors(at)
-    assert "1 release of these rows ended in an error" in shown_texts(at)
+    assert "1 release of these rows that ended in an error" in shown_texts(at)
     release(at)
     (model,) = [frame.value for frame in at.dataframe if "θ" in frame.value.columns]
     assert len(model) == 3
@@ -630,6 +630,6 @@ def test_a_public_demo_makes_fewer_runs_and_takes_no_table(monkeypatch):
     settled(fine(at.number_input(key="training.num_users").set_value(40_000).run()))
     assert "A public demo generates at most 2,000 users" in shown_texts(at)
     fine(at.segmented_control(key="training.source").set_value(DataSource.UPLOAD).run())
-    assert "public demo: uploads and paths are switched off" in shown_texts(at)
+    assert "uploads and paths are switched off" in shown_texts(at)
     assert not at.file_uploader
     assert isinstance(at.session_state[JOB], jobs.Job)

@@ -9,9 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dpcore.answer import axes
 from dpcore.common.privacy import Disclosure
-from dpcore.contributions import ContributionHistogram
 from dpcore.data import generators, samples
 from pages.shared.session import session
 from tests.pages.driving import (
@@ -87,18 +85,6 @@ def test_the_distribution_is_drawn_as_the_field_draws_it():
     assert numbers(shares["y"])[[at_a_fifth, -1]] == pytest.approx([20 / 30, 1.0])
 
 
-def test_generated_data_replace_those_in_use():
-    at = open_app("Your data")
-    fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
-    fine(at.selectbox(key="your_data.generator").set_value("two-groups").run())
-    at.number_input(key="your_data.generator_field_two-groups_heavy_users").set_value(7)
-    fine(at.number_input(key="your_data.generator_field_two-groups_heavy_rows").set_value(50).run())
-    fine(at.button(key="generate").click().run())
-    assert histogram_of(at) == {1: 1_000, 50: 7}
-    assert data(at).disclosure is Disclosure.PUBLIC
-    assert not errors(at)
-
-
 def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_was_entered():
     at = open_app("Your data")
     fine(at.segmented_control(key="your_data.data_source").set_value("Generate").run())
@@ -106,7 +92,7 @@ def test_bad_generator_parameters_give_all_sentences_and_keep_the_data_and_what_
     at.number_input(key="your_data.generator_field_zipf_alpha").set_value(9.0)
     at.number_input(key="your_data.generator_field_zipf_num_users").set_value(-4).run()
     fine(at.button(key="generate").click().run())
-    assert "“Exponent α” must lie between 0 and 5; got 9" in errors(at)
+    assert "“Exponent α” must lie between 0.001 and 5; got 9" in errors(at)
     assert "must be a whole number" in errors(at)
     assert "num_users" not in errors(at).lower()
     assert data(at) is before
@@ -148,17 +134,6 @@ def test_all_that_is_wrong_with_a_column_is_said_at_once_and_the_app_goes_on():
         assert f"Line {line}, column count: {what}" in below(at, "use_upload")
     assert data(at) is before
     assert at.button(key="use_upload")  # the file is still there to be corrected by other columns
-    a_good_file_works(at)
-
-
-def test_an_odd_file_is_read_and_said_how():
-    content = "user_id;amount\nä;3,5\n;4\nä;1\nb;4,25\n".encode("utf-16")
-    at = use(upload(open_app("Your data"), content))
-    assert not errors(at)
-    assert histogram_of(at) == {1: 1, 2: 1}
-    assert sorted(data(at).values.values) == [1.0, 3.5, 4.25]
-    for sentence in ("1 row without a user was left out (line 3)", "values in column amount"):
-        assert sentence in shown_texts(at)
     a_good_file_works(at)
 
 
@@ -224,14 +199,6 @@ def test_every_axis_of_the_distribution_has_its_range(table):
         fine(control.set_value((control.value[0], control.value[0])).run())
         after = chart(at, f"distribution_{name}")["layout"]["xaxis"]["range"]
         assert after[0] < after[1] <= before[1] + 0.1
-
-
-def test_one_user_has_what_several_have():
-    one, several = ContributionHistogram([20], [1]), ContributionHistogram([20], [300])
-    assert axes.describe_sizes(one).startswith("**1 user** has **20 rows**")
-    assert axes.describe_sizes(several).startswith("**300 users** have")
-    assert "(1 user) holds 100" in axes.describe_share(one)
-    assert "(3 users) hold 1" in axes.describe_share(several)
 
 
 def test_a_session_made_on_a_file_is_what_the_widgets_leave():

@@ -244,15 +244,6 @@ def test_stop_leaves_the_data_and_the_file(everything_is_large, monkeypatch):
     assert data(at) is not in_use
 
 
-def test_what_a_large_file_is_refused_for_is_said(everything_is_large):
-    at = upload(open_app("Your data"), b"user_id,amount\na,1\nb,x\n")
-    choose(at, value="amount")
-    in_use = data(at)
-    at = until_counted(use(at))
-    assert "Line 3, column amount: text where a number" in below(at, "use_upload")
-    assert data(at) is in_use
-
-
 def test_a_file_is_read_by_its_path_and_where_it_vanishes_that_is_said(
     local, everything_is_large, tmp_path, monkeypatch
 ):
