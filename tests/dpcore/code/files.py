@@ -261,10 +261,8 @@ def check(nasty: Nasty, library: Program, folder: Path) -> None:
     assert abs(total - nasty.capped_sum()) <= noise, (library, total)
     users = run(nasty, library, Quantity.GROUP_COUNTS, max_groups=4)
     by_group = users["noisy"] if library is Program.PYTHON else users["counts"]
-    if library is Program.PIPELINEDP:
+    if library in (Program.PIPELINEDP, Program.TUMULT):
         by_group = by_group.values()
-    elif library is Program.TUMULT:
-        by_group = [row["users"] for row in by_group.collect()]
     elif library is Program.OPENDP:
         by_group = by_group["len"]
     # Of scale 0.004 each.
