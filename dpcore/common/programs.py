@@ -37,6 +37,10 @@ class Program(enum.Enum):
     BEST = "best known mechanism"
 
 
+LARGEST_GAIN = 1.0 / math.sqrt(6.0)
+"""How much less whole noise errs than noise of real numbers at the same scale, at most: this in E|a + noise| and in
+E|noise|, and its square in variances. Laplace noise of scale b gains b - 1 / sinh(1 / b) in the former and
+2 b^2 - 1 / (2 sinh(1 / 2b)^2) in the latter; a discrete Gaussian gains less."""
 _PIPELINEDP_EXCESS = 5e-4
 """PipelineDP stops its search for sigma at 0.1 %; measured, it draws up to 0.05 % more than the exact noise."""
 
@@ -132,15 +136,20 @@ def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> Float
     return np.cumsum(tail)
 
 
-_LARGE_SIGMA = 50.0
-"""Beyond it a discrete Gaussian has the variance of a Gaussian to all digits of float64, and its E|a + z| to 1e-4."""
+_LARGE_SIGMA = 20.0
+"""Beyond it a discrete Gaussian has the variance of a Gaussian to all digits of float64, and its E|a + z| to 1e-6 by the
+first term of Euler and Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
 
 
 def _sum_gaussian(scale: FloatArray, power: int, shift: FloatArray | None = None) -> FloatArray:
     """Sum |a + z|^power over a discrete Gaussian z, per scale; a Gaussian's where the scale is large."""
     shifts = np.zeros_like(scale) if shift is None else shift
-    moments = scale**2 if power == 2 else noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
-    moments = np.array(moments, dtype=np.float64)
+    moments = np.array(scale**2)
+    if power == 1:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            density = np.exp(-0.5 * (shifts / scale) ** 2) / (scale * math.sqrt(2.0 * math.pi))
+        real = noise_error.expected_absolute(NoiseKind.GAUSSIAN, shifts, scale)
+        moments = np.where(scale > _LARGE_SIGMA, real - density / 6.0, real)
     for index in np.ndindex(scale.shape):
         sigma = float(scale[index])
         if 0.0 < sigma <= _LARGE_SIGMA:
