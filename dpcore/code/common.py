@@ -313,8 +313,7 @@ def gaussian_difference(choice: Choice) -> str:
     excess = drawn_sigma / programs.find_exact_sigma(choice.epsilon, choice.delta) - 1.0
     return (
         "Gaussian noise goes through zero-concentrated DP here, as OpenDP converts it. It is "
-        f"{100.0 * excess:.1f} % above that of the exact Gaussian mechanism, with which the page computes and which "
-        "plain Python draws."
+        f"{100.0 * excess:.1f} % above that of the exact Gaussian mechanism, which plain Python draws."
     )
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpcore.common import mechanisms, noise_error
+from dpcore.common import mechanisms, noise_error, wording
 from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.contributions import FloatArray
 
@@ -137,8 +137,8 @@ def _cumulate_magnitudes(values: FloatArray, probabilities: FloatArray) -> Float
 
 
 _LARGE_SIGMA = 20.0
-"""Beyond it a discrete Gaussian has the variance of a Gaussian to all digits of float64, and its E|a + z| to 1e-6 by the
-first term of Euler and Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
+"""Beyond it a discrete Gaussian has the variance of a Gaussian to all digits of float64, and its E|a + z| to 1e-6 with
+the first term of Euler and Maclaurin: the kink of |a + z| at -a takes a sixth of the density there."""
 
 
 def _sum_gaussian(scale: FloatArray, power: int, shift: FloatArray | None = None) -> FloatArray:
@@ -190,6 +190,25 @@ def find_noise(
     excess = _PIPELINEDP_EXCESS if program is Program.PIPELINEDP else 0.0
     # A discrete Gaussian of the exact sigma is private to less than float64 tells; no library draws it.
     return DrawnNoise(kind, sigma * (1.0 + excess), is_discrete)
+
+
+def describe_program(program: Program, kind: NoiseKind, epsilon: float, delta: float | None) -> str:
+    """Say whose noise the errors are of, and what is peculiar to it."""
+    if program is Program.BIGQUERY:
+        noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
+        return (
+            f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. This "
+            "was read in the source of ZetaSQL; nobody ran BigQuery."
+        )
+    if program is Program.BEST:
+        return f"{kind.value}, with the least noise for this guarantee. No library draws all of it."
+    if kind is NoiseKind.LAPLACE or delta is None:
+        return f"{kind.value}, as {program.value} draws it."
+    sigma = find_noise(program, kind, epsilon, delta).unit_scale
+    excess = sigma / find_exact_sigma(epsilon, delta) - 1.0
+    if excess < 1e-3:
+        return f"exact Gaussian, as {program.value} draws it."
+    return f"Gaussian, as {program.value} draws it: {wording.percent(excess)} above the exact mechanism."
 
 
 @functools.lru_cache(maxsize=256)

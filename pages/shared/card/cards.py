@@ -36,7 +36,7 @@ def show_code(code: CodeChoice, key: str) -> None:
     if isinstance(choice, Code):
         _draw_program(choice, choice.file_name, key)
         return
-    library = _choose_library(key, choice)
+    library = _choose_library(key, choice, code.library)
     program = write(choice, library)
     if not program.text:
         for sentence in program.differences:
@@ -75,12 +75,14 @@ def _choose_form(code: CodeChoice, key: str) -> Choice | Several | Code:
     return code.forms[fields.choice("What to apply", texts, keys.CODE_FORM + key) or 0][1]
 
 
-def _choose_library(key: str, choice: Choice | Several) -> Program:
+def _choose_library(key: str, choice: Choice | Several, library: Program | None) -> Program:
     """Return the person's library, which all cards share although each has a widget of its own.
 
-    Until one is chosen, every card begins with the first that has such a release.
+    It is the program of the page, until another is chosen here; of pages without one the first that has such a release.
     """
     widget_key, state = f"{keys.CODE_LIBRARY}_{key}", st.session_state
+    if library is not None and state.get(keys.CODE_PROGRAM) is not library:
+        state[keys.CODE_PROGRAM], state[keys.CODE_LIBRARY] = library, library.name
     if (current := state.get(keys.CODE_LIBRARY)) is None:
         able = (library for library in LIBRARIES if write(choice, library).text)
         current = next(able, Program.OPENDP).name
