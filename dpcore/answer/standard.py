@@ -104,9 +104,10 @@ def compare_half_and_double(
         is_integer: True if only whole bounds are allowed.
     """
     half = max(bound // 2, 1) if is_integer else bound / 2.0
+    best_error, half_error, double_error = compute_error(bound), compute_error(half), compute_error(2 * bound)
     texts = [
-        f"{name} ({format_bound(other)}) costs {wording.change(compute_error(other), compute_error(bound))}"
-        for name, other in (("half", half), ("double", 2 * bound))
+        f"{name} ({format_bound(other)}) costs {wording.change(error, best_error)}"
+        for name, other, error in (("half", half, half_error), ("double", 2 * bound, double_error))
         if other != bound
     ]
     return f"{', '.join(texts)} in {error_name}."

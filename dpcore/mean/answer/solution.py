@@ -117,7 +117,7 @@ class MeanSolution:
         """Return True if contribution counts are private too; all errors are then delta-method approximations."""
         return self.split_release is not None
 
-    @property
+    @cached_property
     def neighbours(self) -> Neighbours:
         """Return the neighbouring relation of the release."""
         return Neighbours.ADD_OR_REMOVE_USER if self.has_private_counts else Neighbours.REPLACE_VALUES
@@ -140,7 +140,7 @@ class MeanSolution:
 
     def standard_error(self, cap: float) -> float:
         """Return the root mean square error at a cap, in the values' unit."""
-        return math.sqrt(mean.capped_variance(self.problem, cap))
+        return math.sqrt(self.problem.model.capped(np.asarray(float(cap))).variance)
 
 
 def solve(dataset: Dataset, parameters: MeanParameters, values: ValueSummary | None) -> MeanSolution:
@@ -174,8 +174,8 @@ def solve(dataset: Dataset, parameters: MeanParameters, values: ValueSummary | N
         smooth=smooth,
         stretches=mean.cap_stretches(problem, best=cap),
         bounds=bounds,
-        capped=mean.capped_error(problem, bounds),
-        smoothed=mean.smooth_error(problem, bounds),
+        capped=problem.model.capped(bounds),
+        smoothed=problem.model.smooth(bounds),
         split_release=split_release,
         values=values,
         worst_case=worst_case,

@@ -75,11 +75,8 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
     if parameters is None:
         return {}
-    return {
-        name: text
-        for name, text in text_fields.to_fields(parameters).items()
-        if name not in parameters.unused
-    }
+    texts, unused = text_fields.to_fields(parameters), parameters.unused
+    return {name: text for name, text in texts.items() if name not in unused}
 
 
 def read_link(
