@@ -22,7 +22,6 @@ from pages.shared.server import access
 from pages.shared.streamlit_internals import free_files
 
 if TYPE_CHECKING:
-    import pandas as pd
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
@@ -32,17 +31,6 @@ def show_demo_notice() -> None:
         "In this public demo uploads and paths are switched off. For your own data, run Sweet Spot on your computer.",
         icon=":material/cloud_off:",
     )
-
-
-def list_readable_files(uploader: str) -> list[UploadedFile]:
-    """Return the uploaded files that an uploader's callback can read, without files that were already dropped.
-
-    Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
-    0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
-    change and calls the callback once more. The result of the first call must stay.
-    """
-    uploaded = st.session_state.get(uploader) or []
-    return [f for f in (uploaded if isinstance(uploaded, list) else [uploaded]) if hasattr(f, "getvalue")]
 
 
 @dataclass(frozen=True)
@@ -76,8 +64,16 @@ class Entry:
         )
 
     def _call_back(self, key: str, callback: Callable[[list[UploadedFile]], None]) -> None:
-        if files := list_readable_files(key):
-            callback(files)
+        """Call back with the uploaded files, without files that were already dropped.
+
+        Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
+        0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
+        change and calls once more. The result of the first call must stay.
+        """
+        uploaded = st.session_state.get(key) or []
+        files = uploaded if isinstance(uploaded, list) else [uploaded]
+        if readable_files := [file for file in files if hasattr(file, "getvalue")]:
+            callback(readable_files)
 
     def drop(self, files: Sequence[UploadedFile]) -> None:
         """Free the files' memory, and replace their uploader by a new one."""
@@ -103,12 +99,18 @@ class Entry:
             st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
+PREVIEW_ROWS = 3
+
+
 def show_file(name: str, size: str, columns: int, head: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
     st.markdown(f"**{wording.plain(name)}**: {size}, {wording.counted(columns, 'column')}")
     for note in head.notes:
         st.caption(wording.plain(note, 300))
-    st.dataframe(preview(head), hide_index=True, alt="The first rows of the file", height="content")
+    # The table can be downloaded from the page, so no cell may be a formula.
+    rows = head.frame.head(PREVIEW_ROWS).map(escape_formula)
+    rows = rows.rename(columns=lambda column: escape_formula(str(column)))
+    st.dataframe(rows, hide_index=True, alt="The first rows of the file", height="content")
 
 
 def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
@@ -117,18 +119,6 @@ def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None
         is_confirmed = fields.button("Use these data", use_key, "check", is_main=True)
         fields.button("Discard the file", discard_key, "delete", on_discard)
     return is_confirmed
-
-
-PREVIEW_ROWS = 3
-
-
-def preview(head: Table) -> pd.DataFrame:
-    """Return the first rows. The table can be downloaded from the page, so no cell may be a formula."""
-    return (
-        head.frame.head(PREVIEW_ROWS)
-        .map(escape_formula)
-        .rename(columns=lambda name: escape_formula(str(name)))
-    )
 
 
 PREFIX = "items_"

@@ -86,11 +86,8 @@ def show(question: Question) -> None:
         if (touring := session.get_tour()) is not None:
             name = touring.saved_state.loaded_data.dataset.name
             st.caption(f"For the tour. *End* brings back: {wording.plain(name)}")
-        if session.is_file():
+        if session.is_file() or data.release is not None:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
-        elif data.release is not None:
-            text = "Release and account are here until this page is closed or loaded anew."
-            st.caption(f"{text} *Save session* keeps both.")
         if session.get_ledger().releases:
             st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
         if question.own_data:
@@ -102,13 +99,13 @@ def show(question: Question) -> None:
 def save_session() -> None:
     """Draw the button that saves the session as a file."""
     snapshot = session_file.update_snapshot()
-    disclosure = snapshot.content.disclosure
+    disclosure = session_file.read_session(snapshot.state).disclosure
     cards.file_button(
         "Save session",
         "session.json",
         disclosure,
         # Not what stands there now: fields move while the sidebar stays, and each run of the page leaves them anew.
-        lambda: session_file.write_file(snapshot.content),
+        lambda: session_file.write_file(session_file.read_session(snapshot.state)),
         key="save_session",
         quiet=True,
         help=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Your data*, *Session*, opens the file.",
