@@ -157,19 +157,16 @@ def show_upload(question: Question, dataset: Dataset, items: str = "items") -> N
 
 def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items: str) -> str:
     """Write how items are named now, and how many of them the list names."""
-    explanation = (
-        f"Names in your private rows are not shown, as one user alone may have written them: {items} have numbers."
-        if dataset.is_private
-        else f"The {items} are called as your rows call them."
-    )
-    if names is None:
-        return f"{explanation} A public list of all {items} gives names to those on it."
-    num_named = sum(name in names for name in dataset.task_names)
-    warning = " (computed from private data: do not publish)" if dataset.is_private else ""
-    return (
-        f"{explanation} Your list names {wording.number(num_named)} of the "
-        f"{wording.number(len(dataset.task_names))} {wording.plain(items)}{warning}."
-    )
+    text = f"A public list of all {items} gives names to those on it."
+    if names is not None:
+        num_named = wording.number(sum(name in names for name in dataset.task_names))
+        warning = " (computed from private data: do not publish)" if dataset.is_private else ""
+        text = (
+            f"Your list names {num_named} of the {wording.number(len(dataset.task_names))} {items}{warning}."
+        )
+    if not dataset.is_private:
+        return text
+    return f"Names in your private rows are not shown, as one user alone may have written them. {text}"
 
 
 def _read_file(entry: Entry, files: list[UploadedFile]) -> None:

@@ -133,14 +133,10 @@ def start_fields(
         if st.session_state[key] not in choices:
             st.session_state[key] = choices[0]
     unused = list_unused_fields(question)
-    empty_names = [
-        name
-        for name, field in question.fields.items()
-        if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES
-        if st.session_state[question.widgets[name]] is None
-    ]
-    if empty_names:
-        fields.refill(question, *empty_names)
+    for name, field in question.fields.items():
+        is_filled = (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES
+        if is_filled and st.session_state[question.widgets[name]] is None:
+            st.session_state[question.widgets[name]] = field.initial
     return unused
 
 

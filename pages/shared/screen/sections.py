@@ -247,15 +247,9 @@ class Renderer:
                 self._draw_table(item)
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
+                    options: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"}
                     for number in numbers:
-                        st.metric(
-                            number.label,
-                            number.text,
-                            number.note,
-                            delta_color="off",
-                            delta_arrow="off",
-                            help=number.help or None,
-                        )
+                        st.metric(number.label, number.text, number.note, help=number.help or None, **options)
             case section.File():
                 self._draw_file(item)
             case section.Fields(names, shares):

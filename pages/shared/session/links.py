@@ -15,7 +15,7 @@ import math
 import typing
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -59,10 +59,8 @@ def write_link(address: str, url_path: str, origin: session.Origin, fields: Mapp
         origin: Where the data come from.
         fields: The settings, from `list_parameter_fields`.
     """
-    scheme, host, *_ = urlsplit(address)
-    return urlunsplit(
-        (scheme, host, "/" + url_path, urlencode({**_list_origin_fields(origin), **fields}), "")
-    )
+    query = urlencode(_list_origin_fields(origin) | dict(fields))
+    return urlsplit(address)._replace(path=f"/{url_path}", query=query, fragment="").geturl()
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
@@ -272,10 +270,8 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
 def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: Problems) -> dict[str, Any]:
     """Return the fields of a question, by session key, that its parameters object accepts."""
     assert question.parameters is not None
-    hints, longest = (
-        text_fields.list_field_types(question.parameters),
-        text_fields.list_text_limits(question.parameters),
-    )
+    hints = text_fields.list_field_types(question.parameters)
+    longest = text_fields.list_text_limits(question.parameters)
     values: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:

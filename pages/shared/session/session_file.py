@@ -87,6 +87,11 @@ class Snapshot:
 
     state: Mapping[Any, Any]
 
+    @property
+    def content(self) -> Content:
+        """Return the content of the session when the page was last drawn."""
+        return read_session(self.state)
+
 
 def update_snapshot() -> Snapshot:
     """Store the present state for the button *Save session*, without copying it, and return the snapshot."""
@@ -117,15 +122,13 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
         before = saved_state.settings
         settings |= {key: before[key] for key in before if key in catalogue.FIELD_KEYS}
     loaded_data: session.LoadedData = saved_state.loaded_data
+    pins = figures.merge_pins(saved_state.pinned, state.get(keys.PINS, ()))
     return Content(
         loaded_data,
         saved_state.epsilon,
         settings,
         {"": state.get(keys.LEDGERS, {}), **accounts},
-        (
-            *loaded_data.set_aside.get(keys.PINS, ()),
-            *figures.merge_pins(saved_state.pinned, state.get(keys.PINS, ())),
-        ),
+        (*loaded_data.set_aside.get(keys.PINS, ()), *pins),
         own_tables.list_tables(state),
         own_tables.list_releases(state),
         state.get(keys.KNOWN_FILES, ()),

@@ -99,13 +99,13 @@ def show(question: Question) -> None:
 def save_session() -> None:
     """Draw the button that saves the session as a file."""
     snapshot = session_file.update_snapshot()
-    disclosure = session_file.read_session(snapshot.state).disclosure
+    disclosure = snapshot.content.disclosure
     cards.file_button(
         "Save session",
         "session.json",
         disclosure,
         # Not what stands there now: fields move while the sidebar stays, and each run of the page leaves them anew.
-        lambda: session_file.write_file(session_file.read_session(snapshot.state)),
+        lambda: session_file.write_file(snapshot.content),
         key="save_session",
         quiet=True,
         help=f"Settings, pins, reduced data and accounts: {disclosure.label}. *Your data*, *Session*, opens the file.",
