@@ -1,13 +1,13 @@
 """Choose privately: a private copy or a direct choice, and what either costs."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.answer.plot import Plot
-from dpcore.answer.section import Cached, SearchResult, Solver
+from dpcore.answer.section import Cached
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
@@ -16,7 +16,7 @@ from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.answer.answer import build_methods, solve_beside_page
+from dpcore.private_choice.answer.answer import build_methods
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
@@ -31,7 +31,7 @@ from pages.private_choice.question import QUESTION, PageParameters
 from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
-from pages.shared.fields import fields, jobs, setting
+from pages.shared.fields import fields, setting
 from pages.shared.figures import figures
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
@@ -51,12 +51,10 @@ AIMS = {
 }
 
 
-def solve_page(dataset: Dataset, parameters: PageParameters) -> Solver:
+def solve_page(dataset: Dataset, parameters: PageParameters) -> PrivateSolution:
     """Solve for the data in use; refuse it if the original data have more users than a draw can hold."""
-    for histogram in (session.get_original().dataset.histogram, dataset.histogram):
-        check_users(histogram)
-    result = yield from solve_beside_page(dataset, parameters.question)
-    return replace(result, value=replace(result.value, parameters=parameters))
+    check_users(session.get_original().dataset.histogram)
+    return comparison.solve(dataset, parameters.question)
 
 
 def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
@@ -171,12 +169,6 @@ class PrivatePage(Page):
         figures.draw(main)
         return main
 
-    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
-        """Draw how far the simulation is, or that it was stopped."""
-        super().draw_progress(state, runs)
-        if state.value.copies.cancelled and not any(jobs.working(run.key) for run in runs):
-            st.caption("The simulation of private copies was stopped early.")
-
     def draw_behind(self, answer: Answer) -> None:
         """Draw what the two ways are, what either costs, what is assumed, and why other pages find other bounds."""
         solution, data = answer.solution, session.dataset()
@@ -189,9 +181,8 @@ class PrivatePage(Page):
         cards.behind(answer)
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
-        """Return the forms of a range and of a pair, after the sections of the answer."""
-        selected = {"A value range": on_card.show_range, "A pair per group": on_card.show_pair}
-        return {"Leak and size": {}, "Range or pair": selected}
+        """Return the forms of a range and of a pair."""
+        return {"Range or pair": {"A value range": on_card.show_range, "A pair per group": on_card.show_pair}}
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw the buttons, and what was released."""
@@ -201,7 +192,7 @@ class PrivatePage(Page):
     def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
         """Offer the answer, with what was selected and what everything selected cost."""
         parameters, solution = answer.parameters, answer.solution
-        copies, source, names = solution.copies, report_content.source(), QUESTION.list_fields(*INPUTS)
+        source, names = report_content.source(), QUESTION.list_fields(*INPUTS)
         names = [name for name in names if name not in parameters.unused]
         labels = QUESTION.get_labels(*names) | {"epsilon": "ε of the release that will use it"}
         # The user's own doing, which tells nothing of the data.
@@ -211,11 +202,7 @@ class PrivatePage(Page):
         )
 
         def build_report() -> Report:
-            # At the budget of the choice the cost of a copy is made up for; the curve of earlier settings is left out.
-            cost = copies.at_budget or comparison.simulate_cost(parameters, dataset.histogram)
-            curve = () if copies.earlier else copies.over_epsilon
-            final = replace(solution, copies=replace(copies, at_budget=cost, over_epsilon=curve))
-            final_answer = build_answer(dataset, parameters, final)
+            final_answer = build_answer(dataset, parameters, solution)
             report = report_content.of_answer(QUESTION, final_answer, source, setting_labels=labels)
             return replace(report, releases=lines)
 

@@ -13,7 +13,7 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected_excess as expected_of_pair
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
+from dpcore.private_choice.comparison import RUNS, PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.table_scores import REACH
@@ -145,9 +145,8 @@ def describe_forecasts(forecasts: FloatArray, rows: int | None = None) -> str:
 
 
 def is_direct(solution: PrivateSolution) -> bool:
-    """Return True if the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
-    copy = solution.copies.at_budget
-    return copy is None or solution.direct.percentile_95 <= copy.percentile_95
+    """Return True if the direct choice costs less at its 95th percentile."""
+    return solution.direct.percentile_95 <= solution.copy.percentile_95
 
 
 def write_headline(solution: PrivateSolution) -> str:
@@ -155,29 +154,21 @@ def write_headline(solution: PrivateSolution) -> str:
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {name}; it may be published."
-    # One line, before copies are simulated and after: what the answer goes by stands in the detail.
     return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
 
 
 def write_detail(solution: PrivateSolution) -> str:
-    """Say what its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
+    """Say what the cost is counted in."""
     if solution.data.release is not None:
         return "Choosing on a release spends nothing more. The costs estimate what a draw costs, and may be shown."
     if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
-    # Two lines beside the figure, whatever the numbers.
-    sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
-    name, other = "Direct choice", solution.direct
-    if is_direct(solution):
-        if solution.copies.at_budget is None:
-            return sentence
-        name, other = "Private copy", solution.copies.at_budget
-    return f"{sentence} {name}, 1 in 20: {format_share(other.percentile_95)} or more."
+    return f"Extra {error_name(solution.parameters)} against choosing in the clear."
 
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Build the numbers: what either way costs, the cheaper one first; on a release, the number itself before them."""
-    costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copies.at_budget)]
+    costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copy)]
     costs = [
         Number(
             f"{name}, {label}",
@@ -188,7 +179,6 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
             clipboard_text=f"{share:.2g}",
         )
         for name, cost in (costs_by_way if is_direct(solution) else costs_by_way[::-1])
-        if cost is not None
         for label, share, note in (
             ("median cost", cost.median, ""),
             ("1 in 20", cost.percentile_95, "or more"),
@@ -203,7 +193,7 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
     """List what stands behind the answer."""
-    p, direct, copy = solution.parameters, solution.direct, solution.copies.at_budget
+    p, direct, copy = solution.parameters, solution.direct, solution.copy
     facts: dict[str, str] = {}
     if solution.data.release is None:
         facts["In the clear"] = f"the {NUMBER_NAMES[p.purpose]} would be {wording.number(solution.best)}."
@@ -212,13 +202,11 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
             f"{wording.counted(num_above, 'user')}. No number above it is chosen, and a copy cuts them there. Raise it "
             "only for reasons outside these data."
         )
-    copy_text = ": being simulated"
-    if copy is not None:
-        copy_text = f" {wording.number(copy.low)} to {wording.number(copy.high)}"
-        if math.isnan(copy.low):  # Every simulated copy was empty.
-            copy_text = " nothing"
-    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}; on a copy{copy_text}."
-    if copy is not None and copy.empty_share:
+    copy_text = f"{wording.number(copy.low)} to {wording.number(copy.high)}"
+    if math.isnan(copy.low):  # Every simulated copy was empty.
+        copy_text = "nothing"
+    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}; on a copy {copy_text}."
+    if copy.empty_share:
         text += f" In {wording.percent(copy.empty_share)} of copies no user is left."
     facts["Nine draws in ten"] = text
     deltas_by_subject = {"a copy": p.delta, "the release": p.release_delta}.items()
@@ -243,22 +231,3 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
         else:
             facts["What helps"] = f"{remedies}; more users."
     return facts
-
-
-def describe_leak(solution: PrivateSolution, effect: Leak) -> str:
-    """Say what one more user does to the number."""
-    p, name = solution.parameters, NUMBER_NAMES[effect.number]
-    farthest = max((float(m) for m in effect.with_user), key=lambda m: abs(m - effect.without))
-    old, new = wording.apart(effect.without, farthest)
-    sentence = f"one more user can move the {name} from {old} to {new}"
-    warning = "of these data, but to know that one must look at them"
-    if farthest == effect.without:
-        rows = wording.counted(p.largest, "row")
-        sentence = f"one more user with at most {rows} does not move the {name} {warning}"
-    elif effect.number is not p.purpose:
-        sentence = (
-            f"one more user does not move the {NUMBER_NAMES[p.purpose]} {warning}. For a sum: {sentence}"
-        )
-    if solution.data.release is not None:
-        return f"Were the release the data themselves: {sentence}."
-    return f"{wording.capital(sentence)}."
