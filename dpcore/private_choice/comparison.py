@@ -32,30 +32,21 @@ EPSILONS = (0.003, 3.0)
 
 @dataclass(frozen=True)
 class ChoiceCost:
-    """The cost of a way of choosing, in shares; for copies infinite or NaN if none had users.
+    """The cost of a way of choosing, in shares; infinite where most simulated copies have no users.
 
     Attributes:
         median: Median regret (rank error for a quantile).
         percentile_95: Its 95th percentile.
-        low: 5th percentile of the number chosen, in rows per user.
-        high: Its 95th percentile.
-        empty_share: Share of copies in which no user was left.
     """
 
     median: float
     percentile_95: float
-    low: float
-    high: float
-    empty_share: float = 0.0
 
 
 def compute_direct_cost(problem: ChoiceProblem, histogram: ContributionHistogram) -> ChoiceCost:
-    """Return the exact cost of the direct choice, and the range of what is drawn."""
+    """Return the exact cost of the direct choice."""
     costs = choice.summarise_regret(problem, histogram)
-    cumulated = np.cumsum(choice.compute_probabilities(problem, histogram))
-    low, high = np.minimum(np.searchsorted(cumulated, (0.05, 0.95)), cumulated.size - 1)
-    range_drawn = float(problem.candidates[low]), float(problem.candidates[high])
-    return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]), *range_drawn)
+    return ChoiceCost(float(costs.median[0, 0]), float(costs.percentile_95[0, 0]))
 
 
 def regret_over_epsilon(parameters: PrivateParameters, histogram: ContributionHistogram) -> ChoiceRegret:
@@ -126,9 +117,7 @@ def simulate_cost(
     finite = bounds[np.isfinite(bounds)]
     regrets = choice.compute_regrets(condition, histogram, np.maximum(finite, 1e-12))
     costs = np.append(np.sort(regrets), np.full(runs - finite.size, math.inf))
-    low, high = (find_rank_value(finite, share) for share in (0.05, 0.95))
-    empty_share = 1.0 - finite.size / runs
-    return ChoiceCost(find_rank_value(costs, 0.5), find_rank_value(costs, 0.95), low, high, empty_share)
+    return ChoiceCost(find_rank_value(costs, 0.5), find_rank_value(costs, 0.95))
 
 
 def find_rank_value(ascending: FloatArray, share: float) -> float:

@@ -33,10 +33,8 @@ def error_name(parameters: PrivateParameters) -> str:
 
 COST_SOURCES = {
     Disclosure.PUBLIC: "The costs are computed from these public data: reading them leaks nothing",
-    Disclosure.PRIVATE: "The costs are computed from the private data. To settle on ε of the choice by them is a look "
-    "that no ε covers: settle on it beforehand, or by similar public data",
-    Disclosure.DP_RELEASE: "The costs are computed from the release in use and spend nothing more. On the data behind "
-    "it a draw may cost more or less",
+    Disclosure.PRIVATE: "The costs are computed from the private data. Choosing ε by them is a look that no ε covers",
+    Disclosure.DP_RELEASE: "The costs are computed from the release in use and spend nothing more",
 }
 """What the costs are computed from, and what reading them gives away."""
 
@@ -57,8 +55,7 @@ def format_selection(selection: Selection) -> str:
 
 
 PAIR_AIM = (
-    "It aims at the least sum of all groups' mean absolute errors. Their root mean square may be half as large again "
-    "as with the best pair, most where one group holds nearly everything."
+    "It aims at the least sum of mean absolute errors; their root mean square may be half as large again."
 )
 
 
@@ -66,9 +63,7 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
     """Say what a draw of a pair usually costs, from public figures alone."""
     share, groups = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if share is None:
-        return (
-            f"With {groups}, a draw is little better than a guess: enter bounds that you know, or a larger ε."
-        )
+        return f"With {groups}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
         f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a few "
         "users hold everything it can be as bad as releasing nothing."
@@ -76,26 +71,19 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
 
 
 def describe_range_cost(problem: RangeProblem) -> str:
-    """Say what the draw of a range costs in privacy, and if it is of use for a public guess of the number of users."""
-    ends_text = ""
-    if problem.anchor is None:
-        ends_text = "A quarter of ε draws the middle, the rest one distance for both ends. "
-    elif problem.num_ends == 2 and problem.epsilon_of_end == problem.epsilon:
-        ends_text = "Both ends together cost ε once. "
-    elif problem.num_ends == 2:
-        ends_text = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
+    """Say if the draw of a range is of use, for a public guess of the number of users."""
     if problem.users is None or problem.signal_ratio is None:
-        return f"{ends_text}Enter about how many users there are to be told whether a draw is of use."
+        return "Enter about how many users there are to be told whether a draw is of use."
     scope = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
         scope += f" of at least {wording.counted(problem.max_contributions, 'row')}"
     if problem.signal_ratio < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"{ends_text}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger "
-            "ε of the range, closer distances, or a range from what you know, which is free."
+            f"**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε of the "
+            "range, closer distances, or a range from what you know, which is free."
         )
-    return f"{ends_text}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
+    return f"{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
@@ -104,8 +92,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
     if parameters.purpose in OF_MEAN and parameters.user_share:
         share = wording.number(parameters.user_share, 2)
         value_assumptions = (
-            "The error is about the mean of this table's rows. Who has many rows says nothing about the values; a "
-            f"share of {share} of a row's variance lies between users",
+            f"The error is about this table's mean; a share of {share} of the variance lies between users",
             f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at",
         )
     elif parameters.purpose in OF_MEAN:
@@ -116,7 +103,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         COST_SOURCES[disclosure],
-        f"The direct choice's costs are exact; those of a copy are simulated, {RUNS} copies at each point",
+        f"The direct choice's costs are exact; those of a copy are of {RUNS} simulated ones",
     )
 
 
@@ -160,7 +147,7 @@ def write_headline(solution: PrivateSolution) -> str:
 def write_detail(solution: PrivateSolution) -> str:
     """Say what the cost is counted in."""
     if solution.data.release is not None:
-        return "Choosing on a release spends nothing more. The costs estimate what a draw costs, and may be shown."
+        return "Choosing on a release spends nothing more. The costs may be shown."
     if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
     return f"Extra {error_name(solution.parameters)} against choosing in the clear."
@@ -193,22 +180,14 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
     """List what stands behind the answer."""
-    p, direct, copy = solution.parameters, solution.direct, solution.copy
+    p = solution.parameters
     facts: dict[str, str] = {}
     if solution.data.release is None:
         facts["In the clear"] = f"the {NUMBER_NAMES[p.purpose]} would be {wording.number(solution.best)}."
     if num_above := solution.data.histogram.users_above(p.largest):
         facts["Over the maximum"] = (
-            f"{wording.counted(num_above, 'user')}. No number above it is chosen, and a copy cuts them there. Raise it "
-            "only for reasons outside these data."
+            f"{wording.counted(num_above, 'user')}. Raise it only for reasons outside these data."
         )
-    copy_text = f"{wording.number(copy.low)} to {wording.number(copy.high)}"
-    if math.isnan(copy.low):  # Every simulated copy was empty.
-        copy_text = "nothing"
-    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}; on a copy {copy_text}."
-    if copy.empty_share:
-        text += f" In {wording.percent(copy.empty_share)} of copies no user is left."
-    facts["Nine draws in ten"] = text
     deltas_by_subject = {"a copy": p.delta, "the release": p.release_delta}.items()
     deltas = [f", with δ = {format_rounded_up(d)} for {subject}" for subject, d in deltas_by_subject if d]
     facts["In all"] = (
@@ -221,13 +200,6 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
         facts["In all"] += (
             f" A release for neighbours that add or remove one user counts up to twice: ε = {doubled}."
         )
-    if direct.median > 0.05 and not solution.is_rank_error:
-        remedies = "a larger ε of the choice, or a public guess of the number (*More settings*)"
-        if p.purpose is BoundPurpose.SUM:
-            facts["Why so much"] = (
-                f"only about {wording.counted(p.price, 'user')} have more than the best bound, and the noise hides so "
-                f"few. What helps: {remedies}, a smaller maximum, a margin, or a copy."
-            )
-        else:
-            facts["What helps"] = f"{remedies}; more users."
+    if solution.direct.median > 0.05 and not solution.is_rank_error:
+        facts["What helps"] = "A larger ε of the choice, a public guess (*More settings*), or more users."
     return facts

@@ -8,7 +8,6 @@ import pytest
 
 from dpcore import mean, total
 from dpcore.answer.section import list_plots
-from dpcore.common import mechanisms
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import Measure
 from dpcore.common.privacy import Disclosure
@@ -51,22 +50,10 @@ def test_bounds_in_the_clear_are_those_of_the_other_pages():
         )
 
 
-def test_range_of_the_direct_choice_holds_nine_draws_in_ten():
-    parameters = PrivateParameters(1.0, selection_epsilon=0.1)
-    asked = parameters.choice
-    found = comparison.compute_direct_cost(asked, HISTOGRAM)
-    draw = mechanisms.make_selection(asked.scores(HISTOGRAM), 2.0 * asked.sensitivity / asked.epsilon)
-    drawn = asked.candidates[[draw() for _ in range(300)]]
-    inside = np.mean((drawn >= found.low) & (drawn <= found.high))
-    assert 0.8 <= inside <= 0.98  # 0.9 and a little more by ties; five standard deviations are 0.087.
-
-
 def test_rank_errors_of_copies_are_counted_as_they_are():
     parameters = PrivateParameters(1.0, BoundPurpose.QUANTILE, selection_epsilon=1.0, quantile=0.5)
     found = comparison.simulate_cost(parameters, HISTOGRAM, runs=40)
     assert 0.0 <= found.median <= found.percentile_95 < 0.5
-    assert found.empty_share == 0.0
-    assert found.low <= found.high
 
 
 def test_very_many_users_have_finite_costs():
