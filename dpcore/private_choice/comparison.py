@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from dpcore.answer.against import BoundComparison
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray, log_spaced
 from dpcore.dataset import Dataset
 from dpcore.private_choice import choice, private_histogram
@@ -20,7 +19,6 @@ from dpcore.private_choice.choice import ChoiceProblem, ChoiceRegret
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.private_choice.private_histogram import CopyNoise, NoiseShape, PrivateCopyParameters
 from dpcore.private_choice.scores import check_users
-from dpcore.private_choice.table_scores import compute_least_error
 
 _BLOCK = 25
 """Copies whose noise is drawn at once."""
@@ -165,36 +163,3 @@ def solve(dataset: Dataset, parameters: PrivateParameters) -> PrivateSolution:
         compute_direct_cost(parameters.choice, histogram),
     )
     return PrivateSolution(parameters, best, direct, simulate_cost(parameters, histogram), dataset)
-
-
-NOT_COMPARED = ("mechanism", "delta")
-
-
-def against_epsilon(dataset: Dataset, parameters: PrivateParameters) -> BoundComparison | str:
-    """Get the number chosen in the clear at any epsilon of the release, and what choosing it privately costs there."""
-    if parameters.purpose is BoundPurpose.QUANTILE:
-        return "A quantile of the rows per user is the same at every ε of a release."
-    histogram = dataset.histogram
-
-    def compute_best(epsilon: float) -> tuple[float, float]:
-        at_epsilon = replace(parameters, epsilon=epsilon)
-        extra = choice.summarise_regret(at_epsilon.choice, histogram).mean
-        return at_epsilon.condition.best_bound(histogram), float(extra[0, 0])
-
-    def compute_error(epsilon: float, bounds: FloatArray) -> FloatArray:
-        condition = replace(parameters, epsilon=epsilon).condition
-        least_error = compute_least_error(condition, histogram)
-        return np.asarray(condition.errors(histogram, np.asarray(bounds, dtype=np.float64)) / least_error)
-
-    return BoundComparison(
-        "Number chosen in the clear (rows per user)",
-        "Expected extra error (share)",
-        compute_best,
-        compute_error,
-        histogram.sizes,
-        histogram.users,
-        is_integer=parameters.purpose is not BoundPurpose.SMOOTH,
-        caption="The second curve is what the direct choice adds on average, exact. In the table, the bound called "
-        "best is chosen in the clear and leaks.",
-        candidate_error_note="Error (1 = chosen in the clear)",
-    )

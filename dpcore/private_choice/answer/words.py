@@ -83,7 +83,9 @@ def describe_range_cost(problem: RangeProblem) -> str:
             f"**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε of the "
             "range, closer distances, or a range from what you know, which is free."
         )
-    return f"{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
+    halved = problem.anchor is not None and problem.num_ends == 2 and problem.epsilon_of_end < problem.epsilon
+    cost_text = " Both ends cost twice: each is drawn with half of ε." if halved else ""
+    return f"{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range.{cost_text}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
