@@ -165,8 +165,8 @@ class RegressionGenerator:
         data = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
             source=(
-                f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.informative} features with and "
-                f"{self.uninformative} without a coefficient, noise {wording.entered(self.label_noise)}, rows per user "
+                f"Generated as in Epasto et al. 2020, appendix E.1.1: {wording.counted(self.informative, 'feature')} with "
+                f"and {self.uninformative} without a coefficient, noise {wording.entered(self.label_noise)}, rows per user "
                 f"by a power law of exponent {wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
