@@ -129,14 +129,14 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     return facts
 
 
-def describe_basis(answer: Answer, dataset: Dataset) -> Parts:
+def describe_basis(answer: Answer, _dataset: Dataset) -> Parts:
     """Show the quantities that the answer is computed with, and the table of all methods."""
     solution: RegressionSolution = answer.solution
     problem, unit = solution.problem, wording.plain(solution.unit, 20)
     warning = " (read from private labels: do not publish)" if solution.variance_is_private else ""
-    clipped = count_clipped(dataset, solution.parameters)
+    clipped = count_clipped(solution.data, solution.parameters)
     yield section.Note(
-        f"{wording.plain(dataset.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
+        f"{wording.plain(solution.data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
         f"{clipped.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"

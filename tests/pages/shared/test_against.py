@@ -116,7 +116,7 @@ def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
         ("quantile", {"weighting": Weighting.NONE}, "There is no bound"),
         ("private_choice", {"purpose": BoundPurpose.QUANTILE}, "the same at every ε"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
-        ("per_group", {}, "needs a group"),
+        ("per_group", {}, "no groups"),
     ):
         reason = compare(name, replace(DATA, pairs=None, tasks=None), **(SETTINGS[name] | changes))
         assert isinstance(reason, str)
