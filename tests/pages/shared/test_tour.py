@@ -388,7 +388,7 @@ def test_a_step_that_is_none_is_refused_in_a_sentence(state: dict[str, Any], wan
     assert session.dataset() is SECRET
 
 
-@pytest.mark.parametrize("before", ["nonsense", "upload", "dp-release", "zipf"])
+@pytest.mark.parametrize("before", ["nonsense", "upload", "dp-release"])
 def test_data_that_an_address_cannot_name_are_the_usual_sample(state: dict[str, Any], before: str) -> None:
     tour.resume({tour.MARK: "1", tour.DATA_MARK: before}, False, Problems())
     tour.end()
