@@ -49,7 +49,6 @@ JOBS = (
     "regression.solve",
     "regression.caps",
     "training.runs_job",
-    "private_choice.curves_job",
 )
 
 

@@ -287,7 +287,7 @@ def number(content: Any) -> Any:
         (lambda f: f.pop("accounts"), "accounts is missing"),
         (lambda f: f["data"].update(origin="nowhere"), "nothing beside its name"),
         (lambda f: f.update(data={"origin": "nowhere", "generator": {}}), "no sample or generator"),
-        (lambda f: f.update(data={"origin": "zipf", "generator": {"alpha": "-1"}}), "seed is missing"),
+        (lambda f: f.update(data={"origin": "zipf", "generator": {"alpha": "-1"}}), "alpha must lie"),
         (lambda f: f["data"].update(origin="upload"), "exactly where they say"),
         (lambda f: f["data"]["made_of"].update(f["data"] | {"made_of": {}}), "only a release in use"),
         (lambda f: f["data"]["content"]["histogram"].update(users=[1, 10**30]), "users must be"),
