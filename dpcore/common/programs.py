@@ -197,7 +197,7 @@ def describe_program(program: Program, kind: NoiseKind, epsilon: float, delta: f
     if program is Program.BIGQUERY:
         noise_text = ", whatever noise is chosen" if kind is NoiseKind.GAUSSIAN else ""
         return (
-            f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. This "
+            f"Laplace, as BigQuery draws it{noise_text}, with half of ε; the rest goes to a hidden count of users. It "
             "was read in the source of ZetaSQL; nobody ran BigQuery."
         )
     if program is Program.BEST:
