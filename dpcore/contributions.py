@@ -382,6 +382,15 @@ class ContributionHistogram(ByDigest):
         )  # fmt: skip
 
 
+def rank_within_users(users: IntArray, keys: npt.ArrayLike) -> IntArray:
+    """Rank the rows of each user 0, 1, 2 … in the order of their keys, shape of ``users``; rows stand in any order."""
+    order = np.lexsort((np.asarray(keys), users))
+    sorted_users = users[order]
+    ranks = np.empty(users.size, dtype=np.int64)
+    ranks[order] = np.arange(users.size) - np.searchsorted(sorted_users, sorted_users)
+    return ranks
+
+
 def log_spaced(low: float, high: float, points: int, extra: Sequence[float] = ()) -> FloatArray:
     """Return ascending log-spaced numbers from ``low`` to ``high``, with both ends and ``extra`` included.
 

@@ -14,7 +14,7 @@ from dpcore.common.privacy import Disclosure
 from dpcore.common.text_fields import build_from
 from dpcore.contributions import ContributionHistogram, FloatArray, IntArray
 from dpcore.dataset import Dataset, LabelledRows
-from dpcore.regression.problem import RegressionProblem, build_rows
+from dpcore.regression.problem import RegressionProblem
 
 MAX_GENERATED_ROWS = 100_000
 """Most rows of generated data: about a minute of solving on two cores."""
@@ -108,10 +108,6 @@ class RegressionParameters(Parameters):
     def clip_labels(self, table: LabelledRows) -> FloatArray:
         """Clip the labels as they enter the release."""
         return np.clip(table.labels, self.lower, self.upper)
-
-    def build_problem(self, table: LabelledRows, residual_variance: float) -> RegressionProblem:
-        """Build the problem on these data, with sigma^2 as entered or read off the clipped labels."""
-        return build_rows(table).with_settings(self.epsilon, self.value_bound, residual_variance)
 
 
 @dataclass(frozen=True)

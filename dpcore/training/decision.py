@@ -292,25 +292,3 @@ def compute_theorem_trade_off(
     numerator = math.log(num_features) * math.log(histogram.num_rows)
     denominator = math.log(histogram.num_users / mechanism.delta) ** 4
     return numerator * mechanism.epsilon**2 / denominator
-
-
-@dataclass(frozen=True)
-class TheoryBound:
-    """The bound that a trade-off calls for.
-
-    Attributes:
-        trade_off: A.
-        threshold: Best h of smooth weights, proved.
-        cap: Best whole cap, proved.
-    """
-
-    trade_off: float
-    threshold: weights.Optimum
-    cap: weights.Optimum
-
-
-def find_theory_bound(histogram: ContributionHistogram, trade_off: float) -> TheoryBound:
-    """Find the best weights and the best cap under W² + A Σ c²."""
-    return TheoryBound(
-        trade_off, weights.best_smooth(histogram, trade_off), weights.best_cap(histogram, trade_off)
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dpcore.contributions import FloatArray, log_spaced
 from dpcore.regression import study
 from dpcore.regression.answer.solution import Method, RegressionSolution
 from dpcore.regression.estimate import ErrorTarget, Step, UserWeights
-from dpcore.regression.study import COLUMNS, Sweep
+from dpcore.regression.study import COLUMNS
 
 HEIGHT = 420
 GAP_HEIGHT = 340
@@ -127,16 +127,16 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     )
 
 
-def plot_sweep(sweep: Sweep, solution: RegressionSolution) -> Plot:
+def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
     """Plot the error of the best weights, the best cap and no cap against ε; its file has the squares, too."""
-    columns: dict[str, FloatArray] = {"epsilon": sweep.values}
+    columns = {"epsilon": sweep["epsilon"]}
     for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
         column = f"{method}_{target.value}"
-        columns |= {column: np.sqrt(sweep.columns[column]), f"{column}_squared": sweep.columns[column]}
-    columns["best_cap"], target_name = sweep.columns["best_cap"], solution.target.value
+        columns |= {column: np.sqrt(sweep[column]), f"{column}_squared": sweep[column]}
+    columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
-        Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
+        Curve(label, sweep["epsilon"], columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
         for method, label, style, symbol in study.METHODS
     ]
     return Plot(

@@ -201,7 +201,8 @@ def solve(dataset: Dataset | None, parameters: RegressionParameters) -> Regressi
     table, variance = get_table(dataset), parameters.residual_variance
     if variance is None:
         variance = estimate_variance(dataset, parameters.lower, parameters.upper)
-    problem, labels = parameters.build_problem(table, variance), parameters.clip_labels(table)
+    problem = check(dataset).with_settings(parameters.epsilon, parameters.value_bound, variance)
+    labels = parameters.clip_labels(table)
     draws = sample_limiting.try_caps(problem, labels, _choose_draws(problem))
     return build_solution(dataset, parameters, problem, working_set.solve(problem), draws)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpcore.common import weights
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.training import account, decision, descent, experiment
@@ -429,8 +430,8 @@ def test_theorem_4_by_hand():
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
     result = decision.compute_theorem_trade_off(rows.histogram, 8, mechanism)
     assert result == pytest.approx(by_hand)
-    bound = decision.find_theory_bound(rows.histogram, result)
-    assert bound.threshold.certificate.proves(1e-9)
+    threshold = weights.best_smooth(rows.histogram, result)
+    assert threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.
     def cost(h: float) -> float:
@@ -438,4 +439,4 @@ def test_theorem_4_by_hand():
         total = each.sum()
         return (each.max() / total) ** 2 + result * (each**2 / rows.sizes).sum() / total**2
 
-    assert cost(bound.threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)
+    assert cost(threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)
