@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -382,7 +382,7 @@ class ContributionHistogram(ByDigest):
         )  # fmt: skip
 
 
-def rank_within_users(users: IntArray, keys: npt.ArrayLike) -> IntArray:
+def rank_within_users(users: npt.NDArray[np.signedinteger[Any]], keys: npt.ArrayLike) -> IntArray:
     """Rank the rows of each user 0, 1, 2 … in the order of their keys, shape of ``users``; rows stand in any order."""
     order = np.lexsort((np.asarray(keys), users))
     sorted_users = users[order]

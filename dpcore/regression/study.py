@@ -86,7 +86,6 @@ def sweep_epsilon(
     return {name: np.array([result[name] for result in results], dtype=np.float64) for name in names}
 
 
-PAPER = "Epasto et al. 2020"
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
 """The paper's α, n and ε where it does not vary them."""
 PAPER_EPSILONS = (1.0, 2.0, 3.0)
@@ -181,7 +180,7 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
 build_figure = functools.partial(
     PaperFigure,
-    paper=PAPER,
+    paper="Epasto et al. 2020",
     page="Regression",
     tab="Figures 1 and 2",
     y=ERROR,

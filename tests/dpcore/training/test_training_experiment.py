@@ -115,10 +115,12 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
         assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
-    gain = decision.compare_cells(table, 2, 3)
+    gain, error = decision.compare_losses(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
-    assert gain.mean == pytest.approx(each.mean())
-    assert gain.half_width == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
+    assert gain == pytest.approx(each.mean())
+    assert error == pytest.approx(each.std(ddof=1) / math.sqrt(10))
+    half_width = summarise_splits(each, table.experiment).half_width
+    assert half_width == pytest.approx(2.262157 * error, rel=1e-6)  # t of 9
 
 
 def test_references_and_scores_by_hand():
