@@ -71,9 +71,7 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
 
 def write_choice_methods(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     parameters = PrivateParameters(1.0)
-    solution = comparison.solve_exactly(
-        data, parameters, comparison.regret_over_epsilon(parameters, data.histogram)
-    )
+    solution = comparison.solve(data, parameters)
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.add(one.facts)
