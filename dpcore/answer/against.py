@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Mark, Plot, Style
-from dpcore.answer.section import Cached, Columns, Figures, Label, Note, Part, Parts, Search, Table
+from dpcore.answer.section import Cached, Figures, Label, Note, Parts, Search, Table
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
@@ -79,7 +79,6 @@ class BoundComparison:
         is_integer: Whether a bound is a whole number.
         is_slow: Whether one ε takes so long that all of them are computed beside the page, on request.
         caption: The meaning of the numbers, a sentence below the table; empty if the axes are clear.
-        candidate_error_note: The meaning of the candidates' errors if it differs from that of the best; else empty.
         provenance: The disclosure of these numbers if it is not that of the data in use.
         methods: Methods that are compared, too; None if there are none.
     """
@@ -94,7 +93,6 @@ class BoundComparison:
     is_integer: bool = True
     is_slow: bool = False
     caption: str = ""
-    candidate_error_note: str = ""
     provenance: Provenance | None = None
     methods: MethodComparison | None = None
 
@@ -139,36 +137,12 @@ def compute_bound_curves(
     return BoundCurves(grid[: len(points)], pairs[:, 0], pairs[:, 1])
 
 
-@dataclass(frozen=True, eq=False)
-class MethodCurves:
-    """The curves of several ways.
-
-    Attributes:
-        epsilons: Ascending, shape (k,).
-        errors: What each way costs, shape (ways, k).
-    """
-
-    epsilons: FloatArray
-    errors: FloatArray
-
-
-def compute_method_curves(comparison: MethodComparison) -> MethodCurves:
-    """Compute the cost of every method over ε, with the crossings among the points."""
-    crossing_epsilons = [
-        epsilon for epsilon, _ in comparison.crossings if EPSILON_LIMITS[0] <= epsilon <= EPSILON_LIMITS[1]
-    ]
+def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
+    """Compute epsilons, the crossings among them, and the cost of every method there, shape (methods, k)."""
+    low, high = EPSILON_LIMITS
+    crossing_epsilons = [epsilon for epsilon, _ in comparison.crossings if low <= epsilon <= high]
     grid = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
-    return MethodCurves(grid, comparison.compute_errors(grid))
-
-
-def tabulate_methods(comparison: MethodComparison, epsilon: float) -> list[dict[str, str]]:
-    """Tabulate the methods at one ε, by heading, with the difference to the first."""
-    errors = comparison.compute_errors(np.array([epsilon]))[:, 0].tolist()
-    changes = ["", *(wording.change(error, errors[0]) for error in errors[1:])]
-    return [
-        {"Way": name, "Cost": wording.number(error), "Change": change}
-        for name, error, change in zip(comparison.names, errors, changes, strict=True)
-    ]
+    return grid, comparison.compute_errors(grid)
 
 
 def cache_by_epsilon(compute: Callable[[float], T]) -> Callable[[float], T]:
@@ -310,26 +284,24 @@ def plot_best(
     )
 
 
-def plot_methods(
-    name: str, comparison: MethodComparison, curves: MethodCurves, epsilon: float, disclosure: Provenance
-) -> Plot:
+def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance) -> Plot:
     """Plot the cost of every method over ε, with the ε in use and the crossings with the first.
 
     Args:
         name: Of the question.
         comparison: What is compared.
-        curves: From `dpcore.answer.against.plot_methods`.
         epsilon: In use.
         disclosure: Of the numbers.
     """
-    epsilons = Column("epsilon", curves.epsilons)
+    epsilons, errors = compute_method_curves(comparison)
+    column = Column("epsilon", epsilons)
     items: list[Item] = [
-        Curve(method, epsilons, Column(method, errors), style, width=2.0)
-        for method, errors, style in zip(comparison.names, curves.errors, METHOD_STYLES, strict=False)
+        Curve(method, column, Column(method, method_errors), style, width=2.0)
+        for method, method_errors, style in zip(comparison.names, errors, METHOD_STYLES, strict=False)
     ]
     for crossing, text in comparison.crossings:
-        if EPSILON_LIMITS[0] <= crossing <= EPSILON_LIMITS[1]:
-            height = float(curves.errors[0, int(np.argmin(np.abs(curves.epsilons - crossing)))])
+        if crossing in epsilons:
+            height = float(errors[0, np.searchsorted(epsilons, crossing)])
             items.append(Mark(text, crossing, height, Style.ENTERED, "diamond-open", is_unnamed=True))
     return Plot(
         f"{name}-ways-over-epsilon",
@@ -421,7 +393,9 @@ def show_over_epsilon(
     provenance = comparison.provenance or data.provenance
     methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
     if methods is not None:
-        yield from _show_methods(name, methods, epsilon, provenance)
+        yield f"**Against ε:** {methods.sentence}"
+        yield plot_methods(name, methods, epsilon, provenance)
+        yield Label(provenance)
     if isinstance(comparison, MethodComparison):
         return
     yield "**Against ε:** the best bound, and the error that it reaches"
@@ -445,19 +419,7 @@ def show_over_epsilon(
         yield "**Bounds that people take**, beside the best one at this ε"
         rows = tabulate_candidates(list_candidates(comparison, epsilon), comparison)
         yield Table(rows, "Candidate bounds with their errors", full=True)
-        error = comparison.candidate_error_note or comparison.error_axis
+        error = comparison.error_axis
         axes = f"{comparison.bound_axis}; {error[0].lower()}{error[1:]}."
         yield Note(f"{axes} {comparison.caption}".strip())
         yield Label(provenance)
-
-
-def _show_methods(name: str, comparison: MethodComparison, epsilon: float, provenance: Provenance) -> Parts:
-    """Show the cost of each method over ε, and at the ε in use."""
-    curves: MethodCurves = yield Cached(compute_method_curves, (comparison,))
-    costs: list[Part] = [
-        f"At ε = {wording.entered(epsilon)}, and the change against *{comparison.names[0].lower()}*:",
-        Table(tabulate_methods(comparison, epsilon), "What each way costs at this ε", full=True),
-        Label(provenance),
-    ]
-    yield f"**Against ε:** {comparison.sentence}"
-    yield Columns(([plot_methods(name, comparison, curves, epsilon, provenance)], costs))

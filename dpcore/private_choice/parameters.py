@@ -279,12 +279,8 @@ class PrivateParameters(Parameters):
     @property
     def copy(self) -> PrivateCopyParameters:
         """Return the private copy."""
-        return self.build_copy(self.selection_epsilon)
-
-    def build_copy(self, epsilon_choice: float) -> PrivateCopyParameters:
-        """Return the private copy with another budget."""
         largest = int(self.largest)
         bins = PublicBins(exact_up_to=min(EXACT_UP_TO, largest), largest=largest)
         return PrivateCopyParameters(
-            epsilon_choice, bins, self.mechanism, self.delta, self.relation.neighbours
+            self.selection_epsilon, bins, self.mechanism, self.delta, self.relation.neighbours
         )

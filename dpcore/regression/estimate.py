@@ -90,17 +90,13 @@ class UserWeights:
     Attributes:
         user_codes: The users, ascending, shape (num_users,).
         sizes: Rows of each, shape (num_users,).
-        weights: sum over the user's rows of |c_ij|, shape (num_users, num_features): by direction.
+        total: sum over the user's rows and all coefficients of |c_ij|, shape (num_users,): at most the largest user
+            weight.
     """
 
     user_codes: IntArray
     sizes: IntArray
-    weights: FloatArray
-
-    @property
-    def total(self) -> FloatArray:
-        """Return each user's weight over all directions, shape (num_users,): at most the largest user weight."""
-        return np.asarray(self.weights.sum(axis=1))
+    total: FloatArray
 
 
 def compute_lower_bound(problem: RegressionProblem, dual: FloatArray) -> float:
@@ -189,12 +185,12 @@ def compute_variances(problem: RegressionProblem, estimate: LinearEstimate) -> F
 
 
 def compute_user_weights(problem: RegressionProblem, estimate: LinearEstimate) -> UserWeights:
-    """Compute the weight of each user's labels, by direction."""
+    """Compute the weight of each user's labels."""
     whitened = problem.whitened
     return UserWeights(
         user_codes=problem.user_codes[whitened.order[whitened.starts]],
         sizes=whitened.sizes,
-        weights=whitened.sum_per_user(np.abs(whitened.sort_rows(estimate.matrix))),
+        total=whitened.sum_per_user(np.abs(whitened.sort_rows(estimate.matrix))).sum(axis=1),
     )
 
 

@@ -165,9 +165,10 @@ class RegressionGenerator:
         data = Dataset(
             name=f"Generated, {self.num_rows:,} rows",
             source=(
-                f"Generated as in Epasto et al. 2020, appendix E.1.1: {self.informative} features with and "
-                f"{self.uninformative} without a coefficient, noise {wording.entered(self.label_noise)}, rows per user "
-                f"by a power law of exponent {wording.entered(self.exponent)}, seed {self.seed}."
+                "Generated as in Epasto et al. 2020, appendix E.1.1: "
+                f"{wording.counted(self.informative, 'feature')} with and {self.uninformative} without a coefficient, "
+                f"noise {wording.entered(self.label_noise)}, rows per user by a power law of exponent "
+                f"{wording.entered(self.exponent)}, seed {self.seed}."
             ),
             disclosure=Disclosure.PUBLIC,
             histogram=ContributionHistogram.from_counts(np.bincount(table.user_codes)),

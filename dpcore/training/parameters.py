@@ -68,7 +68,8 @@ class TrainingParameters(Parameters):
     bound: float = of_data.number(1.0, "Bound h of a release", (1e-6, 1e9))
     """The most rows that a user may count for. Choose it without a look at the curves: 1 needs none."""
     pace: Pace = public.choice(Pace.RULE, "Steps and step size", as_list=True)
-    """The rule reads nothing but the released number of users. A bound that follows the users always has it."""
+    """The rule reads nothing but the released number of users. A bound that follows the users and output perturbation
+    always have it."""
     average: Average = public.choice(
         Average.LAST_HALF, "The model is the mean of", name="iterates averaged", as_list=True
     )
@@ -110,11 +111,6 @@ class TrainingParameters(Parameters):
         problems.finite(positive_above=self.positive_above)
         if self.bounded_by is Method.CAP and self.bound > 1.0 and self.bound % 1.0:
             problems.add(f"a release under a cap draws a whole number of rows; the bound is {self.bound:g}")
-        if self.bounded_by is Method.OUTPUT and self.pace is Pace.ENTERED:
-            problems.add(
-                "a release by output perturbation has its penalty by the rule",
-                remedy="Take steps by the rule, or another method",
-            )
         with problems.collecting():
             _ = build_from(Mechanism, self, epsilon=1.0)
         with problems.collecting():

@@ -161,7 +161,7 @@ def _price_release(
     """Return the mechanism with what the method changes in it, the noise of a whole release, and its guarantee.
 
     Raises:
-        InvalidInput: The bound is out of range, users are sampled, or the method asks for another pace or loss.
+        InvalidInput: The bound is out of range, users are sampled, or the method asks for another loss.
     """
     is_output = cell.method is Method.OUTPUT
     with Problems() as problems:
@@ -170,8 +170,6 @@ def _price_release(
             problems.add("a release takes all users in every step")
         if mechanism.user_share < 1.0:
             problems.add("a release is no first look: its noise is that of all users")
-        if is_output and mechanism.pace is Pace.ENTERED:
-            problems.add("a release by output perturbation has its penalty by the rule")
         if is_output and not mechanism.loss.has_bounded_slope:
             problems.add("output perturbation needs a loss of bounded slope")
     bound_follows = cell.method is Method.FOLLOWED

@@ -84,7 +84,7 @@ def read_data() -> TrainingData | None:
 def _generate() -> TrainingData | None:
     names = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
     values = {name: st.session_state[QUESTION.key(field)] for name, field in names.items()}
-    labels = {name: QUESTION.field(field).name for name, field in names.items()}
+    labels = {name: QUESTION.declared[field].name for name, field in names.items()}
     generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(

@@ -87,10 +87,10 @@ def test_user_weights_add_up():
     found = sample_limiting.estimate_on_all_rows(problem)
     weights = estimate.compute_user_weights(problem, found)
     assert weights.total.max() == pytest.approx(found.largest_user_weight, rel=1e-12)
-    for code, size, weight in zip(weights.user_codes, weights.sizes, weights.weights, strict=True):
+    for code, size, weight in zip(weights.user_codes, weights.sizes, weights.total, strict=True):
         mine = problem.user_codes == code
         assert mine.sum() == size
-        assert np.abs(found.matrix[:, mine]).sum(axis=1) == pytest.approx(weight, rel=1e-12)
+        assert np.abs(found.matrix[:, mine]).sum() == pytest.approx(weight, rel=1e-12)
     assert estimate.compute_variances(problem, found).sum() == pytest.approx(found.variance, rel=1e-12)
 
 

@@ -38,7 +38,7 @@ def test_stop_and_resume_lose_nothing():
     question = small()
     full = experiment.fill_table(question.make_empty_table())
     assert full.is_finished
-    for num_checks in (0, 3, 40, 90):
+    for num_checks in (0, 3, 40, 49):
         num_asked = 0
 
         def stop(limit: int = num_checks) -> bool:
