@@ -93,9 +93,6 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     if library is not None:
         sys.stdout.write(reply.code(library))
         _, written_form = reply.program(library)
-        first, *_ = reply.forms
-        if written_form != first:
-            print(f"{library} has no program for: {first}.", file=sys.stderr)
         if other_forms := ", ".join(form for form in reply.forms if form != written_form):
             message = f"The program is for: {written_form}. The app also writes: {other_forms}."
             print(message, file=sys.stderr)
