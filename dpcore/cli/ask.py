@@ -149,8 +149,7 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
     doc = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", doc, flags=re.MULTILINE))
     group = parser.add_argument_group(
-        "a private draw",
-        "The bound is drawn from the data with an ε of its own: it costs at every call.",
+        "a private draw", "The bound is drawn from the data with an ε of its own: it costs at every call."
     )
     group.add_argument(
         "--draw",
