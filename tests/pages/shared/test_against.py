@@ -247,7 +247,7 @@ def test_candidates_against_brute_force() -> None:
     assert why[5.0].replace("\xa0", " ") == "90 % of users have at most this; 95 % of users have at most this"
     assert why[40.0].replace("\xa0", " ") == "99 % of users have at most this; the most that a user has"
     assert why[10.0] == why[20.0] == "round number"
-    rows = against.tabulate_candidates(candidates, toy())
+    rows = against.tabulate_candidates(candidates)
     assert [row["Against the best"] for row in rows if row["How it is come by"] == "best"] == [""]
     assert rows[-1]["Users over it"] == "0"
 
