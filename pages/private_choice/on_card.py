@@ -180,9 +180,9 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     question, names = public_fields
     waits_for = ""
     if run is not None and "num_groups" in missing.settings:
-        waits_for = run.question.field("num_groups").label
+        waits_for = run.question.declared["num_groups"].label
     elif names and (is_pair or set(names) & set(missing.settings)):
-        waits_for = question.field(names[0]).label
+        waits_for = question.declared[names[0]].label
     elif not is_pair:
         public_fields = NO_FIELDS
     return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)

@@ -92,8 +92,8 @@ class PrivatePage(Page):
         fields.start(QUESTION)
         follow_mean(dataset)
         without_guess = st.session_state[QUESTION.key("guess")] is None
-        if without_guess:
-            fields.refill(QUESTION, "guess_factor")
+        if without_guess and st.session_state[QUESTION.key("guess_factor")] is None:
+            st.session_state[QUESTION.key("guess_factor")] = QUESTION.first("guess_factor")
 
         def name_the_sum(unused: Collection[str]) -> bool:
             if "margin" not in unused:

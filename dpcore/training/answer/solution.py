@@ -18,7 +18,7 @@ from dpcore.common.weights import smooth_losses
 from dpcore.contributions import FloatArray
 from dpcore.training import decision, experiment
 from dpcore.training.account import Cell, Method
-from dpcore.training.decision import BestBound, TheoryBound
+from dpcore.training.decision import BestBound
 from dpcore.training.experiment import Experiment, References, Side, SplitSummary, Table
 from dpcore.training.mechanism import Mechanism, Pace
 from dpcore.training.parameters import GENERATOR_FIELDS, DataSource, TrainingParameters
@@ -163,18 +163,14 @@ class TrainingSolution:
         return decision.compare_with_guessing(self.table, self.runs.references, self.best.cell_index)
 
     @cached_property
-    def calibrated_bound(self) -> TheoryBound:
-        """Find the bound by a trade-off whose constants are computed."""
+    def trade_offs(self) -> tuple[float, float]:
+        """Compute A in W² + A Σ c²: of plain descent with its constants, and of theorem 4 with constant 1."""
         train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
-        trade_off = decision.calibrate_trade_off(decision.compute_public_hessian(train, mechanism), mechanism)
-        return decision.find_theory_bound(train.histogram, trade_off)
-
-    @cached_property
-    def theorem_bound(self) -> TheoryBound:
-        """Find the bound by theorem 4 with constant 1."""
-        train, mechanism = self.table.experiment.train, build_plain_mechanism(self.parameters)
-        trade_off = decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism)
-        return decision.find_theory_bound(train.histogram, trade_off)
+        eigenvalues = decision.compute_public_hessian(train, mechanism)
+        return (
+            decision.calibrate_trade_off(eigenvalues, mechanism),
+            decision.compute_theorem_trade_off(train.histogram, train.num_features, mechanism),
+        )
 
     def average(
         self,

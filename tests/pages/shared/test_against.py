@@ -10,6 +10,7 @@ import pytest
 
 from dpcore.answer import against
 from dpcore.answer.against import BoundComparison, MethodComparison
+from dpcore.common import weights
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
@@ -185,10 +186,8 @@ def test_training_predicts_what_its_formulas_say() -> None:
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
         bound, error = comparison.compute_best(epsilon)
-        theory = decision.find_theory_bound(
-            rows.histogram, decision.calibrate_trade_off(eigenvalues, mechanism)
-        )
-        assert bound == theory.threshold.bound
+        trade_off = decision.calibrate_trade_off(eigenvalues, mechanism)
+        assert bound == weights.best_smooth(rows.histogram, trade_off).bound
         assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
