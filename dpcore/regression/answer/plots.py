@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Style
-from dpcore.answer.axes import fit_limits
+from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import FIT, Limits, linear_axis, names_axis
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance

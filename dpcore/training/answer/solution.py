@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from dpcore.answer.against import BoundComparison, cache_by_epsilon
+from dpcore.answer.against import MAX_CACHED_EPSILONS, BoundComparison
 from dpcore.common import weights
 from dpcore.common.checks import refuse
 from dpcore.common.progress import Progress, ShouldStop, Stage, never, silent
@@ -234,7 +235,7 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
     mechanism = build_plain_mechanism(parameters)
     eigenvalues, histogram = decision.compute_public_hessian(train, mechanism), train.histogram
 
-    @cache_by_epsilon
+    @functools.lru_cache(MAX_CACHED_EPSILONS)
     def compute_parts(epsilon: float) -> tuple[float, float]:
         return decision.calibrate_parts(eigenvalues, replace(mechanism, epsilon=epsilon))
 
@@ -253,7 +254,6 @@ def against_epsilon(data: TrainingData, parameters: TrainingParameters) -> Bound
         else lambda epsilon, bounds: decision.predict_excess(histogram, bounds, compute_parts(epsilon)),
         histogram.sizes,
         histogram.users,
-        loss_heading="Rows above the bound",
         is_integer=False,
         is_slow=mechanism.sampled < 1.0,
         caption="Predicted for smooth weights, as in the tab Theory: it ignores clipping, too few steps and heavy "
