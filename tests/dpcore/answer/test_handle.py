@@ -1,7 +1,5 @@
 """The handle of a figure: its simulated releases have the error on the card, and its users are those of the data."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
