@@ -21,7 +21,7 @@ from dpcore.counting import formats, rejects
 from dpcore.counting.duck import Duck, Steps, check_stop, start_thread
 from dpcore.counting.rejects import LONG_LINE, QUOTES
 from dpcore.counting.relation import ROW, Relation, scan
-from dpcore.counting.text import SEPARATOR_NAMES, mark_fields
+from dpcore.counting.text import mark_fields
 from dpcore.data.column_names import shorten
 from dpcore.data.tables import FileKind
 
@@ -358,8 +358,9 @@ def recode_file(
                 raise refuse(message, location, formats.SAVE_AS_UTF_8) from None
             if separator:
                 if '"' in text:
-                    message = f"a quotation mark in a file with {SEPARATOR_NAMES[separator]} between fields"
-                    raise refuse(message, location, "Save it with commas between fields")
+                    raise refuse(
+                        "its fields cannot be quoted", location, "Save it with commas between fields"
+                    )
                 *lines, remainder = (remainder + text).split("\n")
                 text = "".join(mark_fields(line, separator) + "\n" for line in lines)
                 text += mark_fields(remainder, separator) if not block else ""

@@ -163,7 +163,7 @@ def test_data_without_what_a_question_needs_get_a_sentence_that_helps():
         (said,) = sentences("count_bound", empty, epsilon=1)
         assert said == "The list of rows per user is empty. Give one number for each user."
     (said,) = sentences("count_bound", None, epsilon=1)
-    assert said.startswith("There are no data.")
+    assert said.startswith("Data must be a table, the path of a file")
 
 
 def test_what_is_no_name_table_or_list_gets_a_sentence():
@@ -190,7 +190,7 @@ def test_what_is_no_name_table_or_list_gets_a_sentence():
     (said,) = sentences("count_bound", FEW, **users, disclosure=np.array([1, 2]))
     assert said.startswith("Disclosure must be")
     assert sentences("count_bound", FEW.iloc[:0], **users) == [
-        "There are no rows. Add a row for each contribution."
+        "There are no rows. Add one for each contribution."
     ]
     (said,) = sentences("count_bound", FEW.set_axis([0, 1, 2], axis=1), user="0", epsilon=1)
     assert said == "The names of the columns look like data. Name them, such as user and value."

@@ -59,7 +59,7 @@ def test_a_second_header_is_refused_with_its_line(put, header, pack, lines_above
 @pytest.mark.parametrize(
     ("missing", "end", "contribution"),
     [
-        (MissingUsers.ONE_USER, "count as one user", Contribution.ROWS),
+        (MissingUsers.ONE_USER, "were counted as one user", Contribution.ROWS),
         (MissingUsers.LEAVE_OUT, "were left out", Contribution.DISTINCT_TASKS),
     ],
 )
@@ -237,7 +237,9 @@ def test_histograms_of_every_size_count(put):
     data = counted(path, Roles(TableKind.HISTOGRAM, size="size", users="users"))
     truth = Counter({size: size % 7 for size in sizes if size % 7}) + Counter({3: 2})
     assert data.histogram == ContributionHistogram(sorted(truth), [truth[size] for size in sorted(truth)])
-    assert "1 row of size 0 was left out (line 30002)." in [note.replace(",", "") for note in data.notes]
+    assert "1 row of size 0 or without users was left out (line 30002)." in [
+        note.replace(",", "") for note in data.notes
+    ]
     assert any("repeats a size that stood before (first: line 30,001)" in note for note in data.notes)
 
 
@@ -395,7 +397,7 @@ def test_numbers_of_a_histogram_are_read_once(put, monkeypatch):
     )
     data = counted(path, roles)
     assert data.histogram.num_users == sum(k % 5 for k in range(2_000))
-    assert "399 rows whose size nobody has were left out" in data.notes[0]
+    assert "399 rows of size 0 or without users were left out" in data.notes[0]
     # Two look for marks in the numbers, one keeps them, and one finds the line of the note.
     assert sum(bool(re.search(r"\bsource\b", sql)) for sql in with_copies) == 4
 

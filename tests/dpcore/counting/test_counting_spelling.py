@@ -76,4 +76,4 @@ def test_how_users_are_written_is_said_in_parts_too(put, monkeypatch):
     notes = " ".join(counted(put("user_id,t,v\n" + "NA,x,2\n" * 3 + "7,x,1\n7.0,x,1\n" + similar_rows)).notes)
     assert "3 contributions are of users called NA" in notes
     assert "Some users are written like 7.0" in notes
-    assert "80 users differ from another" in notes
+    assert "80 users look like others but for spaces" in notes
