@@ -401,10 +401,9 @@ class Cuts:
 
     def _floors(self, trained: np.ndarray) -> np.ndarray:
         rows = self.rows
-        start = optimum.fit_model(rows, LossKind.LOGISTIC, np.ones(rows.num_rows), Mechanism.radius).theta
         theta, constant = np.empty((rows.num_features, trained.shape[1])), np.empty(trained.shape[1])
         for at, weights in enumerate(trained[rows.users].T):
-            found = optimum.fit_model(rows, LossKind.LOGISTIC, weights, Mechanism.radius, start=start)
+            found = optimum.fit_model(rows, LossKind.LOGISTIC, weights, Mechanism.radius)
             theta[:, at], share = found.theta, weights @ (rows.signs > 0.0) / weights.sum()
             constant[at] = np.log(share / (1.0 - share))
         guess = np.logaddexp(0.0, -rows.signs[:, None] * constant)

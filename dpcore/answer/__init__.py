@@ -17,7 +17,6 @@ from dpcore.answer.plot import (
     Points,
     Regions,
     Scale,
-    Shares,
     Style,
     linear_axis,
     names_axis,

@@ -14,18 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from dpcore.answer.plot import Axis, Column, Curve, Item, Level, Mark, Plot, Style
-from dpcore.answer.section import Cached, Columns, Figures, Label, Note, Part, Parts, Search, Table
+from dpcore.answer.section import Cached, Figures, Label, Note, Parts, Search, Table
 from dpcore.common import wording
 from dpcore.common.privacy import Provenance
 from dpcore.common.progress import Progress, ShouldStop
 from dpcore.contributions import FloatArray, IntArray
-
-T = TypeVar("T")
 
 EPSILON_STEPS = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7,
@@ -36,7 +34,8 @@ EPSILON_LIMITS = (0.01, 30.0)
 """Smallest and largest ε of the curves."""
 COARSE_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """The values of ε if each takes seconds."""
-MAX_CACHED = 256
+MAX_CACHED_EPSILONS = 256
+"""How many values of ε a comparison keeps costly functions at."""
 KEY_EPSILON = 1.0
 """The ε of the key under which functions of ε are kept: they do not depend on the one in use."""
 USER_SHARES = (0.5, 0.9, 0.95, 0.99)
@@ -75,11 +74,9 @@ class BoundComparison:
         compute_errors: The error at an ε and at bounds, shape (k,); None if candidates are not compared.
         contributions: Contributions of users, distinct, ascending, shape (n,); empty without candidates.
         users: Users who have each, shape (n,).
-        loss_heading: The heading of the column for what a bound removes.
         is_integer: Whether a bound is a whole number.
         is_slow: Whether one ε takes so long that all of them are computed beside the page, on request.
         caption: The meaning of the numbers, a sentence below the table; empty if the axes are clear.
-        candidate_error_note: The meaning of the candidates' errors if it differs from that of the best; else empty.
         provenance: The disclosure of these numbers if it is not that of the data in use.
         methods: Methods that are compared, too; None if there are none.
     """
@@ -90,11 +87,9 @@ class BoundComparison:
     compute_errors: Callable[[float, FloatArray], FloatArray] | None = None
     contributions: FloatArray | IntArray = ()  # type: ignore[assignment]
     users: IntArray = ()  # type: ignore[assignment]
-    loss_heading: str = "Rows left out"
     is_integer: bool = True
     is_slow: bool = False
     caption: str = ""
-    candidate_error_note: str = ""
     provenance: Provenance | None = None
     methods: MethodComparison | None = None
 
@@ -139,50 +134,12 @@ def compute_bound_curves(
     return BoundCurves(grid[: len(points)], pairs[:, 0], pairs[:, 1])
 
 
-@dataclass(frozen=True, eq=False)
-class MethodCurves:
-    """The curves of several ways.
-
-    Attributes:
-        epsilons: Ascending, shape (k,).
-        errors: What each way costs, shape (ways, k).
-    """
-
-    epsilons: FloatArray
-    errors: FloatArray
-
-
-def compute_method_curves(comparison: MethodComparison) -> MethodCurves:
-    """Compute the cost of every method over ε, with the crossings among the points."""
-    crossing_epsilons = [
-        epsilon for epsilon, _ in comparison.crossings if EPSILON_LIMITS[0] <= epsilon <= EPSILON_LIMITS[1]
-    ]
+def compute_method_curves(comparison: MethodComparison) -> tuple[FloatArray, FloatArray]:
+    """Compute epsilons, the crossings among them, and the cost of every method there, shape (methods, k)."""
+    low, high = EPSILON_LIMITS
+    crossing_epsilons = [epsilon for epsilon, _ in comparison.crossings if low <= epsilon <= high]
     grid = np.unique(np.append(build_epsilon_grid(is_slow=False), crossing_epsilons))
-    return MethodCurves(grid, comparison.compute_errors(grid))
-
-
-def tabulate_methods(comparison: MethodComparison, epsilon: float) -> list[dict[str, str]]:
-    """Tabulate the methods at one ε, by heading, with the difference to the first."""
-    errors = comparison.compute_errors(np.array([epsilon]))[:, 0].tolist()
-    changes = ["", *(wording.change(error, errors[0]) for error in errors[1:])]
-    return [
-        {"Way": name, "Cost": wording.number(error), "Change": change}
-        for name, error, change in zip(comparison.names, errors, changes, strict=True)
-    ]
-
-
-def cache_by_epsilon(compute: Callable[[float], T]) -> Callable[[float], T]:
-    """Wrap a function of ε so that it computes each ε once. The cache lives as long as the comparison."""
-    values: dict[float, T] = {}
-
-    def compute_once(epsilon: float) -> T:
-        if epsilon not in values:
-            if len(values) >= MAX_CACHED:
-                values.clear()
-            values[epsilon] = compute(epsilon)
-        return values[epsilon]
-
-    return compute_once
+    return grid, comparison.compute_errors(grid)
 
 
 # --- Candidates -------------------------------------------------------------------------------------------------------
@@ -262,7 +219,7 @@ def _list_round_numbers(low: float, high: float, is_integer: bool) -> list[float
     return [number for number in numbers if f"{number:.0e}".startswith("1")]
 
 
-def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundComparison) -> list[dict[str, str]]:
+def tabulate_candidates(candidates: Sequence[Candidate]) -> list[dict[str, str]]:
     """Tabulate the candidates, by heading."""
     smallest_error = min(candidate.error for candidate in candidates)
     return [
@@ -273,7 +230,7 @@ def tabulate_candidates(candidates: Sequence[Candidate], comparison: BoundCompar
             "Against the best": ""
             if candidate.error == smallest_error
             else wording.change(candidate.error, smallest_error),
-            comparison.loss_heading: wording.percent(candidate.lost_share),
+            "Above the bound": wording.percent(candidate.lost_share),
             "Users over it": wording.number(candidate.num_affected),
         }
         for candidate in candidates
@@ -292,7 +249,7 @@ def plot_best(
     epsilon: float,
     current_best: tuple[float, float] | None,
     disclosure: Provenance,
-) -> tuple[Plot, Plot]:
+) -> tuple[Plot, ...]:
     """Plot the best bound, and its error, over ε.
 
     Args:
@@ -303,33 +260,55 @@ def plot_best(
         current_best: The best bound there and its error; None where that is not known.
         disclosure: Of the data.
     """
-    bound, error = (None, None) if current_best is None else current_best
-    return (
-        _plot_curve(name, "bound", "best_bound", comparison.bound_axis, curves, epsilon, bound, disclosure),
-        _plot_curve(name, "error", "error", comparison.error_axis, curves, epsilon, error, disclosure),
-    )
+    bound, error = current_best or (0.0, 0.0)
+    plots = []
+    for quantity, column, axis, values, current_value in (
+        ("bound", "best_bound", comparison.bound_axis, curves.bounds, bound),
+        ("error", "error", comparison.error_axis, curves.errors, error),
+    ):
+        items: list[Item] = [
+            Curve("best at each ε", Column("epsilon", curves.epsilons), Column(column, values), Style.TOTAL),
+            Level("ε in use", epsilon, is_vertical=True),
+        ]
+        if current_value > 0.0:
+            items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
+        ends = [
+            f"{wording.number(values[i])} at ε = {wording.entered(curves.epsilons[i])}"
+            for i in (0, -1)
+            if values.size
+        ]
+        plot = Plot(
+            f"{name}-{quantity}-over-epsilon",
+            f"Best {quantity} over ε",
+            f"The best {quantity} goes from {' to '.join(ends)}.",
+            EPSILON_AXIS,
+            _build_axis(axis),
+            items,
+            disclosure,
+            height=340,
+        )
+        plots.append(plot)
+    return tuple(plots)
 
 
-def plot_methods(
-    name: str, comparison: MethodComparison, curves: MethodCurves, epsilon: float, disclosure: Provenance
-) -> Plot:
+def plot_methods(name: str, comparison: MethodComparison, epsilon: float, disclosure: Provenance) -> Plot:
     """Plot the cost of every method over ε, with the ε in use and the crossings with the first.
 
     Args:
         name: Of the question.
         comparison: What is compared.
-        curves: From `dpcore.answer.against.plot_methods`.
         epsilon: In use.
         disclosure: Of the numbers.
     """
-    epsilons = Column("epsilon", curves.epsilons)
+    epsilons, errors = compute_method_curves(comparison)
+    column = Column("epsilon", epsilons)
     items: list[Item] = [
-        Curve(method, epsilons, Column(method, errors), style, width=2.0)
-        for method, errors, style in zip(comparison.names, curves.errors, METHOD_STYLES, strict=False)
+        Curve(method, column, Column(method, method_errors), style, width=2.0)
+        for method, method_errors, style in zip(comparison.names, errors, METHOD_STYLES, strict=False)
     ]
     for crossing, text in comparison.crossings:
-        if EPSILON_LIMITS[0] <= crossing <= EPSILON_LIMITS[1]:
-            height = float(curves.errors[0, int(np.argmin(np.abs(curves.epsilons - crossing)))])
+        if crossing in epsilons:
+            height = float(errors[0, np.searchsorted(epsilons, crossing)])
             items.append(Mark(text, crossing, height, Style.ENTERED, "diamond-open", is_unnamed=True))
     return Plot(
         f"{name}-ways-over-epsilon",
@@ -339,40 +318,6 @@ def plot_methods(
         _build_axis(comparison.axis),
         (*items, Level("ε in use", epsilon, is_vertical=True)),
         disclosure,
-    )
-
-
-def _plot_curve(
-    name: str,
-    quantity: str,
-    column: str,
-    axis: str,
-    curves: BoundCurves,
-    epsilon: float,
-    current_value: float | None,
-    disclosure: Provenance,
-) -> Plot:
-    values = curves.bounds if quantity == "bound" else curves.errors
-    items: list[Item] = [
-        Curve("best at each ε", Column("epsilon", curves.epsilons), Column(column, values), Style.TOTAL),
-        Level("ε in use", epsilon, is_vertical=True),
-    ]
-    if current_value is not None and current_value > 0.0:
-        items.append(Mark("ε in use", epsilon, current_value, Style.SMOOTH, is_unnamed=True))
-    ends = [
-        f"{wording.number(values[i])} at ε = {wording.entered(curves.epsilons[i])}"
-        for i in (0, -1)
-        if values.size
-    ]
-    return Plot(
-        f"{name}-{quantity}-over-epsilon",
-        f"Best {quantity} over ε",
-        f"The best {quantity} goes from {' to '.join(ends)}.",
-        EPSILON_AXIS,
-        _build_axis(axis),
-        items,
-        disclosure,
-        height=340,
     )
 
 
@@ -421,7 +366,9 @@ def show_over_epsilon(
     provenance = comparison.provenance or data.provenance
     methods = comparison if isinstance(comparison, MethodComparison) else comparison.methods
     if methods is not None:
-        yield from _show_methods(name, methods, epsilon, provenance)
+        yield f"**Against ε:** {methods.sentence}"
+        yield plot_methods(name, methods, epsilon, provenance)
+        yield Label(provenance)
     if isinstance(comparison, MethodComparison):
         return
     yield "**Against ε:** the best bound, and the error that it reaches"
@@ -443,21 +390,9 @@ def show_over_epsilon(
         yield Figures(plot_best(name, comparison, curves, epsilon, best, provenance))
     if comparison.compute_errors is not None:
         yield "**Bounds that people take**, beside the best one at this ε"
-        rows = tabulate_candidates(list_candidates(comparison, epsilon), comparison)
+        rows = tabulate_candidates(list_candidates(comparison, epsilon))
         yield Table(rows, "Candidate bounds with their errors", full=True)
-        error = comparison.candidate_error_note or comparison.error_axis
+        error = comparison.error_axis
         axes = f"{comparison.bound_axis}; {error[0].lower()}{error[1:]}."
         yield Note(f"{axes} {comparison.caption}".strip())
         yield Label(provenance)
-
-
-def _show_methods(name: str, comparison: MethodComparison, epsilon: float, provenance: Provenance) -> Parts:
-    """Show the cost of each method over ε, and at the ε in use."""
-    curves: MethodCurves = yield Cached(compute_method_curves, (comparison,))
-    costs: list[Part] = [
-        f"At ε = {wording.entered(epsilon)}, and the change against *{comparison.names[0].lower()}*:",
-        Table(tabulate_methods(comparison, epsilon), "What each way costs at this ε", full=True),
-        Label(provenance),
-    ]
-    yield f"**Against ε:** {comparison.sentence}"
-    yield Columns(([plot_methods(name, comparison, curves, epsilon, provenance)], costs))

@@ -133,7 +133,9 @@ def build_error_parts(
     values: Mapping[str, float], format_value: Callable[[float], str]
 ) -> tuple[ErrorPart, ...]:
     """Build the parts of an answer from their sizes, by name; ``format_value`` writes them."""
-    return tuple(ErrorPart(name, float(value), format_value(float(value))) for name, value in values.items())
+    sizes = {name: float(value) for name, value in values.items()}
+    texts = map(format_value, sizes.values())
+    return tuple(map(ErrorPart, sizes, sizes.values(), texts))
 
 
 RELEASE_ASSUMPTION = "The DP release is taken for the data; errors on the original data are unknown"

@@ -227,23 +227,6 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
-    """Rows of cells of shares of 1: pale at 0, in the style's colour at 1.
-
-    Attributes:
-        name: What they are shares of, as it follows the number at the pointer.
-        x: Names along the horizontal axis, shape (k,).
-        rows: Shares, each of shape (k,); the first row lies at 0 of the vertical axis, the next one at 1 ...
-        style: Whose colour they have.
-    """
-
-    name: str
-    x: npt.ArrayLike
-    rows: tuple[npt.ArrayLike, ...]
-    style: Style
-
-
-@dataclass(frozen=True, eq=False)
 class Regions:
     """A colour at every place of a grid, by region; the name of a region stands inside it, or in the legend.
 
@@ -355,7 +338,7 @@ class Level:
     legend: str = ""
 
 
-Item = Curve | Points | Bars | Cells | Shares | Regions | Hatching | Border | Mark | Band | Level
+Item = Curve | Points | Bars | Cells | Regions | Hatching | Border | Mark | Band | Level
 
 
 @dataclass(frozen=True, eq=False)

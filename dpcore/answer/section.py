@@ -244,25 +244,23 @@ class Cached(Element):
         function: The function.
         arguments: Its arguments; of data, the digest is compared.
         kept: How many results are kept.
+        name: The name under which results are kept.
+        question: The key of the result.
     """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     kept: int = 16
+    name: str = field(init=False)
+    question: Hashable = field(init=False)
 
     def __post_init__(self) -> None:
-        if "<" in self.function.__qualname__:
-            raise ValueError(f"{self.function.__qualname__} may depend on more than its arguments")
-
-    @property
-    def name(self) -> str:
-        """Return the name under which results are kept."""
-        return f"{self.function.__module__}.{self.function.__qualname__}"
-
-    @property
-    def question(self) -> Hashable:
-        """Return the key of the result."""
-        return tuple(getattr(argument, "digest", argument) for argument in self.arguments)
+        name = self.function.__qualname__
+        if "<" in name:
+            raise ValueError(f"{name} may depend on more than its arguments")
+        request = tuple(getattr(argument, "digest", argument) for argument in self.arguments)
+        object.__setattr__(self, "name", f"{self.function.__module__}.{name}")
+        object.__setattr__(self, "question", request)
 
     def compute(self) -> Any:
         """Return the result."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from dpcore.answer.section import Note, Parts, Search, Table
 from dpcore.common import wording
@@ -89,7 +89,7 @@ def compare_own_bound(
 
 def compare_half_and_double(
     bound: float,
-    compute_error: Callable[[float], float],
+    compute_errors: Callable[[list[float]], Iterable[float]],
     format_bound: Callable[[float], str],
     error_name: str = "error",
     is_integer: bool = True,
@@ -98,15 +98,16 @@ def compare_half_and_double(
 
     Args:
         bound: The bound of the answer, above 0.
-        compute_error: Computes the error at a bound.
+        compute_errors: Computes the errors at several bounds.
         format_bound: Writes a bound.
         error_name: The name of the error.
         is_integer: True if only whole bounds are allowed.
     """
     half = max(bound // 2, 1) if is_integer else bound / 2.0
+    best_error, half_error, double_error = compute_errors([bound, half, 2 * bound])
     texts = [
-        f"{name} ({format_bound(other)}) costs {wording.change(compute_error(other), compute_error(bound))}"
-        for name, other in (("half", half), ("double", 2 * bound))
+        f"{name} ({format_bound(other)}) costs {wording.change(error, best_error)}"
+        for name, other, error in (("half", half, half_error), ("double", 2 * bound, double_error))
         if other != bound
     ]
     return f"{', '.join(texts)} in {error_name}."

@@ -1,4 +1,4 @@
-"""Bounds on the excess loss of every setting, where joining begins to pay, and a program for that.
+"""Bounds on the excess loss of every setting, and where joining begins to pay.
 
 The settings are: alone, together without privacy, with full and with joint privacy. Every field of a `Collaboration`
 may be an array: they are broadcast, so that one call gives a whole map. The records of one unit of protection are
@@ -18,14 +18,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpcore.code.choice import Code
-from dpcore.code.common import render
-from dpcore.common import wording
 from dpcore.common.checks import Problems
 from dpcore.common.parameters import Option
 from dpcore.contributions import FloatArray
@@ -305,18 +301,3 @@ def find_owners_needed(collaboration: Collaboration, protected_part: ProtectedPa
         midpoint = (low + high) // 2
         low, high = (low, midpoint) if pays(midpoint) else (midpoint, high)
     return high
-
-
-def write_crossing_program(collaboration: Collaboration, label: str) -> Code:
-    """Write a program that computes the bounds and their crossings, for these owners.
-
-    Args:
-        collaboration: The owners; numbers, no arrays.
-        label: What kind of numbers it holds, a sentence.
-    """
-    numbers = {
-        field.name: wording.digits(float(getattr(collaboration, field.name)))
-        for field in fields(collaboration)
-    }
-    text = render(Path(__file__).with_name("crossing.py"), label=label, **numbers)
-    return Code(text, "python", "data_owners_crossing.py", ())

@@ -352,14 +352,14 @@ def best_smooth(problem: MeanProblem) -> SmoothChoice:
     If the problem has the values, the best of all thresholds.
     """
     optimum = problem.model.best_smooth()
-    error = smooth_error(problem, optimum.bound)
+    error = problem.model.smooth(np.asarray(optimum.bound))
     return SmoothChoice(*_describe_optimum(problem, error, optimum), optimum.bound)
 
 
 def best_cap(problem: MeanProblem) -> CapChoice:
     """Return the best integer cap in [s_1, s_m], exactly, with a certificate; see `dpcore.common.weights.best_cap`."""
     optimum = problem.model.best_cap()
-    error = capped_error(problem, optimum.bound)
+    error = problem.model.capped(np.asarray(optimum.bound))
     return CapChoice(*_describe_optimum(problem, error, optimum), int(optimum.bound))
 
 
@@ -368,7 +368,8 @@ def _describe_optimum(
 ) -> tuple[float, float, float, Certificate, str]:
     """Return the fields of `_Choice` for an optimum."""
     certificate = optimum.certificate
-    certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
+    if problem.proof_limit:
+        certificate = replace(certificate, argument=f"{certificate.argument}{problem.proof_limit}")
     parts = float(error.sampling_variance), float(error.privacy_variance), float(error.shift)
     return *parts, certificate, optimum.stop_reason
 

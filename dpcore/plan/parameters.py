@@ -12,7 +12,7 @@ import contextlib
 import enum
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,9 +176,7 @@ class Line:
     @property
     def label(self) -> str:
         """Return the statistic as it is written."""
-        if self.quantile is None:
-            return self.statistic.value
-        return "median" if self.quantile == 0.5 else f"quantile {wording.digits(self.quantile)}"
+        return _write_label(self.statistic.value, self.quantile)
 
     @property
     def text(self) -> str:
@@ -255,6 +253,18 @@ def tabulate_lines(text: str) -> list[tuple[str, float | None, str, float | None
                 row = (STATISTIC_BY_NAME[match["statistic"]].value, quantile, target_text, weight)
         rows.append(row)
     return rows
+
+
+def list_missing_lines(text: str, new_lines: Iterable[str]) -> list[str]:
+    """Return the new lines whose statistic has no line in the text yet."""
+    present_labels = {_write_label(statistic, quantile) for statistic, quantile, _, _ in tabulate_lines(text)}
+    return [line for line in new_lines if line not in present_labels]
+
+
+def _write_label(statistic: str, quantile: float | None) -> str:
+    if quantile is None:
+        return statistic
+    return "median" if quantile == 0.5 else f"quantile {wording.digits(quantile)}"
 
 
 def _split_text(text: str) -> list[str]:

@@ -1,10 +1,9 @@
-"""The errors of the best weights and of caps while ε, rows or users vary; the figures and the table of the paper."""
+"""The errors of the best weights and of caps over ε; the figures and the table of the paper."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,72 +27,10 @@ TOLERANCE = 1e-6
 """Relative gap of a point of a curve."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Errors at several values of one quantity.
-
-    Attributes:
-        values: The values that were finished, shape (k,).
-        columns: What was computed at each of them, by name, each of shape (k,).
-        num_values: How many values were asked for.
-    """
-
-    values: FloatArray
-    columns: Mapping[str, FloatArray]
-    num_values: int
-
-    @property
-    def is_complete(self) -> bool:
-        """Return True if no value is missing."""
-        return self.values.size == self.num_values
-
-
-def describe_stop(sweep: Sweep) -> str:
-    """Say how far a sweep came that was stopped; empty if it is complete."""
-    return "" if sweep.is_complete else f"Stopped after {sweep.values.size} of {sweep.num_values} points."
-
-
-def _run_sweep(
-    values: Sequence[float], solve_at: Callable[[float], dict[str, float] | None], progress: Progress
-) -> Sweep:
-    """Solve at each value until ``solve_at`` returns None, as it was stopped."""
-    results: list[dict[str, float]] = []
-    for value in values:
-        result = solve_at(value)
-        if result is None:
-            break
-        results.append(result)
-        progress(len(results) / len(values))
-    columns = {name: np.array([result[name] for result in results]) for name in results[0]} if results else {}
-    return Sweep(np.array(values[: len(results)], dtype=np.float64), columns, len(values))
-
-
-def _solve_point(
-    problem: RegressionProblem, draws: Callable[[], CapDraws], labels: FloatArray, should_stop: ShouldStop
-) -> dict[str, float] | None:
-    """Solve one problem by all three methods; None if that was stopped.
-
-    Returns:
-        For ``ours``, ``best_cap`` and ``no_cap`` the total variance of the coefficients, (label unit / feature unit)^2,
-        and the expected squared error of the prediction, label unit squared: ``ours_coefficients``. The error of a cap
-        is that of the cap that is best for it, in expectation over draws; ``best_cap`` has the least variance. ``gap``
-        is the relative gap of the best weights to the lower bound.
-    """
-    estimate = working_set.solve(problem, TOLERANCE, should_stop=should_stop)
-    cap_draws = draws()
-    if should_stop():
-        return None
-    caps = sample_limiting.average_draws(problem, cap_draws)
-    return {
-        "ours_coefficients": estimate.variance,
-        "ours_predictions": compute_prediction_error(problem, estimate, labels),
-        "best_cap_coefficients": float(caps.variance[caps.best]),
-        "best_cap_predictions": float(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]),
-        "no_cap_coefficients": float(caps.variance[-1]),
-        "no_cap_predictions": float(caps.prediction_error[-1]),
-        "best_cap": caps.max_contributions,
-        "gap": estimate.certificate.relative_gap,
-    }
+def describe_stop(sweep: Mapping[str, FloatArray]) -> str:
+    """Say how far `sweep_epsilon` came if it was stopped; empty if it is complete."""
+    num_points = sweep["epsilon"].size
+    return "" if num_points == len(EPSILONS) else f"Stopped after {num_points} of {len(EPSILONS)} points."
 
 
 def sweep_epsilon(
@@ -104,8 +41,8 @@ def sweep_epsilon(
     *,
     progress: Progress = silent,
     should_stop: ShouldStop = never,
-) -> Sweep:
-    """Solve the same problem at several epsilons.
+) -> dict[str, FloatArray]:
+    """Solve the same problem at several epsilons by all three methods.
 
     Args:
         problem: The problem; its epsilon is not used.
@@ -116,67 +53,39 @@ def sweep_epsilon(
         should_stop: Asked often; the values finished by then are returned.
 
     Returns:
-        The errors, with the columns of `_solve_point`.
+        Columns of equal length: the values of ``epsilon`` that were finished, and
+        for ``ours``, ``best_cap`` and ``no_cap`` the total variance of the coefficients, (label unit / feature unit)^2,
+        and the expected squared error of the prediction, label unit squared: ``ours_coefficients``. The error of a cap
+        is that of the cap that is best for it, in expectation over draws; ``best_cap`` has the least variance. ``gap``
+        is the relative gap of the best weights to the lower bound.
 
     Raises:
         InvalidInput: An epsilon is not above 0.
     """
-
-    def solve_at(epsilon: float) -> dict[str, float] | None:
+    results: list[dict[str, float]] = []
+    for epsilon in epsilons:
         there = problem.with_settings(epsilon, problem.value_bound, problem.residual_variance)
-        return _solve_point(there, lambda: draws, labels, should_stop)
-
-    return _run_sweep(epsilons, solve_at, progress)
-
-
-def sweep_generated(
-    generators: Mapping[float, RegressionGenerator],
-    epsilon: float,
-    repeats: int = 3,
-    *,
-    progress: Progress = silent,
-    should_stop: ShouldStop = never,
-) -> Sweep:
-    """Solve the problem on generated data of several kinds, each averaged over a few seeds.
-
-    sigma^2 is the generator's own and B the range of the generated labels.
-
-    Args:
-        generators: By the value that stands on the axis.
-        epsilon: Privacy budget.
-        repeats: Seeds to average over, from each generator's own on, at least 1.
-        progress: Told the share done.
-        should_stop: Asked often; the values finished by then are returned.
-
-    Returns:
-        The errors, with the columns of `_solve_point`; cap and gap are the largest of the repeats.
-
-    Raises:
-        InvalidInput: ``epsilon`` is not above 0.
-
-    Source: Epasto et al. 2020, figures 1 and 2 (which average 10 draws of noise; here its expectation is
-        exact, and the data are averaged over instead).
-    """
-
-    def solve_at(value: float) -> dict[str, float] | None:
-        points = []
-        for repeat in range(repeats):
-            generator = replace(generators[value], seed=generators[value].seed + repeat)
-            rows = generator.generate()
-            value_bound, variance = float(np.ptp(rows.labels)), generator.label_noise**2
-            problem = RegressionProblem(rows.features, rows.user_codes, epsilon, value_bound, variance)
-            draws = functools.partial(sample_limiting.try_caps, problem, rows.labels, should_stop=should_stop)
-            point = _solve_point(problem, draws, rows.labels, should_stop)
-            if point is None:
-                return None
-            points.append(point)
-        means = {name: float(np.mean([point[name] for point in points])) for name in points[0]}
-        return means | {name: max(point[name] for point in points) for name in ("best_cap", "gap")}
-
-    return _run_sweep(tuple(generators), solve_at, progress)
+        estimate = working_set.solve(there, TOLERANCE, should_stop=should_stop)
+        if should_stop():
+            break
+        caps = sample_limiting.average_draws(there, draws)
+        errors = {
+            "epsilon": epsilon,
+            "ours_coefficients": estimate.variance,
+            "ours_predictions": compute_prediction_error(there, estimate, labels),
+            "best_cap_coefficients": float(caps.variance[caps.best]),
+            "best_cap_predictions": float(caps.prediction_error[caps.find_best(ErrorTarget.PREDICTIONS)]),
+            "no_cap_coefficients": float(caps.variance[-1]),
+            "no_cap_predictions": float(caps.prediction_error[-1]),
+            "best_cap": caps.max_contributions,
+            "gap": estimate.certificate.relative_gap,
+        }
+        results.append(errors)
+        progress(len(results) / len(epsilons))
+    names = results[0] if results else ("epsilon",)
+    return {name: np.array([result[name] for result in results], dtype=np.float64) for name in names}
 
 
-PAPER = "Epasto et al. 2020"
 EXPONENT, PAPER_ROWS, EPSILON = 1.5, 3000, 1.0
 """The paper's α, n and ε where it does not vary them."""
 PAPER_EPSILONS = (1.0, 2.0, 3.0)
@@ -211,9 +120,17 @@ OPEN = (
 
 @functools.lru_cache(maxsize=64)
 def compute_errors(rows: float, exponent: float, epsilon: float, seed: int) -> dict[str, float]:
-    """Return the expected squared error of the prediction by each method, label unit squared."""
+    """Return the expected squared error of the prediction by each method on generated data, label unit squared.
+
+    σ² is the generator's own and B the range of the generated labels.
+
+    Source: Epasto et al. 2020, figures 1 to 3 (which average 10 draws of noise; here its expectation is exact).
+    """
     generator = RegressionGenerator(num_rows=int(rows), exponent=exponent, seed=seed + 1)
-    return _select_errors(sweep_generated({rows: generator}, epsilon, 1))
+    table = generator.generate()
+    value_bound, variance = float(np.ptp(table.labels)), generator.label_noise**2
+    problem = RegressionProblem(table.features, table.user_codes, epsilon, value_bound, variance)
+    return _compare_predictions(problem, table.labels)
 
 
 def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, float]:
@@ -227,8 +144,7 @@ def compute_errors_on_rows(rows: RegressionRows, epsilon: float) -> dict[str, fl
     variance = estimate_residual_variance(rows.features, rows.labels)
     value_bound = float(np.abs(rows.labels).max())
     problem = RegressionProblem(rows.features, rows.users, epsilon, value_bound, variance)
-    draws = sample_limiting.try_caps(problem, rows.labels, DRAWS)
-    return _select_errors(sweep_epsilon(problem, draws, rows.labels, (epsilon,)))
+    return _compare_predictions(problem, rows.labels)
 
 
 def _compute_on_simulated(
@@ -237,9 +153,11 @@ def _compute_on_simulated(
     return compute_errors_on_rows(simulate(seed), epsilon)
 
 
-def _select_errors(sweep: Sweep) -> dict[str, float]:
-    """Return the errors of prediction at the first value, by the keys of `METHODS`."""
-    return {key: float(sweep.columns[f"{name}_predictions"][0]) for key, name in COLUMNS.items()}
+def _compare_predictions(problem: RegressionProblem, labels: FloatArray) -> dict[str, float]:
+    """Return the squared errors of the prediction, by the keys of `METHODS`."""
+    draws = sample_limiting.try_caps(problem, labels, DRAWS)
+    columns = sweep_epsilon(problem, draws, labels, (problem.epsilon,))
+    return {key: float(columns[f"{name}_predictions"][0]) for key, name in COLUMNS.items()}
 
 
 def _compute_at_epsilons(rows: float, seed: int) -> dict[str, float]:
@@ -262,7 +180,7 @@ DASHES = dict(zip(PAPER_EPSILONS, ("solid", "dash", "dashdot"), strict=True))
 
 build_figure = functools.partial(
     PaperFigure,
-    paper=PAPER,
+    paper="Epasto et al. 2020",
     page="Regression",
     tab="Figures 1 and 2",
     y=ERROR,

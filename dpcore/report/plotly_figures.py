@@ -27,7 +27,6 @@ from dpcore.answer.plot import (
     Points,
     Regions,
     Scale,
-    Shares,
     Style,
 )
 from dpcore.common.privacy import Disclosure
@@ -99,8 +98,6 @@ def _draw_items(plot: Plot) -> charts.Sketch:
                 fig.layout |= {"bargap": item.gap, "barmode": "overlay" if item.is_overlaid else "group"}
             case Cells():
                 fig.data += _build_cells(plot, item)
-            case Shares():
-                fig.data.append(_build_shares(plot, item))
             case Regions():
                 _add_regions(fig, plot, item)
             case Hatching():
@@ -387,23 +384,6 @@ def _build_cells(plot: Plot, cells: Cells) -> list[dict[str, Any]]:
         line = {"color": LINE_STYLES[Style.SMOOTH]["color"], "width": 2, "dash": "dash"}
         traces.append({"x": x, "y": y, "z": ratios, **charts.contour_options(*cells.contour, line)})
     return traces
-
-
-def _build_shares(plot: Plot, item: Shares) -> dict[str, Any]:
-    color = LINE_STYLES[item.style]["color"]
-    shares = np.array([np.asarray(row) for row in item.rows], dtype=np.float64)
-    return {
-        "type": "heatmap",
-        "x": item.x,
-        "y": np.arange(len(item.rows)),
-        "z": shares,
-        "zmin": 0.0,
-        "zmax": 1.0,
-        # From next to nothing, so that it lies well on a light and on a dark page.
-        "colorscale": [[share, _make_transparent(color, share or 0.06)] for share in (0.0, 1.0)],
-        "colorbar": {"tickformat": ".0%", "title": {"text": "Share"}, "thickness": 14},
-        "hovertemplate": f"{plot.x.label}: %{{x}}<br>%{{z:.1%}} {item.name}<extra></extra>",
-    }
 
 
 def _build_points(plot: Plot, points: Points) -> dict[str, Any]:

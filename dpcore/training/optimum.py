@@ -1,10 +1,9 @@
 """The best model without privacy, and output perturbation, the baseline.
 
 Output perturbation minimises exactly with a penalty, then adds noise to the minimiser once. The sum of weighted
-losses plus N Λ/2 |θ|² is N Λ-strongly convex. A user adds a convex function whose gradient has norm at most h, so
-that the minimiser moves by at most h / (N Λ), twice that where a user is replaced (Chaudhuri, Monteleoni, Sarwate
-2011, lemma 7, for users instead of rows). N is the sum of weights where that is public, else what the same noisy
-release as in `descent` says of it; given that, everything else is one Gaussian.
+losses plus μ/2 |θ|² is μ-strongly convex. A user adds a convex function whose gradient has norm at most h, so that
+the minimiser moves by at most h / μ, twice that where a user is replaced (Chaudhuri, Monteleoni, Sarwate 2011, lemma
+7, for users instead of rows). μ follows from no data, also where steps of the other methods are entered.
 
 Gaussian objective perturbation is not offered: its analysis is for losses of one margin per person, and a user with
 two rows has a loss of two margins.
@@ -14,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from dpcore.contributions import FloatArray
 from dpcore.training import account
 from dpcore.training.account import Cell, compute_smooth_weights
 from dpcore.training.descent import draw_noise
-from dpcore.training.mechanism import LossKind, Mechanism, Pace
+from dpcore.training.mechanism import LossKind, Mechanism
 from dpcore.training.rows import ClassifierRows
 
 _NEWTON_STEPS = 300
@@ -50,7 +49,6 @@ def fit_model(
     weights: FloatArray,
     radius: float = math.inf,
     regularisation: float = 0.0,
-    start: FloatArray | None = None,
     should_stop: ShouldStop = never,
 ) -> FittedModel:
     """Find the θ of smallest weighted mean loss in a ball, by Newton's method.
@@ -64,7 +62,6 @@ def fit_model(
         weights: Of each row, at least 0 and not all 0, shape (num_rows,); they are divided by their sum.
         radius: Of the ball around 0.
         regularisation: Λ: Λ/2 |θ|² is added to the mean loss.
-        start: θ to begin with.
         should_stop: Asked between steps; what is found by then is returned, with a bound that holds for it.
 
     Returns:
@@ -73,11 +70,11 @@ def fit_model(
     """
     normalised_weights = weights / math.fsum(weights)
 
-    def minimise(multiplier: float, start: FloatArray | None) -> FloatArray:
+    def minimise(multiplier: float, start: FloatArray) -> FloatArray:
         penalty = regularisation + multiplier
         return _minimise(rows, loss, normalised_weights, penalty, start, should_stop)
 
-    theta = minimise(0.0, start)
+    theta = minimise(0.0, np.zeros(rows.num_features))
     if np.linalg.norm(theta) > radius:
         # The minimiser on the ball minimises the loss plus multiplier / 2 |θ|², and its length falls as the multiplier
         # grows.
@@ -177,11 +174,10 @@ def _minimise(
     loss: LossKind,
     normalised_weights: FloatArray,
     regularisation: float,
-    start: FloatArray | None,
+    theta: FloatArray,
     should_stop: ShouldStop = never,
 ) -> FloatArray:
-    """Return the minimiser, or the point after at most 1e8 of travel: without a penalty there may be none."""
-    theta = np.zeros(rows.num_features) if start is None else np.array(start)
+    """Return the minimiser, or the point after at most 1e8 of travel from θ: without a penalty there may be none."""
     value, gradient, hessian = _evaluate(rows, loss, normalised_weights, regularisation, theta)
     # No curvature is larger than this anywhere, so that a step by it alone always gains half of its predicted gain.
     # It is used where the hinge is flat or Newton's step goes beyond a kink.
@@ -239,12 +235,8 @@ def find_best_constant(rows: ClassifierRows, loss: LossKind) -> float:
     return float(minimize_scalar(mean, bounds=(-2.0, 2.0), method="bounded", options={"xatol": 1e-12}).x)
 
 
-REGULARISATION = 0.01
-"""Λ, chosen on generated data."""
-
-
 PENALTY = 0.8
-"""Penalty of the rule, in κ √d h: the noise on θ then has norm 1 / `PENALTY`. Chosen on generated data."""
+"""Penalty, in κ √d h: the noise on θ then has norm 1 / `PENALTY`. Chosen on generated data."""
 
 
 def choose_penalty(unit_noise: float, num_features: int, bound: float) -> float:
@@ -277,30 +269,14 @@ def perturb_minimiser(
     """
     if not mechanism.loss.has_bounded_slope:
         raise ValueError("output perturbation needs a loss of bounded slope")
-    gradient_noise, weight_noise = draw_noise(mechanism, rows.num_features, seed, runs)
+    if should_stop():
+        return None
     weights = compute_smooth_weights(rows.sizes, cell.bound)[rows.users]
-    weight_sum = float(rows.histogram.kept_rows(cell.bound))
-    if mechanism.pace is Pace.RULE:
-        if should_stop():
-            return None
-        unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
-        penalty = choose_penalty(unit_noise, rows.num_features, cell.bound)
-        # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
-        theta = fit_model(rows, mechanism.loss, weights, math.inf, penalty / weight_sum).theta
-        # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
-        return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * gradient_noise[0])
-    # One step whose gradient sensitivity is h: the same split of the budget, the rest for the minimiser.
-    noise = account.plan_noise(replace(mechanism, steps=1, sampled=1.0, clip=1.0), cell.bound)
-    models = np.empty((rows.num_features, len(runs)))
-    start = None
-    for run_index in range(len(runs)):
-        if should_stop():
-            return None
-        noisy_weight_sum = max(weight_sum + noise.weight * weight_noise[run_index], cell.bound)
-        if start is None or noise.weight:
-            # The sum of losses over N, plus Λ/2 |θ|²: `fit_model` divides by the true sum of weights instead.
-            penalty = REGULARISATION * noisy_weight_sum / weight_sum
-            start = fit_model(rows, mechanism.loss, weights, math.inf, penalty, start).theta
-        deviation = noise.gradient / (noisy_weight_sum * REGULARISATION)
-        models[:, run_index] = start + deviation * gradient_noise[0, :, run_index]
-    return mechanism.project(models)
+    unit_noise = account.plan_rule_noise(mechanism, False).unit_noise
+    penalty = choose_penalty(unit_noise, rows.num_features, cell.bound)
+    # `fit_model` takes the mean of the losses: μ beside their sum is μ over the sum of weights beside that.
+    regularisation = penalty / float(rows.histogram.kept_rows(cell.bound))
+    theta = fit_model(rows, mechanism.loss, weights, math.inf, regularisation).theta
+    gradient_noise, _ = draw_noise(mechanism, rows.num_features, seed, runs)
+    # A user moves the minimiser by at most h / μ; κ includes the factor 2 for a user who is replaced.
+    return mechanism.project(theta[:, None] + unit_noise * cell.bound / penalty * gradient_noise[0])

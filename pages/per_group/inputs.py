@@ -54,7 +54,7 @@ def read_inputs(dataset: Dataset, slots: layout.PageSlots) -> PerGroupParameters
 
     with slots.line:
         draw("statistic", *in_line)
-    with slots.more_settings("per_group_more"):
+    with slots.line.popover("More settings", icon=":material/tune:", key="per_group_more"):
         draw(*(name for name in ("objective", "floor", "selection") if name not in in_line))
         with fields.row():
             draw("selection_share", "selection_delta")

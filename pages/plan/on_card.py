@@ -10,10 +10,8 @@ import streamlit as st
 
 from dpcore.answer import Answer
 from dpcore.code import Quantity
-from dpcore.common.checks import Problems
 from dpcore.common.text_fields import parse_numbers
-from dpcore.plan import parameters
-from dpcore.plan.parameters import Line, LineStatistic
+from dpcore.plan.parameters import Line, LineStatistic, list_missing_lines
 from dpcore.plan.table import NEIGHBOURS
 from pages.plan.question import QUESTION
 
@@ -35,12 +33,6 @@ def list_lines(card: Answer) -> tuple[str, ...]:
     if quantity is Quantity.QUANTILE:
         return tuple(Line(LineStatistic.QUANTILE, q).text for q in parse_numbers(card.parameters.quantiles))
     return (STATISTICS[quantity].value,) if quantity in STATISTICS else ()
-
-
-def list_missing(text: str, new_lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the new lines that are not in the text."""
-    present_labels = {line.label for line in parameters.parse_lines(text, Problems())}
-    return tuple(line for line in new_lines if line not in present_labels)
 
 
 def describe_differences(card: Answer) -> tuple[str, ...]:
@@ -65,7 +57,7 @@ def draw(card: Answer, key: str) -> None:
         if card.setting is not None and card.setting.statistic in REFUSALS:
             st.caption(REFUSALS[card.setting.statistic])
         return
-    if not list_missing(st.session_state.get(QUESTION.key("lines")) or "", new_lines):
+    if not list_missing_lines(st.session_state.get(QUESTION.key("lines")) or "", new_lines):
         st.page_link(QUESTION.path, label="Among the numbers of the plan", icon=QUESTION.icon)
         return
     advice = "Plan divides one budget among several numbers, with this range and noise."
@@ -83,4 +75,4 @@ def draw(card: Answer, key: str) -> None:
 def _add(new_lines: tuple[str, ...]) -> None:
     key = QUESTION.key("lines")
     text = (st.session_state.get(key) or "").strip("; ")
-    st.session_state[key] = "; ".join([*([text] if text else []), *list_missing(text, new_lines)])
+    st.session_state[key] = "; ".join([*([text] if text else []), *list_missing_lines(text, new_lines)])

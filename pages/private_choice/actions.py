@@ -39,14 +39,13 @@ from pages.shared.session import session
 DEMONSTRATION = "These data are public: nothing needs protecting."
 
 FROM_FILE = (
-    "The data in use are a DP release from a file, without the data behind it to draw from. What you choose on the "
-    "release spends nothing more and may be published under its label."
+    "The data in use are a DP release. What you choose on it spends nothing more and may be published."
 )
 COPY_IS = (
-    "Release how many users have how many rows, once, with noise. It becomes the data in use: explore and show it on "
-    "every page, at any ε. Values, totals and tasks are not in it."
+    "Release how many users have how many rows, with noise. It becomes the data in use on every page, at any ε, "
+    "without values, totals and tasks."
 )
-CHOICE_IS = "Draw one number, the {}, for these settings. The data in use stay as they are."
+CHOICE_IS = "Draw one number, the {}. The data in use stay as they are."
 
 Choices = tuple[tuple[NumberKind, Selection], ...]
 
@@ -129,18 +128,11 @@ def use_original() -> None:
     session.use_original()
 
 
-def describe_spending(facts: ReleaseFacts, is_sum_hidden: bool = False) -> str:
-    """Say what a release with this guarantee would spend, and the sum with everything before.
-
-    Args:
-        facts: The guarantee.
-        is_sum_hidden: True to leave the sum out, as beside a bound whose own sum with its release stands there.
-    """
+def describe_spending(facts: ReleaseFacts) -> str:
+    """Say what a release with this guarantee would spend, and the sum with everything before."""
     cost, ledger = format_cost(facts.epsilon, facts.delta), session.get_ledger()
     total = ledger.add(facts).total
     assert total is not None
-    if is_sum_hidden:
-        return f"**Spends {cost}** more ({facts.neighbours.short}); the sidebar adds up what was spent."
     if not ledger.releases:
         return f"**Spends {cost}**, the first on these data in this window ({facts.neighbours.short})."
     return (
@@ -175,18 +167,16 @@ def show(parameters: PrivateParameters | None, dataset: Dataset) -> None:
 
 
 def _show_buttons(parameters: PrivateParameters, dataset: Dataset) -> None:
-    run, request = page_run.CURRENT_RUN.get(), SelectionRequest.from_parameters(parameters)
-    shown_card = None if run is None or run.shown_card is run.card else run.shown_card
-    is_sum_hidden = shown_card is not None and isinstance(shown_card.disclosure, ReleaseFacts)
+    request = SelectionRequest.from_parameters(parameters)
     if dropped := describe_dropped(request):
         st.markdown(dropped)
     copy_facts = replace(request.facts, delta=parameters.delta or 0.0)
-    copy_text = describe_spending(copy_facts, is_sum_hidden)
-    choice_text = describe_spending(request.facts, is_sum_hidden)
+    copy_text = describe_spending(copy_facts)
+    choice_text = describe_spending(request.facts)
     if not session.get_original().dataset.is_private:
         st.caption(DEMONSTRATION)
     elif dataset.release is not None:
-        st.caption("Both draw on the private data behind the release in use.")
+        st.caption("Both draw on the private data behind the release.")
     label = f"Release {'a' if dataset.release is None else 'another'} private copy"
     fields.button(
         label, "private_release", "content_copy", draw_copy, parameters.copy, is_main=True, help=COPY_IS
@@ -272,13 +262,8 @@ def _show_copy(dataset: Dataset) -> None:
         )
         cards.label(dataset.release)
         with st.container(horizontal=True, vertical_alignment="center"):
-            # Not on request: the page reruns when simulated copies are done, and a file that is being made
-            # at that moment is lost. A release has one line per bin at most.
             content = report_content.write_histogram(dataset)
             cards.file_button("Released histogram (CSV)", "private_copy.csv", dataset.provenance, content)
-            for title, icon in (("Mean", "functions"), ("Sum and count", "add_circle")):
-                label = f"{title} on the release"
-                st.page_link(session.page_file(title), label=label, icon=f":material/{icon}:")
             if original.release is None:
                 name = "private" if original.is_private else "original"
                 fields.button(f"Back to the {name} data", "private_back", "undo", use_original)

@@ -14,7 +14,7 @@ from dpcore.answer import Answer
 from dpcore.code import Choice
 from dpcore.code.forms import CodeChoice
 from dpcore.common.checks import InvalidInput
-from dpcore.common.noise_error import Measure, NoiseKind
+from dpcore.common.noise_error import Measure
 from dpcore.common.parameters import TAB
 from dpcore.common.privacy import ReleaseFacts, format_rounded_up
 from dpcore.dataset import Dataset
@@ -38,8 +38,6 @@ from dpcore.private_choice.release_bounds import SelectionRequest
 from dpcore.private_choice.scores import check_users
 from dpcore.total.parameters import TotalParameters
 from pages.mean.question import QUESTION as MEAN
-from pages.per_group import inputs as per_group_inputs
-from pages.per_group.question import QUESTION as PER_GROUP
 from pages.private_choice import actions
 from pages.private_choice.question import QUESTION, KnownValue
 from pages.shared.base import keys, page_run
@@ -182,9 +180,9 @@ def _ask_for_missing(card: Answer, missing: MissingInput, public_fields: Fields)
     question, names = public_fields
     waits_for = ""
     if run is not None and "num_groups" in missing.settings:
-        waits_for = run.question.field("num_groups").label
+        waits_for = run.question.declared["num_groups"].label
     elif names and (is_pair or set(names) & set(missing.settings)):
-        waits_for = question.field(names[0]).label
+        waits_for = question.declared[names[0]].label
     elif not is_pair:
         public_fields = NO_FIELDS
     return BoundSelection(None, lacking=missing.sentence, fields=public_fields, waits_for=waits_for)
@@ -320,50 +318,3 @@ def _read_range_problem() -> RangeProblem | None:
     relation: Relation = state.get(key("relation")) or QUESTION.first("relation")
     settings = unit, largest, centre, lower, relation.neighbours, users, bound
     return RangeProblem(float(release), epsilon, *settings)
-
-
-def show_pair() -> None:
-    """Draw the button for the pair of bounds of *Per group*, selected with one ε."""
-    data = session.dataset()
-    st.markdown(f"In how many groups may one user count, and how much in each? {words.PAIR_AIM}")
-    if data.pairs is None and data.pair_sizes is None:
-        st.info("These data have no groups: load them in *Your data* with a group in each row.")
-        return
-    try:
-        parameters = _read_per_group()
-        request = selections.build_pair_request(parameters, read_settings())
-    except InvalidInput as refusal:
-        fields.show_problems(refusal.problems)
-        return
-    if parameters.statistic is Statistic.SUM:
-        fields.draw_row(QUESTION, "pair_unit", "pair_largest")
-    if isinstance(request, MissingInput):
-        st.info(request.sentence)
-        return
-    offer = BoundSelection(request)
-    st.markdown(f"{offer.cost} What is released is set on *Per group*.")
-    if offer.dropped:
-        st.markdown(offer.dropped)
-    fields.button(offer.name, "private_pair_draw", "casino", offer.draw, help=offer.help)
-    st.page_link(session.page_file("Per group"), label="Per group", icon=":material/table_rows:")
-
-
-def _read_per_group() -> PerGroupParameters:
-    """Return the release that *Per group* is set to.
-
-    Raises:
-        InvalidInput: Its settings do not fit together.
-    """
-    fields.start(PER_GROUP, uses_shared_data=False)
-    state, key = st.session_state, PER_GROUP.key
-    statistic, noise = state[key("statistic")], state[key("mechanism")]
-    ends = {name: setting.read_value(PER_GROUP, name) for name in ("lower", "upper")}
-    return PerGroupParameters(
-        state[keys.EPSILON],
-        statistic if statistic in per_group_inputs.list_statistics(session.dataset()) else Statistic.ROWS,
-        noise,
-        state[key("delta")] if noise is NoiseKind.GAUSSIAN else None,
-        state[key("neighbours")],
-        num_groups=None if state[key("num_groups")] is None else int(state[key("num_groups")]),
-        **(ends if statistic is Statistic.MEAN else {}),
-    )

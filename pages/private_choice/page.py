@@ -6,57 +6,40 @@ from dataclasses import replace
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.plot import Plot
-from dpcore.answer.section import Cached, SearchResult, Solver
 from dpcore.code.forms import summed_column
 from dpcore.common import wording
-from dpcore.common.checks import InvalidInput
-from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.parameters import Place
 from dpcore.dataset import Dataset
 from dpcore.private_choice import comparison
 from dpcore.private_choice.answer import build_answer
-from dpcore.private_choice.answer.answer import build_methods, solve_beside_page
+from dpcore.private_choice.answer.answer import build_methods
 from dpcore.private_choice.answer.words import Selection, format_selection
 from dpcore.private_choice.choice import PrivateChoice
 from dpcore.private_choice.comparison import PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, BoundPurpose, NumberKind, PrivateParameters
 from dpcore.private_choice.scores import check_users
-from dpcore.report.content import Line, Report
-from dpcore.total.answer import solve
-from dpcore.total.parameters import TotalParameters
+from dpcore.report.content import Line
 from pages.mean import elsewhere
 from pages.private_choice import actions, on_card
 from pages.private_choice.question import QUESTION, PageParameters
-from pages.shared.base import cache
 from pages.shared.card import cards
 from pages.shared.card.releases import spent_lines
-from pages.shared.fields import fields, jobs, setting
-from pages.shared.figures import figures
+from pages.shared.fields import fields
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Page
-from pages.shared.report import report_content
 from pages.shared.screen import layout
 from pages.shared.session import session
-from pages.total.question import QUESTION as TOTAL
 
 SUM_OF_A_COLUMN = (
     "This bound is for a **count of rows**; that of a **sum of a column** is drawn on *Sum and count*."
 )
 SUM_OF_THE_TOTAL = "A row is one unit of {} here: the bound is for its **sum**."
-AIMS = {
-    Measure.ABSOLUTE: "it minimises the expected error",
-    Measure.RMSE: "it minimises the root mean squared error",
-    Measure.BOUND: "it minimises bias plus mean noise",
-}
 
 
-def solve_page(dataset: Dataset, parameters: PageParameters) -> Solver:
+def solve_page(dataset: Dataset, parameters: PageParameters) -> PrivateSolution:
     """Solve for the data in use; refuse it if the original data have more users than a draw can hold."""
-    for histogram in (session.get_original().dataset.histogram, dataset.histogram):
-        check_users(histogram)
-    result = yield from solve_beside_page(dataset, parameters.question)
-    return replace(result, value=replace(result.value, parameters=parameters))
+    check_users(session.get_original().dataset.histogram)
+    return comparison.solve(dataset, parameters.question)
 
 
 def build_page_answer(dataset: Dataset, parameters: PageParameters, solution: PrivateSolution) -> Answer:
@@ -91,33 +74,6 @@ def _follow(name: str, followed: str, value: float, first_value: float) -> None:
     state[followed_key] = value
 
 
-def explain_total(dataset: Dataset, parameters: PrivateParameters, number: float) -> str:
-    """Return one sentence on why *Sum and count* finds another bound for the same count; empty if it does not."""
-    if parameters.purpose is not BoundPurpose.SUM:
-        return ""
-    fields.start(TOTAL, uses_shared_data=False)
-    measure = st.session_state[TOTAL.key("objective")]
-    mechanism = setting.read_value(TOTAL, "mechanism")
-    delta = setting.read_value(TOTAL, "delta") if mechanism is NoiseKind.GAUSSIAN else None
-    try:
-        total = TotalParameters(parameters.epsilon, mechanism=mechanism, delta=delta, objective=measure)
-    except InvalidInput:
-        return ""
-    bound = cache.compute(Cached(solve, (dataset, total))).bound
-    differing = [AIMS[measure]] if measure is not Measure.BOUND else []
-    if (mechanism, delta) != (parameters.release_noise, parameters.release_delta):
-        delta_text = f" with δ = {wording.entered(delta)}" if delta else ""
-        differing.append(f"it takes {mechanism.value} noise{delta_text}")
-    if parameters.margin:
-        differing.append(f"this page keeps a margin of {wording.counted(parameters.margin, 'user')}")
-    if not differing or bound == number:  # Of two bounds with the same error either is best.
-        return ""
-    return (
-        f"*Sum and count* finds {wording.number(bound)} for this release, this page {wording.number(number)}: "
-        f"{', and '.join(differing)}. This page minimises bias plus mean {parameters.release_noise.value} noise."
-    )
-
-
 def _write_line(number: NumberKind, selection: Selection) -> Line:
     """Return what was selected as a line of the report."""
     name, text = wording.capital(NUMBER_NAMES[number]), format_selection(selection)
@@ -136,8 +92,8 @@ class PrivatePage(Page):
         fields.start(QUESTION)
         follow_mean(dataset)
         without_guess = st.session_state[QUESTION.key("guess")] is None
-        if without_guess:
-            fields.refill(QUESTION, "guess_factor")
+        if without_guess and st.session_state[QUESTION.key("guess_factor")] is None:
+            st.session_state[QUESTION.key("guess_factor")] = QUESTION.first("guess_factor")
 
         def name_the_sum(unused: Collection[str]) -> bool:
             if "margin" not in unused:
@@ -165,62 +121,35 @@ class PrivatePage(Page):
         with slots.answer:
             actions.show(None, dataset)
 
-    def draw_main(self, answer: Answer, label: str) -> Plot:
-        """Draw the costs; the number itself is not on their axes."""
-        main = answer.plots["private-cost-epsilon"]()
-        figures.draw(main)
-        return main
-
-    def draw_progress(self, state: SearchResult, runs: Sequence[jobs.Run]) -> None:
-        """Draw how far the simulation is, or that it was stopped."""
-        super().draw_progress(state, runs)
-        if state.value.copies.cancelled and not any(jobs.working(run.key) for run in runs):
-            st.caption("The simulation of private copies was stopped early.")
-
     def draw_behind(self, answer: Answer) -> None:
-        """Draw what the two ways are, what either costs, what is assumed, and why other pages find other bounds."""
+        """Draw what the two ways are, what either costs, what is assumed, and why *Mean* finds another bound."""
         solution, data = answer.solution, session.dataset()
         purpose = solution.parameters.purpose
         difference = elsewhere.differing(data, answer.setting, solution.best, purpose is BoundPurpose.SMOOTH)
-        if difference := difference or explain_total(data, solution.parameters, solution.best):
+        if difference:
             st.caption(difference)
         choice_text = actions.CHOICE_IS.format(NUMBER_NAMES[purpose])
         st.markdown(f"- **Private copy.** {actions.COPY_IS}\n- **Direct choice.** {choice_text}")
         cards.behind(answer)
 
     def tabs(self, answer: Answer) -> Mapping[str, layout.Content]:
-        """Return the forms of a range and of a pair, after the sections of the answer."""
-        selected = {"A value range": on_card.show_range, "A pair per group": on_card.show_pair}
-        return {"Leak and size": {}, "Range or pair": selected}
+        """Return the form of a range."""
+        return {"A value range": on_card.show_range}
 
     def draw_last(self, slots: layout.PageSlots, answer: Answer) -> None:
         """Draw the buttons, and what was released."""
         with slots.answer:
             actions.show(answer.parameters, session.dataset())
 
-    def show_files(self, answer: Answer, dataset: Dataset, label: str) -> None:
-        """Offer the answer, with what was selected and what everything selected cost."""
-        parameters, solution = answer.parameters, answer.solution
-        copies, source, names = solution.copies, report_content.source(), QUESTION.list_fields(*INPUTS)
-        names = [name for name in names if name not in parameters.unused]
-        labels = QUESTION.get_labels(*names) | {"epsilon": "ε of the release that will use it"}
-        # The user's own doing, which tells nothing of the data.
-        lines = (
-            *(_write_line(number, selection) for number, selection in actions.list_choices()),
-            *spent_lines(session.get_ledger()),
-        )
+    def fields_in_report(self, answer: Answer) -> Sequence[str]:
+        """Return the fields of the question that apply, without those of the tab."""
+        names = QUESTION.list_fields(Place.LINE, Place.MORE)
+        return [name for name in names if name not in answer.parameters.unused]
 
-        def build_report() -> Report:
-            # At the budget of the choice the cost of a copy is made up for; the curve of earlier settings is left out.
-            cost = copies.at_budget or comparison.simulate_cost(parameters, dataset.histogram)
-            curve = () if copies.earlier else copies.over_epsilon
-            final = replace(solution, copies=replace(copies, at_budget=cost, over_epsilon=curve))
-            final_answer = build_answer(dataset, parameters, final)
-            report = report_content.of_answer(QUESTION, final_answer, source, setting_labels=labels)
-            return replace(report, releases=lines)
-
-        report_content.draw("private", dataset.provenance, build_report, answer.methods)
+    def list_releases(self, answer: Answer, data: Dataset) -> tuple[Line, ...]:
+        """List what was selected, and what everything selected cost: the user's own doing, not the data's."""
+        lines = [_write_line(number, selection) for number, selection in actions.list_choices()]
+        return (*lines, *spent_lines(session.get_ledger()))
 
 
-INPUTS = Place.LINE, Place.MORE
 PrivatePage(QUESTION, solve_page, build_page_answer, stem="private").show()

@@ -89,7 +89,7 @@ QUESTION = Question(
     also=FieldOrigin.PUBLIC.each(
         "tabs", "choices", "empty_copy", "drew", "variance_followed", "users_followed"
     )
-    | FieldOrigin.DATA.each("curves_job", "users_job", "refused"),
+    | FieldOrigin.DATA.each("refused"),
     draws=True,
     range_on=lambda parameters: "Mean" if parameters.purpose in OF_MEAN else "",
 )

@@ -38,5 +38,4 @@ STEP = Step(
     question="A bound that is read off the data leaks. What does a private choice cost?",
     move="Raise *ε of the choice* from 0.01 to 0.1",
     answer=write_answer,
-    tab="Why the number leaks",
 )

@@ -7,14 +7,16 @@ from collections.abc import Collection
 import streamlit as st
 
 from dpcore.answer import Answer
-from dpcore.answer.axes import RANGE_SOURCE
+from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
 from dpcore.common import wording
-from dpcore.dataset import Dataset
+from dpcore.dataset import Dataset, Values
 from dpcore.quantile.answer import build_answer, words
 from dpcore.quantile.answer.answer import solve
 from dpcore.quantile.parameters import BaseKind, QuantileParameters, Weighting
 from pages.quantile.question import QUESTION
 from pages.shared.base import question
+from pages.shared.base.cache import cached
+from pages.shared.card import cards
 from pages.shared.fields import fields
 from pages.shared.render import question_page
 from pages.shared.render.question_page import Needs, Page
@@ -56,12 +58,13 @@ class QuantilePage(Page):
         # Warn if many values lie where no answer can fall.
         if parameters is not None and parameters.answer_range is not None and dataset.values is not None:
             with slots.notes:
-                question_page.warn_of_outside_values(
-                    dataset,
-                    question_page.count_outside(dataset.digest, *parameters.answer_range, dataset.values),
-                    "lie outside the base distribution, so no answer can be among them. "
-                    f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}",
-                )
+                outside = count_outside(dataset.digest, *parameters.answer_range, dataset.values)
+                if outside.exceeds_warning:
+                    text = "of the values lie outside the base distribution, so no answer can be among them."
+                    remedy = f"Set {RANGE_FIELDS[parameters.base]} {RANGE_SOURCE}"
+                    st.warning(f"{outside.percent} {text} {remedy}", icon=":material/warning:")
+                    if dataset.is_private:
+                        cards.label(dataset.provenance)
         return parameters
 
     def describe_files(self, answer: Answer) -> str:
@@ -70,6 +73,13 @@ class QuantilePage(Page):
             "**Weights** hold the weight of a row by the number of rows of its user, **Choice** the question and the "
             f"answer. Label: *{answer.disclosure.label}*."
         )
+
+
+@cached(max_entries=8)
+def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
+    """Return the number of values outside [lower, upper]."""
+    values = _values.values
+    return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
 
 
 def _fill_empty_fields(dataset: Dataset) -> None:

@@ -114,7 +114,7 @@ def build_shown_answer(
 def generate() -> RegressionData | None:
     """Return generated data; None, with the sentences on the page, if the settings are refused."""
     values: dict[str, Any] = {name: st.session_state[QUESTION.key(name)] for name in GENERATOR_FIELDS}
-    labels = {name: QUESTION.field(name).name for name in GENERATOR_FIELDS}
+    labels = {name: QUESTION.declared[name].name for name in GENERATOR_FIELDS}
     generator, problems = fields.build_parameters(RegressionGenerator, values, labels)
     if generator is None:
         fields.show_problems(problems)

@@ -24,8 +24,8 @@ QUESTION = Question(
     own_file="loaded",
     parameters=RegressionParameters,
     also=table_upload.ENTRIES
-    | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure", "weights_of")
-    | FieldOrigin.OWN_DATA.each("solve", "caps", "cvxpy", "over_epsilon", "over_rows", "over_exponent")
+    | FieldOrigin.OWN_DATA.each("proposed", "error", "tabs", "paper_figure")
+    | FieldOrigin.OWN_DATA.each("solve", "caps", "cvxpy", "over_epsilon")
     | FieldOrigin.OWN_DATA.each("draws", "spent", "refused"),
     formerly={"noise": "variance_source", "noise_variance": "residual_variance"},
 )

@@ -84,7 +84,7 @@ def read_data() -> TrainingData | None:
 def _generate() -> TrainingData | None:
     names = dict(zip(TrainingGenerator.__dataclass_fields__, GENERATOR_FIELDS, strict=True))
     values = {name: st.session_state[QUESTION.key(field)] for name, field in names.items()}
-    labels = {name: QUESTION.field(field).name for name, field in names.items()}
+    labels = {name: QUESTION.declared[field].name for name, field in names.items()}
     generator, problems = fields.build_parameters(TrainingGenerator, values, labels)
     if generator is not None and access.is_served() and generator.num_users > MAX_DEMO_USERS:
         st.info(
@@ -153,9 +153,11 @@ def _propose_ranges(table: TrainingData) -> None:
     state, key = st.session_state, QUESTION.key("proposed")
     if state.get(key) == table.account:
         return
-    state[key] = table.account
+    state[key], rows = table.account, table.dataset.table
+    assert rows is not None
     for column in table.numbers:
-        ends = (None, None) if table.dataset.is_private else rounded_out(*table.find_extremes(column))
+        values = rows.features[:, rows.feature_names.index(column)]
+        ends = (None, None) if table.dataset.is_private else rounded_out(values.min(), values.max())
         state.update(zip((_range_key(end, column) for end in ENDS), ends, strict=True))
 
 

@@ -35,7 +35,6 @@ from dpcore.per_group.parameters import Objective
 from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
-from dpcore.regression.answer import plots as regression_plots
 from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
 from dpcore.reply import LIBRARIES, Reply
@@ -486,10 +485,9 @@ def test_plotly_takes_every_plot_as_it_is_drawn():
         ss.weights_gain(events, **one),
         ss.private_bound(events, purpose="sum", **one),
         ss.training_bound(num_users=30, source="generated", runs=2, splits=1, **one),
-        (regression := ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one)),
+        ss.regression_weights(num_rows=60, lower=-300.0, upper=300.0, **one),
     ]
     plots = [[make() for make in answer.plots.values()] for answer in answers]
-    plots.append([regression_plots.plot_directions(regression.solution, "ours")])
     # White paper has other colours, and the same traces: the first plot of each.
     figures = [plotly_figures.draw(plot) for of in plots for plot in of]
     for drawn in (*figures, *(plotly_figures.draw_on_white(of[0]) for of in plots)):

@@ -16,23 +16,14 @@ from dpcore.training import experiment
 from pages.shared import shell
 from pages.shared.report import report_content
 
-ALL_COPIES, COPIES_OF_ONE = comparison.simulate_curves, comparison.simulate_cost
-FEW = 3
-
-
-def few_of_one(
-    parameters: Any, truth: Any, epsilon_choice: float | None = None, runs: int = FEW
-) -> comparison.ChoiceCost:
-    """As `comparison.simulate_cost`."""
-    return COPIES_OF_ONE(parameters, truth, epsilon_choice, runs)
+ALL_COPIES = comparison.simulate_cost
 
 
 @pytest.fixture(scope="session", autouse=True)
 def few_copies() -> Iterator[None]:
-    """Choose privately simulates copies beside the page: a few are enough where a test does not read them."""
+    """Choose privately simulates copies: a few are enough where a test does not read them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparison, "simulate_curves", functools.partial(ALL_COPIES, runs=FEW))
-        patch.setattr(comparison, "simulate_cost", few_of_one)
+        patch.setattr(comparison, "simulate_cost", functools.partial(ALL_COPIES, runs=3))
         yield
 
 
@@ -83,8 +74,7 @@ def few_runs() -> Iterator[None]:
 @pytest.fixture
 def all_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many copies as on the page, for a test that reads them."""
-    monkeypatch.setattr(comparison, "simulate_curves", ALL_COPIES)
-    monkeypatch.setattr(comparison, "simulate_cost", COPIES_OF_ONE)
+    monkeypatch.setattr(comparison, "simulate_cost", ALL_COPIES)
 
 
 @pytest.fixture

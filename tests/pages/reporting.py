@@ -164,7 +164,6 @@ def settled(at):
     """Wait for searches that run beside the page: a test has no browser that polls."""
     for key in (
         "per_group.job",
-        "private_choice.curves_job",
         "quantile.search_job",
         "regression.solve",
         "regression.caps",

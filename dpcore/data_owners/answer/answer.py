@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from dpcore.answer import standard
 from dpcore.answer.answer import Answer, Number, add_choice
@@ -12,7 +11,7 @@ from dpcore.answer.section import Label, Link, Note, Parts, Sections, Table
 from dpcore.code.choice import Quantity
 from dpcore.code.forms import CodeChoice, build_forms, fields_of_data
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Neighbours, Provenance, write_file_name
+from dpcore.common.privacy import Disclosure, Neighbours, Provenance
 from dpcore.common.strict_json import finite_or_none
 from dpcore.data_owners import bounds
 from dpcore.data_owners.answer import plots
@@ -83,7 +82,7 @@ def build_numbers(solution: OwnersSolution) -> tuple[Number, ...]:
             "Bound on excess loss",
             wording.number(solution.bound_joint),
             f"jointly ({wording.number(solution.bound_alone)} alone)",
-            "Of the models' average loss over the best one's; orders only.",
+            "How much the models' average loss may exceed the least possible one. It gives the order, not the size.",
             solution.bound_joint,
         ),
     ]
@@ -189,19 +188,14 @@ def write_methods(solution: OwnersSolution) -> Methods:
     )
 
 
-def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice:
-    """Build the program of the crossings, and before it that of the cap where there is one."""
-    disclosure = solution.disclosure
-    label = f"Label of its numbers: {disclosure.label}."
-    file_name = f"{write_file_name('data_owners_crossing', disclosure)}.py"
-    program = replace(bounds.write_crossing_program(solution.collaboration, label), file_name=file_name)
-    forms: CodeChoice | None = None
-    if solution.cap is not None and dataset is not None:
-        fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
-        cap = solution.cap.cap
-        name = f"Cap per owner, {wording.counted(cap, 'record')}"
-        forms = build_forms(solution.parameters.epsilon, fields, [(name, Quantity.MODEL, {"max_rows": cap})])
-    return CodeChoice((*(() if forms is None else forms.forms), ("When joining pays", program)))
+def build_programs(solution: OwnersSolution, dataset: Dataset | None) -> CodeChoice | None:
+    """Build the program of the best cap; None if there is none."""
+    if solution.cap is None or dataset is None:
+        return None
+    fields = fields_of_data(dataset) | {"neighbours": Neighbours.REPLACE_USER}
+    cap = solution.cap.cap
+    name = f"Cap per owner, {wording.counted(cap, 'record')}"
+    return build_forms(solution.parameters.epsilon, fields, [(name, Quantity.MODEL, {"max_rows": cap})])
 
 
 def show_bounds(answer: Answer, data: object) -> Parts:
@@ -212,13 +206,13 @@ def show_bounds(answer: Answer, data: object) -> Parts:
         "Each setting's bound",
         dict.fromkeys(("One record", "The unit protected", "As printed"), "%.4g"),
     )
-    yield Note("*As printed*: where the print is corrected.")
+    yield Note("*As printed* shows the paper's formula where this page corrects it.")
     yield Label()
 
 
 def show_unequal(answer: Answer, data: object) -> Parts:
     """Show what cap per owner is best, for the owners of the data."""
-    yield "If **a whole owner** is protected, keep at most τ records of each."
+    yield "If **a whole owner** is protected, noise grows with the largest owner. Keep at most τ records of each."
     if not answer.solution.is_of_data:
         yield Note("Set *Owners* under *More settings* to *Of the data in use*.", "info")
         yield Link("Your data", "Bring owners", "upload")

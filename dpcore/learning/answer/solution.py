@@ -287,7 +287,7 @@ def write_facts(solution: LearningSolution, own_bound: int | None) -> dict[str, 
     ):  # Corollary 1 does not apply to low caps.
         facts["Half or double"] = standard.compare_half_and_double(
             cap,
-            lambda other_cap: float(solution.error_parts_at(other_cap).total),
+            lambda caps: [float(solution.error_parts_at(other_cap).total) for other_cap in caps],
             wording.number,
             "excess risk",
         )

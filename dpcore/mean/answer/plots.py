@@ -74,7 +74,7 @@ def plot_errors(solution: MeanSolution, dataset: Dataset, own_bound: int | None)
         Mark("Best smooth weights", smooth.threshold, smooth.standard_error, Style.SMOOTH, "circle"),
     ]
     if own_bound is not None:
-        own_error = solution.standard_error(own_bound)
+        own_error = float(solution.standard_errors(own_bound))
         marks.append(Mark("Your own bound", own_bound, own_error, Style.ENTERED, "square"))
     totals = np.concatenate([values for name, values in columns.items() if name.endswith("_standard_error")])
     all_errors = np.concatenate([values for name, values in columns.items() if name != "bound"])

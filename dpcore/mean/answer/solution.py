@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcore import mean
 from dpcore.answer import axes, standard
@@ -117,7 +118,7 @@ class MeanSolution:
         """Return True if contribution counts are private too; all errors are then delta-method approximations."""
         return self.split_release is not None
 
-    @property
+    @cached_property
     def neighbours(self) -> Neighbours:
         """Return the neighbouring relation of the release."""
         return Neighbours.ADD_OR_REMOVE_USER if self.has_private_counts else Neighbours.REPLACE_VALUES
@@ -138,9 +139,9 @@ class MeanSolution:
         # Every user weighs 1 / m; the unit noise is that for a user who holds all the weight.
         return math.sqrt(self.problem._unit_noise) / self.problem.histogram.num_users
 
-    def standard_error(self, cap: float) -> float:
-        """Return the root mean square error at a cap, in the values' unit."""
-        return math.sqrt(mean.capped_variance(self.problem, cap))
+    def standard_errors(self, caps: npt.ArrayLike) -> FloatArray:
+        """Return the root mean square errors at caps, in the values' unit, of the shape of ``caps``."""
+        return np.sqrt(self.problem.model.capped(np.asarray(caps, dtype=np.float64)).variance)
 
 
 def solve(dataset: Dataset, parameters: MeanParameters, values: ValueSummary | None) -> MeanSolution:
@@ -174,8 +175,8 @@ def solve(dataset: Dataset, parameters: MeanParameters, values: ValueSummary | N
         smooth=smooth,
         stretches=mean.cap_stretches(problem, best=cap),
         bounds=bounds,
-        capped=mean.capped_error(problem, bounds),
-        smoothed=mean.smooth_error(problem, bounds),
+        capped=problem.model.capped(bounds),
+        smoothed=problem.model.smooth(bounds),
         split_release=split_release,
         values=values,
         worst_case=worst_case,
@@ -224,29 +225,35 @@ def build_numbers(solution: MeanSolution) -> tuple[Number, ...]:
     error_help = f"Root mean square distance of a release from the mean {target}."
     label, key = wording.capital(solution.error_name), solution.error_name.replace(" ", "_")
     rows, threshold = wording.counted(cap.max_contributions, "row"), wording.number(smooth.threshold)
+    threshold_unit = wording.agreeing(smooth.threshold, "row per user", "rows per user")
+    cap_error, smooth_error = cap.standard_error, smooth.standard_error
+    texts = [wording.number(cap_error), wording.number(smooth_error)]
+    notes = [f"({wording.percent(c.privacy_variance / c.variance)} noise)" for c in (cap, smooth)]
     cap_help = "Upper bound on contributions per user."
     threshold_help = "The rows of a heavier user together weigh as much as this many."
-
-    def build_error(label: str, choice: mean.CapChoice | mean.SmoothChoice, key: str) -> Number:
-        note = f"({wording.percent(choice.privacy_variance / choice.variance)} noise)"
-        error = choice.standard_error
-        return Number(label, wording.number(error), note, error_help, error, UNIT, key)
-
     numbers = (
         Number(
             "Best bound", rows, "per user", cap_help, cap.max_contributions, ROWS_UNIT, "max_contributions"
         ),
-        build_error(label, cap, key),
+        Number(label, texts[0], notes[0], error_help, cap_error, UNIT, key),
         Number(
             "Bound of the smooth weights",
             threshold,
-            wording.agreeing(smooth.threshold, "row per user", "rows per user"),
+            threshold_unit,
             threshold_help,
             smooth.threshold,
             ROWS_UNIT,
             "threshold",
         ),
-        build_error(f"{label}, smooth weights", smooth, f"smooth_{key}"),
+        Number(
+            f"{label}, smooth weights",
+            texts[1],
+            notes[1],
+            error_help,
+            smooth_error,
+            UNIT,
+            f"smooth_{key}",
+        ),
     )
     if worst_case is None:
         return numbers
@@ -374,7 +381,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     num_affected = histogram.users_above(bound)
     affected = standard.describe_affected(num_affected, histogram.num_users, lost_share)
     held_by = wording.agreeing(num_affected, "This user holds", "These users hold")
-    half_and_double = standard.compare_half_and_double(bound, solution.standard_error, number, error_name)
+    half_and_double = standard.compare_half_and_double(bound, solution.standard_errors, number, error_name)
     facts = {
         "Half or double": half_and_double,
         "Who is affected by the bound": f"{affected} {held_by} {wording.percent(held_share)} of all rows.",
@@ -391,7 +398,7 @@ def build_facts(solution: MeanSolution, dataset: Dataset, parameters: MeanParame
     if dataset.is_private and not solution.has_private_counts:
         facts["Where counts are private"] = "choose *Private too* under *Contribution counts are*."
     if parameters.own_bound is not None:
-        own_error = solution.standard_error(parameters.own_bound)
+        own_error = float(solution.standard_errors(parameters.own_bound))
         facts[f"Your own bound, {wording.counted(parameters.own_bound, 'row')}"] = standard.compare_own_bound(
             error_name, own_error, best_error, number
         )

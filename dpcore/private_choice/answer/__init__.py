@@ -1,4 +1,4 @@
 """Choosing privately, the answer as data. It imports the mathematics of `dpcore.private_choice`, which knows it not."""
 
 from dpcore.private_choice.answer.answer import build_answer
-from dpcore.private_choice.comparison import NOT_COMPARED, PrivateSolution, against_epsilon, solve
+from dpcore.private_choice.comparison import PrivateSolution, solve

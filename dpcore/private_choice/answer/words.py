@@ -13,7 +13,7 @@ from dpcore.per_group.private_pair import PrivatePair, PrivatePairProblem
 from dpcore.per_group.private_pair import expected_excess as expected_of_pair
 from dpcore.private_choice import choice
 from dpcore.private_choice.choice import PrivateChoice
-from dpcore.private_choice.comparison import RUNS, Leak, PrivateSolution
+from dpcore.private_choice.comparison import RUNS, PrivateSolution
 from dpcore.private_choice.parameters import NUMBER_NAMES, OF_MEAN, BoundPurpose, PrivateParameters, Relation
 from dpcore.private_choice.private_range import PrivateRange, RangeProblem
 from dpcore.private_choice.table_scores import REACH
@@ -33,10 +33,8 @@ def error_name(parameters: PrivateParameters) -> str:
 
 COST_SOURCES = {
     Disclosure.PUBLIC: "The costs are computed from these public data: reading them leaks nothing",
-    Disclosure.PRIVATE: "The costs are computed from the private data. To settle on ε of the choice by them is a look "
-    "that no ε covers: settle on it beforehand, or by similar public data",
-    Disclosure.DP_RELEASE: "The costs are computed from the release in use and spend nothing more. On the data behind "
-    "it a draw may cost more or less",
+    Disclosure.PRIVATE: "The costs are computed from the private data. Choosing ε by them is a look that no ε covers",
+    Disclosure.DP_RELEASE: "The costs are computed from the release in use and spend nothing more",
 }
 """What the costs are computed from, and what reading them gives away."""
 
@@ -57,8 +55,7 @@ def format_selection(selection: Selection) -> str:
 
 
 PAIR_AIM = (
-    "It aims at the least sum of all groups' mean absolute errors. Their root mean square may be half as large again "
-    "as with the best pair, most where one group holds nearly everything."
+    "It aims at the least sum of mean absolute errors; their root mean square may be half as large again."
 )
 
 
@@ -66,9 +63,7 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
     """Say what a draw of a pair usually costs, from public figures alone."""
     share, groups = expected_of_pair(problem), wording.counted(problem.num_groups, "group")
     if share is None:
-        return (
-            f"With {groups}, a draw is little better than a guess: enter bounds that you know, or a larger ε."
-        )
+        return f"With {groups}, a draw is little better than a guess: enter known bounds, or a larger ε."
     return (
         f"With {groups}, a draw usually errs within about {wording.percent(share, 1)} of the best pair. Where a few "
         "users hold everything it can be as bad as releasing nothing."
@@ -76,26 +71,21 @@ def describe_pair_cost(problem: PrivatePairProblem) -> str:
 
 
 def describe_range_cost(problem: RangeProblem) -> str:
-    """Say what the draw of a range costs in privacy, and if it is of use for a public guess of the number of users."""
-    ends_text = ""
-    if problem.anchor is None:
-        ends_text = "A quarter of ε draws the middle, the rest one distance for both ends. "
-    elif problem.num_ends == 2 and problem.epsilon_of_end == problem.epsilon:
-        ends_text = "Both ends together cost ε once. "
-    elif problem.num_ends == 2:
-        ends_text = "Where a user is replaced, both ends cost twice: each is drawn with half of ε. "
+    """Say if the draw of a range is of use, for a public guess of the number of users."""
     if problem.users is None or problem.signal_ratio is None:
-        return f"{ends_text}Enter about how many users there are to be told whether a draw is of use."
+        return "Enter about how many users there are to be told whether a draw is of use."
     scope = f"with about {wording.counted(problem.users, 'user')}"
     if problem.max_contributions > 1:
         scope += f" of at least {wording.counted(problem.max_contributions, 'row')}"
     if problem.signal_ratio < 1.0:
         needed = wording.number(float(f"{problem.users_needed:.2g}"))
         return (
-            f"{ends_text}**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger "
-            "ε of the range, closer distances, or a range from what you know, which is free."
+            f"**Not recommended:** {scope} a draw is of no use. What helps: about {needed} users, a larger ε of the "
+            "range, closer distances, or a range from what you know, which is free."
         )
-    return f"{ends_text}{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range."
+    halved = problem.anchor is not None and problem.num_ends == 2 and problem.epsilon_of_end < problem.epsilon
+    cost_text = " Both ends cost twice: each is drawn with half of ε." if halved else ""
+    return f"{wording.capital(scope)} a draw typically errs up to 2 or 3 times as much as the best range.{cost_text}"
 
 
 def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> tuple[str, ...]:
@@ -104,8 +94,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
     if parameters.purpose in OF_MEAN and parameters.user_share:
         share = wording.number(parameters.user_share, 2)
         value_assumptions = (
-            "The error is about the mean of this table's rows. Who has many rows says nothing about the values; a "
-            f"share of {share} of a row's variance lies between users",
+            f"The error is about this table's mean; a share of {share} of the variance lies between users",
             f"The draw counts a user as having at most {REACH} times the rows of the bound that it looks at",
         )
     elif parameters.purpose in OF_MEAN:
@@ -116,7 +105,7 @@ def list_assumptions(disclosure: Disclosure, parameters: PrivateParameters) -> t
         "from these data",
         "ε of the choice and ε of the release add up, whichever way the number is chosen",
         COST_SOURCES[disclosure],
-        f"The direct choice's costs are exact; those of a copy are simulated, {RUNS} copies at each point",
+        f"The direct choice's costs are exact; those of a copy are of {RUNS} simulated ones",
     )
 
 
@@ -145,9 +134,8 @@ def describe_forecasts(forecasts: FloatArray, rows: int | None = None) -> str:
 
 
 def is_direct(solution: PrivateSolution) -> bool:
-    """Return True if the direct choice costs less at its 95th percentile; so it is said until copies are simulated."""
-    copy = solution.copies.at_budget
-    return copy is None or solution.direct.percentile_95 <= copy.percentile_95
+    """Return True if the direct choice costs less at its 95th percentile."""
+    return solution.direct.percentile_95 <= solution.copy.percentile_95
 
 
 def write_headline(solution: PrivateSolution) -> str:
@@ -155,29 +143,21 @@ def write_headline(solution: PrivateSolution) -> str:
     if solution.data.release is not None:
         name = NUMBER_NAMES[solution.parameters.purpose]
         return f"Take {wording.number(solution.best)} as the {name}; it may be published."
-    # One line, before copies are simulated and after: what the answer goes by stands in the detail.
     return "Choose the number directly." if is_direct(solution) else "Choose on a private copy."
 
 
 def write_detail(solution: PrivateSolution) -> str:
-    """Say what its cost is counted in, and what the other way costs where it matters: the headline goes by that."""
+    """Say what the cost is counted in."""
     if solution.data.release is not None:
-        return "Choosing on a release spends nothing more. The costs estimate what a draw costs, and may be shown."
+        return "Choosing on a release spends nothing more. The costs may be shown."
     if solution.is_rank_error:
         return "The cost is the share of users by which the number misses the quantile."
-    # Two lines beside the figure, whatever the numbers.
-    sentence = f"Extra {error_name(solution.parameters)} against choosing in the clear."
-    name, other = "Direct choice", solution.direct
-    if is_direct(solution):
-        if solution.copies.at_budget is None:
-            return sentence
-        name, other = "Private copy", solution.copies.at_budget
-    return f"{sentence} {name}, 1 in 20: {format_share(other.percentile_95)} or more."
+    return f"Extra {error_name(solution.parameters)} against choosing in the clear."
 
 
 def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
     """Build the numbers: what either way costs, the cheaper one first; on a release, the number itself before them."""
-    costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copies.at_budget)]
+    costs_by_way = [("Direct choice", solution.direct), ("Private copy", solution.copy)]
     costs = [
         Number(
             f"{name}, {label}",
@@ -188,7 +168,6 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
             clipboard_text=f"{share:.2g}",
         )
         for name, cost in (costs_by_way if is_direct(solution) else costs_by_way[::-1])
-        if cost is not None
         for label, share, note in (
             ("median cost", cost.median, ""),
             ("1 in 20", cost.percentile_95, "or more"),
@@ -203,24 +182,14 @@ def build_numbers(solution: PrivateSolution) -> tuple[Number, ...]:
 
 def list_facts(solution: PrivateSolution) -> dict[str, str]:
     """List what stands behind the answer."""
-    p, direct, copy = solution.parameters, solution.direct, solution.copies.at_budget
+    p = solution.parameters
     facts: dict[str, str] = {}
     if solution.data.release is None:
         facts["In the clear"] = f"the {NUMBER_NAMES[p.purpose]} would be {wording.number(solution.best)}."
     if num_above := solution.data.histogram.users_above(p.largest):
         facts["Over the maximum"] = (
-            f"{wording.counted(num_above, 'user')}. No number above it is chosen, and a copy cuts them there. Raise it "
-            "only for reasons outside these data."
+            f"{wording.counted(num_above, 'user')}. Raise it only for reasons outside these data."
         )
-    copy_text = ": being simulated"
-    if copy is not None:
-        copy_text = f" {wording.number(copy.low)} to {wording.number(copy.high)}"
-        if math.isnan(copy.low):  # Every simulated copy was empty.
-            copy_text = " nothing"
-    text = f"directly {wording.number(direct.low)} to {wording.number(direct.high)}; on a copy{copy_text}."
-    if copy is not None and copy.empty_share:
-        text += f" In {wording.percent(copy.empty_share)} of copies no user is left."
-    facts["Nine draws in ten"] = text
     deltas_by_subject = {"a copy": p.delta, "the release": p.release_delta}.items()
     deltas = [f", with δ = {format_rounded_up(d)} for {subject}" for subject, d in deltas_by_subject if d]
     facts["In all"] = (
@@ -233,32 +202,6 @@ def list_facts(solution: PrivateSolution) -> dict[str, str]:
         facts["In all"] += (
             f" A release for neighbours that add or remove one user counts up to twice: ε = {doubled}."
         )
-    if direct.median > 0.05 and not solution.is_rank_error:
-        remedies = "a larger ε of the choice, or a public guess of the number (*More settings*)"
-        if p.purpose is BoundPurpose.SUM:
-            facts["Why so much"] = (
-                f"only about {wording.counted(p.price, 'user')} have more than the best bound, and the noise hides so "
-                f"few. What helps: {remedies}, a smaller maximum, a margin, or a copy."
-            )
-        else:
-            facts["What helps"] = f"{remedies}; more users."
+    if solution.direct.median > 0.05 and not solution.is_rank_error:
+        facts["What helps"] = "A larger ε of the choice, a public guess (*More settings*), or more users."
     return facts
-
-
-def describe_leak(solution: PrivateSolution, effect: Leak) -> str:
-    """Say what one more user does to the number."""
-    p, name = solution.parameters, NUMBER_NAMES[effect.number]
-    farthest = max((float(m) for m in effect.with_user), key=lambda m: abs(m - effect.without))
-    old, new = wording.apart(effect.without, farthest)
-    sentence = f"one more user can move the {name} from {old} to {new}"
-    warning = "of these data, but to know that one must look at them"
-    if farthest == effect.without:
-        rows = wording.counted(p.largest, "row")
-        sentence = f"one more user with at most {rows} does not move the {name} {warning}"
-    elif effect.number is not p.purpose:
-        sentence = (
-            f"one more user does not move the {NUMBER_NAMES[p.purpose]} {warning}. For a sum: {sentence}"
-        )
-    if solution.data.release is not None:
-        return f"Were the release the data themselves: {sentence}."
-    return f"{wording.capital(sentence)}."

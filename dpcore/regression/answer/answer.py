@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,12 +23,10 @@ from dpcore.regression import draw, study, working_set
 from dpcore.regression.answer import plots
 from dpcore.regression.answer.solution import PROVED, Method, RegressionSolution, count_clipped, solve
 from dpcore.regression.estimate import ErrorTarget, compute_variances
-from dpcore.regression.parameters import ASSUMPTIONS, RegressionGenerator, RegressionParameters
+from dpcore.regression.parameters import ASSUMPTIONS, RegressionParameters
 
 AT_ONCE = 100_000
 """Entries of X up to which a curve against epsilon starts by itself."""
-REPEATS = 3
-"""Data sets that are generated at each value."""
 ERROR_HELP = "Root of the coefficients' total variance: sampling error and privacy noise."
 FIT = "The weights are best for the coefficients. Where the model fits badly, a bound may predict better."
 NO_TRIAL = section.Note("No bound has been tried yet, or the trial was stopped.", "info")
@@ -133,14 +129,14 @@ def list_facts(solution: RegressionSolution) -> dict[str, str]:
     return facts
 
 
-def describe_basis(answer: Answer, dataset: Dataset) -> Parts:
+def describe_basis(answer: Answer, _dataset: Dataset) -> Parts:
     """Show the quantities that the answer is computed with, and the table of all methods."""
     solution: RegressionSolution = answer.solution
     problem, unit = solution.problem, wording.plain(solution.unit, 20)
     warning = " (read from private labels: do not publish)" if solution.variance_is_private else ""
-    clipped = count_clipped(dataset, solution.parameters)
+    clipped = count_clipped(solution.data, solution.parameters)
     yield section.Note(
-        f"{wording.plain(dataset.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
+        f"{wording.plain(solution.data.source, 600)} {wording.counted(problem.num_rows, 'row')} of "
         f"{wording.counted(problem.num_users, 'user')}, {wording.counted(problem.num_features, 'feature')}. "
         f"B = {wording.number(problem.value_bound)}, σ² = {wording.number(problem.residual_variance)}{warning}. "
         f"{clipped.write_sentence('[L, U]', ' and is clipped', ' and are clipped')}"
@@ -214,17 +210,10 @@ def show_bounds(answer: Answer, dataset: Dataset) -> Parts:
 
 
 def show_weights(answer: Answer, dataset: Dataset) -> Parts:
-    """Show the weights of users' rows, by size and by direction."""
+    """Show the weight of a user's rows, by their number."""
     yield "**Look at** the heavy users on the right: with no bound one of them sets the noise."
-    by_size = section.Figures((answer.plots["regression-weights"](),), titled=True)
-    yield section.Columns(([by_size], _show_directions(answer.solution)))
+    yield answer.plots["regression-weights"]()
     yield section.Label()
-
-
-def _show_directions(solution: RegressionSolution) -> Parts:
-    names = {method: plots.METHODS[method][0] for method in reversed(plots.list_weights(solution))}
-    method = yield section.Choice("weights_of", "Share of each coefficient's weight, under", names)
-    yield section.Figures((plots.plot_directions(solution, method),), titled=True)
 
 
 def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
@@ -243,54 +232,16 @@ def show_over_epsilon(answer: Answer, dataset: Dataset) -> Parts:
         "" if problem.features.size <= AT_ONCE else "Solve at 12 values of ε",
         describe_stop=study.describe_stop,
     )
-    yield from _show_sweep(sweep, "epsilon", solution)
+    if sweep is not None and sweep["epsilon"].size:
+        yield plots.plot_sweep(sweep, solution)
+        yield section.Note(f"Proved gap of the best weights: at most {sweep['gap'].max():.0e}.")
     if solution.target is ErrorTarget.PREDICTIONS:
         yield section.Note(FIT)
     yield section.Label()
 
 
-def _show_sweep(sweep: study.Sweep | None, name: str, solution: RegressionSolution) -> Parts:
-    if sweep is None or not sweep.values.size:
-        return
-    yield plots.plot_sweep(sweep, name, solution)
-    yield section.Note(f"Proved gap of the best weights: at most {sweep.columns['gap'].max():.0e}.")
-
-
 def show_paper_figures(answer: Answer, dataset: Dataset) -> Parts:
-    """Show figures 1 and 2 with the parameters of the answer, and below them the paper's own."""
-    generator, epsilon = answer.parameters.generator, answer.parameters.epsilon
-    yield (
-        f"**With your settings**, the mean over {REPEATS} generated data sets. σ² is the generator's, B the range of "
-        "its labels. The paper shows squared errors of predictions at ε = 1."
-    )
-
-    def show_generated(name: str, heading: str, generators: Mapping[float, RegressionGenerator]) -> Parts:
-        yield heading
-        sweep = yield section.Search(
-            f"over_{name}",
-            (next(iter(generators.values())), epsilon),
-            lambda tell, stop: study.sweep_generated(
-                generators, epsilon, REPEATS, progress=tell, should_stop=stop
-            ),
-            f"Solving {len(generators) * REPEATS} problems",
-            f"Solve at {len(generators)} values",
-            shows_outdated=True,
-            describe_stop=study.describe_stop,
-            of_data=False,
-        )
-        yield from _show_sweep(sweep, name, answer.solution)
-
-    by_rows = {n: replace(generator, num_rows=int(n)) for n in study.ROWS}
-    by_exponent = {exponent: replace(generator, exponent=exponent) for exponent in study.EXPONENTS}
-    rows_heading = f"**Number of rows** (α = {wording.entered(generator.exponent)}; the paper: 1.5)"
-    exponent_heading = f"**Inequality** (n = {generator.num_rows:,}; the paper: 3,000)"
-    yield section.Columns(
-        (
-            show_generated("rows", rows_heading, by_rows),
-            show_generated("exponent", exponent_heading, by_exponent),
-        )
-    )
-    yield section.Label(Disclosure.PUBLIC)
+    """Show the paper's figures at its settings."""
     yield section.PaperFigures(study.FIGURES)
 
 

@@ -4,42 +4,31 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Shares, Style
-from dpcore.answer.axes import fit_limits
+from dpcore.answer import Axis, Bars, Column, Curve, Item, Level, Mark, Plot, Points, Style
+from dpcore.answer.limits import fit_limits
 from dpcore.answer.plot import FIT, Limits, linear_axis, names_axis
 from dpcore.common import wording
-from dpcore.common.privacy import Disclosure, Provenance
-from dpcore.contributions import FloatArray, log_spaced
-from dpcore.regression import study
+from dpcore.common.privacy import Provenance
+from dpcore.contributions import FloatArray, IntArray, log_spaced
+from dpcore.regression import sample_limiting, study
 from dpcore.regression.answer.solution import Method, RegressionSolution
-from dpcore.regression.draw import make_distinct
-from dpcore.regression.estimate import ErrorTarget, Step, UserWeights
-from dpcore.regression.study import COLUMNS, Sweep
+from dpcore.regression.estimate import ErrorTarget, Step, compute_user_weights
+from dpcore.regression.study import COLUMNS
 
 HEIGHT = 420
 GAP_HEIGHT = 340
 MAX_POINTS = 400
-SIZE_CLASSES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000, 1_000_000)
-"""The lower ends of classes of users by their rows."""
-MAX_LETTERS = 28
-"""Most letters of a feature's name on the axis."""
 GAP_TICKS = tuple((10.0**power, f"10<sup>{power}</sup>" if power else "1") for power in range(-12, 1, 2))
 OURS = "Best weights"
 ERROR_KEYS = dict(zip(ErrorTarget, ("regression-errors", "regression-errors-predictions"), strict=True))
 CAP_KEYS = dict(zip(ErrorTarget, ("regression-caps", "regression-predictions"), strict=True))
 """Keys of the main figure and of that against the cap, by target."""
-SWEEPS = {
-    "epsilon": ("Error against ε", Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS)))),
-    "rows": ("Figure 1", study.OVER_ROWS),
-    "exponent": ("Figure 2", study.OVER_EXPONENTS),
-}
-"""Heading and axis of a sweep, by what it varies."""
 
 
 def build_error_axis(unit: str, target: ErrorTarget, limits: Limits = FIT) -> Axis:
@@ -138,36 +127,27 @@ def plot_caps(solution: RegressionSolution, target: ErrorTarget) -> Plot:
     )
 
 
-def plot_sweep(sweep: Sweep, name: str, solution: RegressionSolution) -> Plot:
-    """Plot the error of the best weights, the best cap and no cap against a quantity; its file has the squares, too.
-
-    Args:
-        sweep: The errors, on the data of the solution over epsilon, else on generated ones.
-        name: Of the quantity, as in `SWEEPS`.
-        solution: The present one.
-    """
-    columns: dict[str, FloatArray] = {name: sweep.values}
+def plot_sweep(sweep: Mapping[str, FloatArray], solution: RegressionSolution) -> Plot:
+    """Plot the error of the best weights, the best cap and no cap against ε; its file has the squares, too."""
+    columns = {"epsilon": sweep["epsilon"]}
     for target, method in itertools.product(ErrorTarget, COLUMNS.values()):
         column = f"{method}_{target.value}"
-        columns |= {column: np.sqrt(sweep.columns[column]), f"{column}_squared": sweep.columns[column]}
-    columns["best_cap"], target_name = sweep.columns["best_cap"], solution.target.value
+        columns |= {column: np.sqrt(sweep[column]), f"{column}_squared": sweep[column]}
+    columns["best_cap"], target_name = sweep["best_cap"], solution.target.value
     ratios = columns[f"best_cap_{target_name}"] / columns[f"ours_{target_name}"]
     items: list[Item] = [
-        Curve(label, sweep.values, columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
+        Curve(label, sweep["epsilon"], columns[f"{COLUMNS[method]}_{target_name}"], style, symbol=symbol)
         for method, label, style, symbol in study.METHODS
     ]
-    (title, axis), is_of_data = SWEEPS[name], name == "epsilon"
-    if is_of_data:
-        items.append(Level("Your setting", solution.problem.epsilon, is_vertical=True))
     return Plot(
-        f"regression-{name}",
-        title,
-        f"Against {name}, the best bound's error is {wording.number(float(ratios.min()))} to "
+        "regression-epsilon",
+        "Error against ε",
+        f"Against ε, the best bound's error is {wording.number(float(ratios.min()))} to "
         f"{wording.number(float(ratios.max()))} times that of the best weights.",
-        axis,
-        build_error_axis(solution.unit if is_of_data else "y", solution.target),
-        items,
-        solution.data.provenance if is_of_data else Disclosure.PUBLIC,
+        Axis("privacy budget ε", "", (min(study.EPSILONS), max(study.EPSILONS))),
+        build_error_axis(solution.unit, solution.target),
+        (*items, Level("Your setting", solution.problem.epsilon, is_vertical=True)),
+        solution.data.provenance,
         columns,
         height=HEIGHT,
     )
@@ -196,21 +176,12 @@ METHODS = {
 }
 
 
-def list_weights(solution: RegressionSolution) -> dict[str, UserWeights]:
-    """List what users weigh, by method; without the best cap where there is none."""
-    return {name: weights for name in METHODS if (weights := solution.weigh_users(name)) is not None}
-
-
-def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, FloatArray]:
+def tabulate_weights(sizes: IntArray, weights_by_method: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Tabulate the mean weight of a user of each size by method; sizes thinned to `MAX_POINTS` classes."""
-    sizes = next(iter(weights_by_method.values())).sizes
     edges = np.unique(sizes).astype(np.float64)
     if edges.size > MAX_POINTS:
         edges = log_spaced(float(edges[0]), float(edges[-1]), MAX_POINTS)
-    weights = {
-        f"{method.replace(' ', '_')}_user_weight": user_weights.total
-        for method, user_weights in weights_by_method.items()
-    }
+    weights = {f"{method.replace(' ', '_')}_user_weight": w for method, w in weights_by_method.items()}
     by_class = pd.DataFrame({"rows_of_user": sizes, "users": 1.0, **weights}).groupby(
         np.searchsorted(edges, sizes, side="right")
     )
@@ -220,8 +191,12 @@ def tabulate_weights(weights_by_method: dict[str, UserWeights]) -> dict[str, Flo
 
 def plot_weights(solution: RegressionSolution) -> Plot:
     """Plot how much a user's labels weigh, against the user's rows; the heaviest user sets the noise."""
-    weights_by_method = list_weights(solution)
-    columns = tabulate_weights(weights_by_method)
+    problem, estimates = solution.problem, {"no bound": solution.no_cap}
+    if solution.caps is not None:
+        estimates["best bound"] = sample_limiting.draw_estimate(problem, solution.caps.max_contributions)
+    estimates["ours"] = solution.best_estimate
+    weights_by_method = {method: compute_user_weights(problem, c) for method, c in estimates.items()}
+    columns = tabulate_weights(problem.whitened.sizes, weights_by_method)
     rows, _, *weights = columns.values()
     low, high = fit_limits(np.concatenate(weights))
     looks = [METHODS[method] for method in weights_by_method]
@@ -234,37 +209,3 @@ def plot_weights(solution: RegressionSolution) -> Plot:
     y = Axis("weight of a user, Σ |c|", "1 / unit of feature", (max(low, high / 1e6), high))
     title, disclosure = "Weight of a user, by their rows", solution.data.provenance
     return Plot("regression-weights", title, alt, x, y, points, disclosure, columns, height=HEIGHT)
-
-
-def tabulate_directions(weights: UserWeights, names: Sequence[str]) -> dict[str, Any]:
-    """Tabulate the share of each direction's weight that users of each size class hold; one line per class."""
-    largest_size = int(weights.sizes.max())
-    lows = [low for low in SIZE_CLASSES if low <= largest_size]
-    labels = [
-        f"{low:,}–{next_low - 1:,}" if next_low - 1 > low else f"{low:,}"
-        for low, next_low in itertools.pairwise(lows)
-    ]
-    labels.append(f"{lows[-1]:,} or more" if largest_size > lows[-1] else f"{lows[-1]:,}")
-    totals = np.maximum(weights.weights.sum(axis=0), np.finfo(float).tiny)
-    size_classes = pd.Series(pd.cut(weights.sizes, [*lows, np.inf], right=False, labels=labels))
-    by_class = pd.DataFrame(weights.weights / totals).groupby(size_classes, observed=True)
-    shares = by_class.sum()
-    columns = dict(zip(names, shares.to_numpy().T, strict=True))
-    return {"rows_of_user": list(shares.index), "users": by_class.size().to_numpy(), **columns}
-
-
-def plot_directions(solution: RegressionSolution, method: str) -> Plot:
-    """Plot whose labels each coefficient rests on, under a method: a row of cells for every feature."""
-    weights = solution.weigh_users(method)
-    assert weights is not None
-    names = make_distinct(solution.problem.feature_names, ("rows_of_user", "users"))
-    short_names = [name if len(name) <= MAX_LETTERS else name[: MAX_LETTERS - 1] + "…" for name in names]
-    columns, ticks = tabulate_directions(weights, names), tuple(enumerate(short_names))
-    values = tuple(columns[name] for name in names)
-    shares = Shares("of this coefficient's weight", columns["rows_of_user"], values, Style.CAP)
-    title = "Whose labels each coefficient rests on"
-    alt = "Which users' rows each coefficient rests on, by how many rows they have."
-    x = names_axis("rows of the user", unit="rows per user")
-    y = linear_axis("feature", (len(names) - 0.5, -0.5), named_ticks=ticks, number_format="")
-    height, disclosure = max(240, 110 + 24 * len(names)), solution.data.provenance
-    return Plot("regression-directions", title, alt, x, y, [shares], disclosure, columns, height=height)

@@ -112,7 +112,7 @@ def list_facts(solution: TotalSolution, own_bound: float | None) -> dict[str, st
         )
     if bound > 0.0:
         facts["Half or double"] = standard.compare_half_and_double(
-            bound, solution.error, unit.amount, is_integer=problem.is_integer
+            bound, lambda bounds: map(solution.error, bounds), unit.amount, is_integer=problem.is_integer
         )
     facts["Who is affected"] = standard.describe_affected(
         int(amounts.users_above(bound)),

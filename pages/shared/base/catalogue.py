@@ -45,15 +45,12 @@ def read_questions(order: Iterable[str]) -> tuple[Question, ...]:
 PAGES = read_questions(ORDER)
 QUESTIONS = {question.name: question for question in PAGES}
 """The questions, by folder."""
+FIELD_KEYS = frozenset(question.key(name) for question in PAGES for name in question.fields)
+"""The session keys of all fields."""
 DRAWING = next((question for question in PAGES if question.draws), None)
 """The question that draws the bounds of other questions privately; None where there is none."""
 PLANNING = next((question for question in PAGES if question.plans), None)
 """The question that takes the releases of other questions into a plan; None where there is none."""
-
-
-def find_question(name: str) -> Question | None:
-    """Return the question with this folder; None where there is none."""
-    return QUESTIONS.get(name)
 
 
 def page(title: str) -> Question:

@@ -1,7 +1,6 @@
 """A run of a page: how it is presented, what it has drawn so far, and its dialogs.
 
-Pages say nothing of it: the main figure is the first one that stands in the place of the main figure, and the card the
-first one that is shown.
+Pages say nothing of it: the main figure is the first one that is drawn, and the card the first one that is shown.
 
 A run of the whole app closes the dialog that is open, as Streamlit 1.67 keeps only those that the run calls. Work that
 ends, or has more to show, asks for such a run: it waits until nobody reads a dialog.
@@ -12,17 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from pages.shared.base import keys
 from pages.shared.base.question import Question
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
 
 PRESENT_MARK = "present"
 """Field of the address; any link takes it along."""
@@ -38,7 +33,6 @@ class PageRun:
     Attributes:
         question: Of the page.
         has_tabs: True once the page has drawn its tabs, *Compare* among them.
-        in_main: True while the container of the main figure is being filled.
         figure: The main figure as the page made it; None before it was drawn.
         card: The answer card; None before it was shown.
         shown_card: The card that is shown: with the privately selected bound if there is one, else the answer card.
@@ -53,7 +47,6 @@ class PageRun:
 
     question: Question
     has_tabs: bool = False
-    in_main: bool = False
     figure: go.Figure | None = None
     card: Any = None
     shown_card: Any = None
@@ -79,22 +72,6 @@ def is_presented() -> bool:
 
 CURRENT_RUN: ContextVar[PageRun | None] = ContextVar("drawn", default=None)
 """The run of the page that is drawn now; None outside of pages."""
-
-
-class MainPlace:
-    """The place of the main figure: a container, used in ``with``, that lets figures know that they stand in it."""
-
-    def __init__(self, container: DeltaGenerator, run: PageRun) -> None:
-        self._container, self._run = container, run
-
-    def __enter__(self) -> DeltaGenerator:
-        self._run.in_main = True
-        self._container.__enter__()
-        return self._container
-
-    def __exit__(self, *error: Any) -> None:
-        self._container.__exit__(*error)
-        self._run.in_main = False
 
 
 def ask(dialog: Callable[..., None], *arguments: Any) -> None:

@@ -267,10 +267,6 @@ class Question:
         facets = {Facet.ROWS: dataset, Facet.VALUES: dataset.values, Facet.GROUPS: dataset.task_sizes}
         return not self.answers_from or any(facets[facet] is not None for facet in self.answers_from)
 
-    def field(self, name: str) -> Field:
-        """Return the declaration of a field."""
-        return self.declared[name]
-
     def formula(self, room: str = "formula") -> str:
         """Return a file of the page's folder that says how it computes, in Markdown with LaTeX and sources."""
         return Path(self.path).with_name(f"{room}.md").read_text(encoding="utf-8")
@@ -279,7 +275,7 @@ class Question:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
         field_names = names or (*self.fields,)
         return {
-            name: self.field(name).report_label or self.field(name).label
+            name: self.declared[name].report_label or self.declared[name].label
             for name in ("epsilon", *field_names)
         }
 
@@ -305,7 +301,7 @@ class Question:
 
         A default range of values would look like a choice that somebody made.
         """
-        return None if self.field(name).origin is FieldOrigin.VALUES else self.first(name)
+        return None if self.declared[name].origin is FieldOrigin.VALUES else self.first(name)
 
 
 class _Keys(dict[str, str]):

@@ -30,7 +30,12 @@ def show_code(code: CodeChoice, key: str) -> None:
         code: What to write.
         key: The card's, unique on the page.
     """
-    choice = _choose_form(code, key)
+    index = 0
+    if len(code.forms) > 1:
+        # The names carry the bound, which moves: the position is what is remembered.
+        texts = {i: name for i, (name, _) in enumerate(code.forms)}
+        index = fields.choice("What to apply", texts, keys.CODE_FORM + key) or 0
+    choice = code.forms[index][1]
     if isinstance(choice, Code):
         _draw_program(choice, choice.file_name, key)
         return
@@ -53,7 +58,7 @@ def show_code(code: CodeChoice, key: str) -> None:
     # Not a dialog of its own: the panel stands in one, and Streamlit refuses a dialog inside another.
     with st.expander("The same thing is called …", icon=":material/translate:"):
         st.markdown(markdown_table())
-        st.caption("An em dash: there is no such thing; what follows comes nearest. Read on 2026-11-21.")
+        st.caption("After an em dash stands what comes nearest. Read on 2026-11-21.")
 
 
 def _draw_program(program: Code, file_name: str, key: str, notes: Sequence[str] = ()) -> None:
@@ -62,15 +67,6 @@ def _draw_program(program: Code, file_name: str, key: str, notes: Sequence[str] 
     if notes:
         st.markdown("**What differs**\n" + "\n".join(f"- {sentence}" for sentence in notes))
     fields.download_button("Download", file_name, lambda: program.text, f"{key}_code_file")
-
-
-def _choose_form(code: CodeChoice, key: str) -> Choice | Several | Code:
-    """Ask which form of the release the program is for, if there are several."""
-    if len(code.forms) == 1:
-        return code.forms[0][1]
-    # The names carry the bound, which moves: the position is what is remembered.
-    texts = {i: name for i, (name, _) in enumerate(code.forms)}
-    return code.forms[fields.choice("What to apply", texts, keys.CODE_FORM + key) or 0][1]
 
 
 def _choose_library(key: str, choice: Choice | Several) -> Library:
@@ -292,11 +288,8 @@ def answer(card: Answer, key: str) -> None:
             name = "Code for your library"
             options: dict[str, Any] = {"type": fields.main_button()}
             if to_draw:
-                name, help = (
-                    "Use the number as it is",
-                    "No ε covers this bound: it was read off the private data.",
-                )
-                options = {"type": "tertiary", "help": help}
+                name = "Use the number as it is"
+                options = {"type": "tertiary", "help": "No ε covers it: it was read off the private data."}
             arguments = _code_dialog, card.code, card.disclosure, key
             fields.button(name, key + keys.CARD_CODE, "code", page_run.ask, *arguments, **options)
         if selection is not None and not to_draw and selection.has_button:

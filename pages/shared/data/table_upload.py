@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -47,22 +48,12 @@ ENTRIES = dict.fromkeys(
 
 @dataclass(frozen=True, eq=False)
 class _OpenFile:
-    """A file that was read and is not in use yet; facts that are costly to compute are cached."""
+    """A file that was read and is not in use yet; both functions are costly, and cache their results by column."""
 
     table: tables.Table
     account: str
-    levels: dict[str, tuple[str, ...]]
-    numeric: dict[str, bool]
-
-    def is_numeric(self, column: str) -> bool:
-        if column not in self.numeric:
-            self.numeric[column] = design_matrix.is_numeric(self.table, column)
-        return self.numeric[column]
-
-    def list_levels(self, column: str) -> tuple[str, ...]:
-        if column not in self.levels:
-            self.levels[column] = design_matrix.levels(self.table, column)
-        return self.levels[column]
+    is_numeric: Callable[[str], bool]
+    list_levels: Callable[[str], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -116,11 +107,8 @@ class TableUpload:
         if access.is_served():
             uploads.show_demo_notice()
             return
-        self.entry.show(
-            self.uploader_label,
-            "Up to 200 MB. The file is read on this computer; nothing is sent away.",
-            self._read_file,
-        )
+        help = "Up to 200 MB. The file is read on this computer; nothing is sent away."
+        self.entry.show(self.uploader_label, help, self._read_file)
 
     def is_waiting(self) -> bool:
         """Return True if a file was read and is not in use yet."""
@@ -145,17 +133,18 @@ class TableUpload:
         except Exception as error:  # Whatever it is, the page stays usable.
             self.entry.refuse(describe_error(error), [file.name])
         else:
-            state[self.question.key("table")] = _OpenFile(table, hashlib.sha256(content).hexdigest(), {}, {})
+            state[self.question.key("table")] = _OpenFile(
+                table,
+                hashlib.sha256(content).hexdigest(),
+                cache(partial(design_matrix.is_numeric, table)),
+                cache(partial(design_matrix.levels, table)),
+            )
             design = design_matrix.guess_design(table, self.allows_classes)
-            guesses = {
-                "label": design.label,
-                "user": design.user,
-                "intercept": design.intercept,
-                "positive": "",
-            }
+            guesses = {name: getattr(design, name) for name in ("label", "user", "intercept")}
             features = {feature.column: feature.encoding for feature in design.features}
             categories = [name for name, encoding in features.items() if encoding is FeatureKind.CATEGORIES]
-            for role, guess in {**guesses, "features": list(features), "categories": categories}.items():
+            guesses |= {"positive": "", "features": list(features), "categories": categories}
+            for role, guess in guesses.items():
                 state[self.role_key(role)] = guess
             state[self.question.key("public")] = Disclosure.PRIVATE
         self.entry.drop(files)
@@ -223,8 +212,8 @@ class TableUpload:
             name = wording.plain(column, 30)
             if self._lists_levels():
                 help = (
-                    "The public list, from what the column can be and not from these private rows: a release names "
-                    "every level. The first one is the reference; any level that is not listed counts as it."
+                    "Public: what the column can be, not what these rows hold, as a release names every level. The "
+                    "first is the reference; unlisted levels count as it."
                 )
                 label = f"Levels of {name}, one in each line"
                 self._ask(st.text_area, label, "levels", column=column, help=help)

@@ -22,7 +22,6 @@ from pages.shared.server import access
 from pages.shared.streamlit_internals import free_files
 
 if TYPE_CHECKING:
-    import pandas as pd
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 
@@ -32,17 +31,6 @@ def show_demo_notice() -> None:
         "In this public demo uploads and paths are switched off. For your own data, run Sweet Spot on your computer.",
         icon=":material/cloud_off:",
     )
-
-
-def list_readable_files(uploader: str) -> list[UploadedFile]:
-    """Return the uploaded files that an uploader's callback can read, without files that were already dropped.
-
-    Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
-    0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
-    change and calls the callback once more. The result of the first call must stay.
-    """
-    uploaded = st.session_state.get(uploader) or []
-    return [f for f in (uploaded if isinstance(uploaded, list) else [uploaded]) if hasattr(f, "getvalue")]
 
 
 @dataclass(frozen=True)
@@ -76,8 +64,16 @@ class Entry:
         )
 
     def _call_back(self, key: str, callback: Callable[[list[UploadedFile]], None]) -> None:
-        if files := list_readable_files(key):
-            callback(files)
+        """Call back with the uploaded files, without files that were already dropped.
+
+        Until the browser has removed an old uploader, each of its messages, even from a fragment that polls work every
+        0.4 s, names the file again. Streamlit 1.67 then finds a `DeletedFile`, which has no content, takes that for a
+        change and calls once more. The result of the first call must stay.
+        """
+        uploaded = st.session_state.get(key) or []
+        files = uploaded if isinstance(uploaded, list) else [uploaded]
+        if readable_files := [file for file in files if hasattr(file, "getvalue")]:
+            callback(readable_files)
 
     def drop(self, files: Sequence[UploadedFile]) -> None:
         """Free the files' memory, and replace their uploader by a new one."""
@@ -103,12 +99,18 @@ class Entry:
             st.error(f"{lines}\n\nThe data in use stay as they were.", icon=":material/error:")
 
 
+PREVIEW_ROWS = 3
+
+
 def show_file(name: str, size: str, columns: int, head: Table) -> None:
     """Show what was read: name, size, notes, and the first rows."""
     st.markdown(f"**{wording.plain(name)}**: {size}, {wording.counted(columns, 'column')}")
     for note in head.notes:
         st.caption(wording.plain(note, 300))
-    st.dataframe(preview(head), hide_index=True, alt="The first rows of the file", height="content")
+    # The table can be downloaded from the page, so no cell may be a formula.
+    rows = head.frame.head(PREVIEW_ROWS).map(escape_formula)
+    rows = rows.rename(columns=lambda column: escape_formula(str(column)))
+    st.dataframe(rows, hide_index=True, alt="The first rows of the file", height="content")
 
 
 def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None]) -> bool:
@@ -117,18 +119,6 @@ def use_or_discard(use_key: str, discard_key: str, on_discard: Callable[[], None
         is_confirmed = fields.button("Use these data", use_key, "check", is_main=True)
         fields.button("Discard the file", discard_key, "delete", on_discard)
     return is_confirmed
-
-
-PREVIEW_ROWS = 3
-
-
-def preview(head: Table) -> pd.DataFrame:
-    """Return the first rows. The table can be downloaded from the page, so no cell may be a formula."""
-    return (
-        head.frame.head(PREVIEW_ROWS)
-        .map(escape_formula)
-        .rename(columns=lambda name: escape_formula(str(name)))
-    )
 
 
 PREFIX = "items_"
@@ -167,19 +157,16 @@ def show_upload(question: Question, dataset: Dataset, items: str = "items") -> N
 
 def _describe_names(dataset: Dataset, names: Mapping[str, str] | None, items: str) -> str:
     """Write how items are named now, and how many of them the list names."""
-    explanation = (
-        f"Names in your private rows are not shown, as one user alone may have written them: {items} have numbers."
-        if dataset.is_private
-        else f"The {items} are called as your rows call them."
-    )
-    if names is None:
-        return f"{explanation} A public list of all {items} gives names to those on it."
-    num_named = sum(name in names for name in dataset.task_names)
-    warning = " (computed from private data: do not publish)" if dataset.is_private else ""
-    return (
-        f"{explanation} Your list names {wording.number(num_named)} of the "
-        f"{wording.number(len(dataset.task_names))} {wording.plain(items)}{warning}."
-    )
+    text = f"A public list of all {items} gives names to those on it."
+    if names is not None:
+        num_named = wording.number(sum(name in names for name in dataset.task_names))
+        warning = " (computed from private data: do not publish)" if dataset.is_private else ""
+        text = (
+            f"Your list names {num_named} of the {wording.number(len(dataset.task_names))} {items}{warning}."
+        )
+    if not dataset.is_private:
+        return text
+    return f"Names in your private rows are not shown, as one user alone may have written them. {text}"
 
 
 def _read_file(entry: Entry, files: list[UploadedFile]) -> None:

@@ -13,6 +13,7 @@ import re
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -167,13 +168,6 @@ def start(question: Question, uses_shared_data: bool = True) -> None:
         setting.synchronise(question)
 
 
-def refill(question: Question, *names: str) -> None:
-    """Set empty fields to their initial values, as a link with another choice leaves some empty."""
-    for name in names:
-        if st.session_state[question.key(name)] is None:
-            st.session_state[question.key(name)] = question.first(name)
-
-
 def choice(label: str, texts: Mapping[Any, str], key: str, help: str = "") -> Any:
     """Draw a row of buttons of which one is pressed, and return its option; ``texts`` are their labels.
 
@@ -315,23 +309,19 @@ def build(
     keys_by_name = {name: key for name, key in question.widgets.items() if name not in unused}
     values = {name: state[key] for name, key in keys_by_name.items()} | dict(overrides or {})
     state[keys.ASIDE] = {}
-    labels = question.subjects
     # All at once first: two that go together, of one's own pair, are no good one by one.
-    complete, refused = build_parameters(question.parameters, values, required, labels=labels)
+    build_with = partial(build_parameters, question.parameters, required=required, labels=question.subjects)
+    complete, refused = build_with(values)
     if complete is not None:
         return complete
     needed = {name: value for name, value in values.items() if name not in optional}
-    parameters, _ = build_parameters(question.parameters, needed, required, labels=labels)
+    parameters, _ = build_with(needed)
     if parameters is None:
         show_problems(refused)
         return None
-    for name in optional:
-        if name not in values:
-            continue
+    for name in filter(values.__contains__, optional):
         default = getattr(parameters, name)
-        changed, problems = build_parameters(
-            question.parameters, {name: values[name]}, required, base=parameters, labels=labels
-        )
+        changed, problems = build_with({name: values[name]}, base=parameters)
         parameters = parameters if changed is None else changed
         if problems:
             text = default if isinstance(default, str) or default is None else wording.number(default)

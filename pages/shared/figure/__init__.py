@@ -144,15 +144,12 @@ export default async (component) => {
 """
 
 
-def _build_loader() -> str:
-    root = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
-    constants = {"ROOT": f"/{root}" if root else "", **addresses}
-    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in constants.items()) + _LOADER
-
-
+_root = str(st.get_option("server.baseUrlPath") or "").strip("/")
+_addresses = {"FIGURE": FIGURE.address, "PLOTLY": PLOTLY.address, "SOCKET": speed.ADDRESS}
+_constants = {"ROOT": f"/{_root}" if _root else "", **_addresses}
+_script = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in _constants.items()) + _LOADER
 # Plotly keeps its style sheet in the document, where a shadow root would not see it.
-_mount = st.components.v2.component("sweetspot_figure", js=_build_loader(), isolate_styles=False)
+_mount = st.components.v2.component("sweetspot_figure", js=_script, isolate_styles=False)
 
 
 def draw(
@@ -176,8 +173,9 @@ def draw(
         ghost: True if the main curves from before the last change stay visible, pale, behind the new ones.
         handle: Description of the handle, and session keys of the numbers that it moves; None for no handle.
     """
-    height, channel = int(fig.layout.height or HEIGHT), speed.get_channel()
+    channel = speed.get_channel()
     description, field_keys = handle or (None, ())
+    height = int(fig.layout.height or HEIGHT) + strip_height(description)
     texts = {"alt": alt, "fileName": file_name, "csv": csv, "key": key}
     token = channel.token if speed.IS_ON else ""
     payload = build_message(fig, description, ghost=ghost, channel=token, **texts)
@@ -186,14 +184,15 @@ def draw(
     # of its own under the figure's name.
     mounted, options = f"{KEY_BEGINS}{key}", dict[str, Any]()
     if description is not None:
-        height += strip_height(description)
         options["on_moved_change"] = functools.partial(_apply_moved_values, mounted, field_keys)
     with st.container(key=key):
         _mount(key=mounted, data=payload, height=height, **options)
 
 
-def strip_height(handle: Mapping[str, Any]) -> int:
-    """Return the height in pixels of the strip below the figure."""
+def strip_height(handle: Mapping[str, Any] | None) -> int:
+    """Return the height in pixels of the strip below a figure with a handle; 0 without one."""
+    if handle is None:
+        return 0
     return STRIP + (NOTE if (handle["dots"] or {}).get("is_private") else 0)
 
 

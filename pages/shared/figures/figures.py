@@ -115,18 +115,14 @@ def pin_answer(question: str) -> None:
     new_pin = None if build_pin is None else build_pin()
     if new_pin is None or new_pin.question != question:
         return
-    store_pins((*all_pins(), replace(new_pin, name=_choose_name(new_pin))))
-    st.session_state[f"{question}_pin_new"] = all_pins()[-1].name
-
-
-def _choose_name(pin: Pin) -> str:
-    """Return the pin's name; if another pin has it, add the first setting that differs, or a number."""
-    pins_by_name = {other_pin.name: other_pin for other_pin in list_pins(pin.question)}
-    if pin.name not in pins_by_name:
-        return pin.name
-    other_settings = dict(pins_by_name[pin.name].settings)
-    changes = (f", {label} {value}" for label, value in pin.settings if other_settings.get(label) != value)
-    return find_free_name(pin.question, pin.name + next(changes, ""))
+    name = new_pin.name
+    namesake = next((pin for pin in list_pins(question) if pin.name == name), None)
+    if namesake is not None:  # Its name gets the first setting that differs, or a number.
+        settings = dict(namesake.settings)
+        changes = (f", {label} {text}" for label, text in new_pin.settings if settings.get(label) != text)
+        name = find_free_name(question, name + next(changes, ""))
+    store_pins((*all_pins(), replace(new_pin, name=name)))
+    st.session_state[f"{question}_pin_new"] = name
 
 
 def find_free_name(question: str, preferred: str) -> str:
@@ -158,7 +154,7 @@ def tabulate_pin(pin: Pin) -> dict[str, str]:
 
 
 MISSING = "–"
-"""What stands in a cell that holds nothing."""
+"""Stands in an empty cell."""
 
 
 def show_table(
@@ -219,8 +215,8 @@ def draw(
         handle = describe_handle(plot, plot.handle), list_handle_keys(plot.handle, key_of)
     # Read now: the file is made when its button is pressed, in a thread that knows nothing of the session.
     run, notes, question = page_run.CURRENT_RUN.get(), question_notes(), ""
-    # The first figure in the main place of a page with parameters can be pinned.
-    if run is not None and run.in_main and run.figure is None and run.question.parameters is not None:
+    # The first figure of a page with parameters, its main one, can be pinned.
+    if run is not None and run.figure is None and run.question.parameters is not None:
         question, run.figure = run.question.name, fig
     if disclosure is not Disclosure.PUBLIC:
         charts.add_label(fig, disclosure.label)
@@ -240,15 +236,12 @@ def draw(
     )
     if question:
         with button_place or contextlib.nullcontext():
-            _draw_pin_button(question)
-
-
-def _draw_pin_button(question: str) -> None:
-    """Draw the button *Pin this* below the main figure."""
-    if name := st.session_state.pop(f"{question}_pin_new", ""):
-        st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
-    help = "Keeps this answer with its data and settings. The tab *Compare* lists what is pinned."
-    fields.button("Pin this", f"{question}_pin", "keep", pin_answer, question, type="tertiary", help=help)
+            if name := st.session_state.pop(f"{question}_pin_new", ""):
+                st.toast(f"Pinned: {plain(name)}. The tab *Compare* lists it.", icon=":material/keep:")
+            help = "Keeps this answer with its data and settings."
+            fields.button(
+                "Pin this", f"{question}_pin", "keep", pin_answer, question, type="tertiary", help=help
+            )
 
 
 def question_notes() -> list[str]:

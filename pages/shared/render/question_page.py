@@ -12,18 +12,17 @@ from typing import Any
 import streamlit as st
 
 from dpcore.answer.answer import Answer
-from dpcore.answer.axes import RANGE_SOURCE, OutsideCounts
+from dpcore.answer.axes import RANGE_SOURCE
 from dpcore.answer.plot import Plot
 from dpcore.answer.section import BEHIND, DOWNLOADS, Cached, SearchResult, Solver
 from dpcore.common.checks import InvalidInput
 from dpcore.common.parameters import FieldOrigin, Place, list_unused
 from dpcore.common.privacy import ReleaseFacts
 from dpcore.common.progress import Stage
-from dpcore.dataset import Dataset, Values
+from dpcore.dataset import Dataset
 from dpcore.report.content import Line
 from dpcore.report.script import Source
 from pages.shared.base import cache, catalogue, keys, page_run
-from pages.shared.base.cache import cached
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.fields import fields, jobs
@@ -59,28 +58,6 @@ def ask_for_range(dataset: Dataset, ends: Mapping[str, str], noun: str = "value"
     return True
 
 
-def warn_of_outside_values(dataset: Dataset, outside: OutsideCounts | None, consequence: str) -> None:
-    """Warn if many values lie outside the range, with a label if the data are private.
-
-    Args:
-        dataset: The data in use.
-        outside: Counts of values outside; None if there are no values or no range.
-        consequence: What follows and what to do; goes on from the share of values.
-    """
-    if outside is None or not outside.exceeds_warning:
-        return
-    st.warning(f"{outside.percent} of the values {consequence}", icon=":material/warning:")
-    if dataset.is_private:
-        cards.label(dataset.provenance)
-
-
-@cached(max_entries=8)
-def count_outside(digest: str, lower: float, upper: float, _values: Values) -> OutsideCounts:
-    """Return the number of values outside [lower, upper]."""
-    values = _values.values
-    return OutsideCounts(int((values < lower).sum()), int((values > upper).sum()), values.size)
-
-
 def read_inputs(
     question: Question,
     slots: layout.PageSlots,
@@ -110,25 +87,23 @@ def read_inputs(
     options, widgets = options or {}, widgets or {}
     unused = start_fields(question, options, shares)
     hidden_names = {name for name in question.fields if hidden(name)}
-    drawn = [name for name in question.fields if name not in unused and name not in hidden_names]
-
-    def draw(position: Place) -> None:
-        names = [name for name in drawn if question.fields[name].place is position]
-        fields.draw_all(question, *names, options=options, widgets=widgets)
-
+    places = {name: field.place for name, field in question.fields.items()}
+    line_names, more_names = (
+        [name for name, p in places.items() if p is place and name not in hidden_names and name not in unused]
+        for place in (Place.LINE, Place.MORE)
+    )
     with slots.line:
-        draw(Place.LINE)
-    if any(field.place is Place.MORE for field in question.fields.values()):
-        with slots.more_settings(f"{question.name}_more"):
+        fields.draw_all(question, *line_names, options=options, widgets=widgets)
+    if Place.MORE in places.values():
+        with slots.line.popover("More settings", icon=":material/tune:", key=f"{question.name}_more"):
             with st.grid(columns) if columns > 1 else st.container():
-                draw(Place.MORE)
+                fields.draw_all(question, *more_names, options=options, widgets=widgets)
             draw_more()
     with slots.notes:
         if ask_first(unused):
             return None
         # A refused field that stands elsewhere leaves the answer standing.
-        optional_places = Place.OWN, Place.CARD, Place.TAB
-        optional = [name for name, field in question.fields.items() if field.place in optional_places]
+        optional = [name for name, place in places.items() if place in (Place.OWN, Place.CARD, Place.TAB)]
         unused += [
             f.name
             for f in dataclasses.fields(question.parameters)
@@ -158,14 +133,10 @@ def start_fields(
         if st.session_state[key] not in choices:
             st.session_state[key] = choices[0]
     unused = list_unused_fields(question)
-    empty_names = [
-        name
-        for name, field in question.fields.items()
-        if (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES
-        if st.session_state[question.widgets[name]] is None
-    ]
-    if empty_names:
-        fields.refill(question, *empty_names)
+    for name, field in question.fields.items():
+        is_filled = (name in unused or field.slider) and field.origin is not FieldOrigin.VALUES
+        if is_filled and st.session_state[question.widgets[name]] is None:
+            st.session_state[question.widgets[name]] = field.initial
     return unused
 
 
@@ -240,7 +211,9 @@ class Page:
 
     def draw_main(self, answer: Answer, label: str) -> Plot:
         """Draw the main figure, and return it as it is drawn."""
-        main = screen_sections.main_plot(answer, next(iter(answer.plots)))
+        main, selection = next(iter(answer.plots.values()))(), cards.get_private_selection(answer)
+        if selection is not None and selection.card is not None:
+            main = main.with_selection(*selection.value)
         if self.has_axis_controls:
             return screen_sections.show_plot(main, label=label, key_of=self.question.key)
         figures.draw(main, label, key_of=self.question.key)
@@ -341,7 +314,12 @@ class Page:
             return
         for_all = is_demonstration or self.is_same_for_all(data, parameters)
         try:
-            state, runs = self._solve(data, parameters, for_all)
+            if inspect.isgeneratorfunction(self.solve):
+                solver: Solver = self.solve(data, parameters)
+                state, runs = jobs.solve(solver, self.question, data, for_all)
+            else:
+                result = cache.compute(Cached(self.solve, (data, parameters.about_data), 32))
+                state, runs = SearchResult(result), ()
         except InvalidInput as refused:
             with slots.notes:
                 fields.show_problems(refused.problems)
@@ -368,6 +346,7 @@ class Page:
             return
         renderer = Renderer(self.question, answer, data, main, label, state.stage is Stage.FINAL, for_all)
         key = f"{self.stem or self.question.name}_card"
+        tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
         sections = dict(answer.sections)
         behind: Any = sections.pop(BEHIND, None)
         downloads: Any = sections.pop(DOWNLOADS, None)
@@ -406,7 +385,6 @@ class Page:
                     if name.startswith("Your "):
                         st.caption(f"{name}: {sentence}")
         with slots.bottom:
-            tabs_name = "_".join(filter(None, (self.variant(answer), "tabs")))
             layout.draw_tabs(tabs, self.question.key(tabs_name))
         with slots.answer:
             if needs is not None:
@@ -415,13 +393,6 @@ class Page:
                 button_label = "Go on" if runs[0].search.resumes else "Search again"
                 fields.button(button_label, f"{self.question.name}_again", "refresh", jobs.forget, runs)
         self.draw_last(slots, answer)
-
-    def _solve(self, data: Any, parameters: Any, for_all: bool) -> tuple[SearchResult, Sequence[jobs.Run]]:
-        """Return the solution as it stands, and the searches for it."""
-        if inspect.isgeneratorfunction(self.solve):
-            solver: Solver = self.solve(data, parameters)
-            return jobs.solve(solver, self.question, data, for_all)
-        return SearchResult(cache.compute(Cached(self.solve, (data, parameters.about_data), 32))), ()
 
     def show_files(self, answer: Answer, data: Any, label: str) -> None:
         """Offer the answer, and its files."""

@@ -111,8 +111,7 @@ def show(methods: Methods | None, stem: str) -> None:
         st.caption("Nothing has been chosen yet.")
         return
     st.code(methods.text, language=None, wrap_lines=True)
-    withheld = f" {WITHHELD}" if methods.is_withheld else ""
-    st.caption(f"They describe a release that follows the answer above to the letter.{withheld}")
+    st.caption(WITHHELD if methods.is_withheld else "They describe a release that follows the answer.")
     cards.label(methods.shown_disclosure)
     # The box's own copy button is out of the keyboard's reach; files are not.
     cards.file_buttons(
@@ -159,7 +158,7 @@ AnswerFile = tuple[str, str, Callable[[], str | bytes]]
 def draw(
     stem: str,
     disclosure: Provenance,
-    build_content: Callable[[], Report],
+    build_report: Callable[[], Report],
     methods: Methods | None,
     files_heading: str = "",
     files: Sequence[AnswerFile] = (),
@@ -170,39 +169,36 @@ def draw(
     Args:
         stem: Start of the files' names; also part of the widgets' keys.
         disclosure: The disclosure of the data behind the answer.
-        build_content: Makes the report; called on a click, in a thread that knows nothing of the session, so that it
+        build_report: Makes the report; called on a click, in a thread that knows nothing of the session, so that it
             must not look at the session or at caches of it.
-        methods: Sentences for a methods section, below the buttons and in the report; None if nothing was chosen yet.
+        methods: Sentences for a methods section, below the buttons; None if nothing was chosen yet.
         files_heading: What the files hold, if they are files of their own; empty for none.
         files: The files.
         files_disclosure: The disclosure of the data behind the files, if it differs.
     """
-
-    def build_report() -> Report:
-        return replace(build_content(), methods=methods)
-
     st.markdown(
-        "**The whole answer.** The *report* is one file for any browser: choice, figures that move, data, "
-        "assumptions, proofs, formulae. The *JSON* has the same for programs. The *script* computes it again."
+        "**The whole answer.** The *report* is one file for any browser, the *JSON* the same for programs. The "
+        "*script* computes the answer again."
     )
     if disclosure is not Disclosure.PRIVATE:
         st.caption(f"About {MEGABYTES} MB. Label of the numbers: *{disclosure.label}*.")
         _draw_buttons(stem, disclosure, build_report, public_only=False)
     else:
-        private_column, public_column = st.columns(2, gap="large")
-        with private_column:
-            st.markdown(
-                "**Everything, for yourself**, with every number computed from your private data. About "
-                f"{MEGABYTES} MB; the files' names say *PRIVATE-do-not-publish*."
-            )
-            _draw_buttons(stem, disclosure, build_report, public_only=False)
-        with public_column:
-            st.markdown(
-                "**Only what may be published:** **neither the choice nor its figures**, which are computed from "
-                f"private data. Less than {KILOBYTES} kB. **What you entered is in all three:** empty first what you "
-                "chose by looking at these data."
-            )
-            _draw_buttons(stem, disclosure, build_report, public_only=True)
+        private_text = (
+            f"**Everything, for yourself**, computed from your private data. About {MEGABYTES} MB; the files' names "
+            "say *PRIVATE-do-not-publish*."
+        )
+        public_text = (
+            "**Only what may be published: neither the choice nor its figures.** "
+            f"Less than {KILOBYTES} kB. **What you entered is in all three:** empty first what you chose by looking "
+            "at these data."
+        )
+        for column, text, public_only in zip(
+            st.columns(2, gap="large"), (private_text, public_text), (False, True), strict=True
+        ):
+            with column:
+                st.markdown(text)
+                _draw_buttons(stem, disclosure, build_report, public_only)
     show(methods, stem)
     if files_heading:
         st.markdown(files_heading)

@@ -51,7 +51,7 @@ class PageSlots:
     Attributes:
         line: The inputs that matter most; the privacy budget stands there already.
         notes: What is wrong with the inputs, and what they leave out: right below them.
-        figure: The main figure, on the left: ``with places.figure``; what it holds can be pinned.
+        figure: The main figure, on the left; it is drawn before any other.
         answer: The answer card, on the right.
         bottom: Everything else, as wide as the page.
         intro: Right below the title's sentence; None where something else stands there.
@@ -59,18 +59,10 @@ class PageSlots:
 
     line: DeltaGenerator
     notes: DeltaGenerator
-    figure: page_run.MainPlace
+    figure: DeltaGenerator
     answer: DeltaGenerator
     bottom: DeltaGenerator
     intro: DeltaGenerator | None = None
-
-    def more_settings(self, key: str) -> DeltaGenerator:
-        """Return a popover for all other inputs at the end of the line; call it after drawing the main inputs.
-
-        Args:
-            key: Unique on the page.
-        """
-        return self.line.popover("More settings", icon=":material/tune:", key=key)
 
 
 def show(
@@ -94,11 +86,12 @@ def show(
         if keys.TOUR_GOES_TO in state:
             st.switch_page(state.pop(keys.TOUR_GOES_TO))
         state[keys.PAGE_PARAMETERS] = None
+        loaded, touring, intro = session.get_loaded(), session.get_tour(), None
+        data = loaded.dataset
         top = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
         help = question.lead if question.step else None
         top.title(question.heading or question.title, width="content", help=help)
         link = top.container(width="content", key="shell_link", horizontal=True)
-        touring, intro = session.get_tour(), None
         if touring is not None:  # What the page is about, the step's question says.
             above = st.container(key="tour_bar")
         elif question.step:
@@ -113,11 +106,10 @@ def show(
         notes = st.container(key=f"{question.name}_notes")
         figure, answer = st.columns(FIGURE_SHARE, gap="medium")
         bottom = st.container()
-        data = session.dataset()
         run = page_run.PageRun(question, private=data.is_private)
         page_run.CURRENT_RUN.set(run)
         try:
-            body(PageSlots(line, notes, page_run.MainPlace(figure, run), answer, bottom, intro))
+            body(PageSlots(line, notes, figure, answer, bottom, intro))
         finally:
             page_run.CURRENT_RUN.set(None)
         if run.card is not None:
@@ -135,9 +127,9 @@ def show(
         state[keys.PIN_OFFERED] = functools.partial(compare_tab.build_pin, run, data, parameters)
         permanent, query = links.write_current_link(question)
         presenting = bool(state.get(keys.PRESENTING))
-        _offer_link(question, link, permanent, presenting)
         # Not in the popover, whose content the browser makes only once it is opened.
         _set_address(query, f"{page_run.TYPE_SIZE}px" if presenting else "")
+        _offer_link(question, link, permanent, session.NOT_IN_LINKS.get(loaded.origin.name, ""), presenting)
         session_file.update_snapshot()
 
     (st.fragment(page) if runs_alone else page)()
@@ -201,7 +193,9 @@ def _set_address(query: str, size: str) -> None:
     _mount_address(key="address", data=payload, height=1)
 
 
-def _offer_link(question: Question, container: DeltaGenerator, permanent: str, is_presented: bool) -> None:
+def _offer_link(
+    question: Question, container: DeltaGenerator, permanent: str, left_out: str, is_presented: bool
+) -> None:
     """Draw the popover with the page's link; on the first page, the button that begins the tour before it."""
     with container:
         if question is catalogue.PAGES[0]:
@@ -211,8 +205,8 @@ def _offer_link(question: Question, container: DeltaGenerator, permanent: str, i
     with container, st.popover("Copy link", icon=":material/link:", key="copy_link", type="tertiary"):
         st.markdown("Opens this page with these settings.")
         st.code(permanent, language=None, wrap_lines=True)
-        if source := session.NOT_IN_LINKS.get(session.get_loaded().origin.name):
-            st.caption(f"It does not hold {source}, nor any number computed from private data.")
+        if left_out:
+            st.caption(f"It does not hold {left_out}, nor any number computed from private data.")
         if not is_presented:
             _draw_present_button("Present", "slideshow", help="Larger type and no sidebar, for a projector.")
 

@@ -21,7 +21,7 @@ from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.common.progress import Stage
 from dpcore.report import content as report_content
-from pages.shared.base import cache
+from pages.shared.base import cache, keys
 from pages.shared.base.question import Question
 from pages.shared.card import cards
 from pages.shared.data import uploads
@@ -31,12 +31,6 @@ from pages.shared.session import session
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
-
-
-def main_plot(answer: Answer, key: str) -> Plot:
-    """Return the main figure of an answer; a bound that was drawn privately is marked in it."""
-    plot, selection = answer.plots[key](), cards.get_private_selection(answer)
-    return plot if selection is None or selection.card is None else plot.with_selection(*selection.value)
 
 
 def show_plot(
@@ -81,8 +75,7 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
 
     With other data an axis begins anew. If it follows curves that move, the choice stays.
     """
-    label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
-    version = session.data_version()
+    version = st.session_state[keys.DATA_VERSION]
     key, saved_key = f"{key}_{axis.limits}_{version}", f"{key}_kept_{version}"
     low, high = axis.limits
     lowest, highest = axis.limits_range or (low / ROOM, high * ROOM)
@@ -96,6 +89,7 @@ def choose_limits(axis: Axis, key: str) -> tuple[float, float]:
     if saved_ends is not None and key not in state and set(saved_ends) <= set(rungs):
         # Before the widget is drawn: afterwards Streamlit lets nobody set what it holds.
         state[key] = saved_ends
+    label = wording.capital(axis.name) + (f", {axis.unit}" if axis.unit else "")
     number_format = wording.percent if axis.number_format.endswith("%") else "{:,g}".format
     low, high = st.select_slider(
         label, rungs, default, key=key, format_func=number_format, persist_state="session"
@@ -182,16 +176,12 @@ def draw_compute_button(figure: PaperFigure) -> None:
     num_runs = wording.counted(len(figure.values) * (1 if figure.is_exact else figure.num_runs), "run")
     help = f"{num_runs} beside the page; they replace what is shown in this window."
     button_key = f"compute_{figure.key.replace('-', '_')}"
-    fields.button("Compute it now", button_key, "play_arrow", _start_paper_figure, figure, help=help)
 
+    def compute(progress: Callable[..., None], should_stop: Callable[[], bool]) -> FigureRuns | None:
+        return figure.compute(progress=progress, should_stop=should_stop)
 
-def _start_paper_figure(figure: PaperFigure) -> None:
-    jobs.start(
-        _build_paper_job_key(figure.key),
-        figure.key,
-        lambda progress, should_stop: figure.compute(progress=progress, should_stop=should_stop),
-        heavy=True,
-    )
+    start = functools.partial(jobs.start, _build_paper_job_key(figure.key), figure.key, compute, heavy=True)
+    fields.button("Compute it now", button_key, "play_arrow", start, help=help)
 
 
 def _build_paper_job_key(key: str) -> str:
@@ -257,15 +247,9 @@ class Renderer:
                 self._draw_table(item)
             case section.Numbers(numbers):
                 with st.container(horizontal=True):
+                    options: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"}
                     for number in numbers:
-                        st.metric(
-                            number.label,
-                            number.text,
-                            number.note,
-                            delta_color="off",
-                            delta_arrow="off",
-                            help=number.help or None,
-                        )
+                        st.metric(number.label, number.text, number.note, help=number.help or None, **options)
             case section.File():
                 self._draw_file(item)
             case section.Fields(names, shares):
@@ -318,7 +302,7 @@ class Renderer:
                 value=item.initial,
                 step=(item.widest[1] - item.widest[0]) / 1000.0,
                 format="%.4g",
-                key=f"{item.key}_{session.data_version()}_{item.widest}",
+                key=f"{item.key}_{st.session_state[keys.DATA_VERSION]}_{item.widest}",
             )
         limits = (low, high) if low < high else item.initial
         figures.draw(item.draw(limits), self.label, button_place=button_slot, figure_place=chart)

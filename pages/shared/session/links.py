@@ -15,7 +15,7 @@ import math
 import typing
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -59,10 +59,8 @@ def write_link(address: str, url_path: str, origin: session.Origin, fields: Mapp
         origin: Where the data come from.
         fields: The settings, from `list_parameter_fields`.
     """
-    scheme, host, *_ = urlsplit(address)
-    return urlunsplit(
-        (scheme, host, "/" + url_path, urlencode({**_list_origin_fields(origin), **fields}), "")
-    )
+    query = urlencode(_list_origin_fields(origin) | dict(fields))
+    return urlsplit(address)._replace(path=f"/{url_path}", query=query, fragment="").geturl()
 
 
 def _list_origin_fields(origin: session.Origin) -> dict[str, str]:
@@ -75,11 +73,8 @@ def list_parameter_fields(parameters: Parameters | None) -> dict[str, str]:
     """Return the fields of a link that hold the settings, without those that do not apply to the choices."""
     if parameters is None:
         return {}
-    return {
-        name: text
-        for name, text in text_fields.to_fields(parameters).items()
-        if name not in parameters.unused
-    }
+    texts, unused = text_fields.to_fields(parameters), parameters.unused
+    return {name: text for name, text in texts.items() if name not in unused}
 
 
 def read_link(
@@ -205,7 +200,9 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     page's own is in use, everything entered may have been read off it. A page with data of its own depends on those
     alone.
     """
-    data, state = session.get_loaded(), st.session_state
+    data, touring, state = session.get_loaded(), session.get_tour(), st.session_state
+    data_to_name: session.LoadedData = data if touring is None else touring.saved_state.loaded_data
+    is_file = session.is_file(data_to_name.made_of or data_to_name)
     parameters: Parameters | None = state.get(keys.PAGE_PARAMETERS)
     epsilon: Any = state.get(keys.EPSILON)
     if parameters is None and not check_epsilon(epsilon):
@@ -213,9 +210,6 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     is_guarded = bool(spec.file_key) and spec.file_key in state
     is_guarded |= not spec.own_data and (data.made_of or data).dataset.is_private
     has_own_table = any(q.file_key and q.file_key in state for q in catalogue.PAGES)
-    touring = session.get_tour()
-    data_to_name: session.LoadedData = data if touring is None else touring.saved_state.loaded_data
-    is_file = session.is_file(data_to_name.made_of or data_to_name)
     marks = {UPLOAD_MARK: "1"} if has_own_table or is_file else {}
     if touring is not None:
         marks |= tour.list_address_fields(touring)
@@ -236,16 +230,10 @@ def write_current_link(spec: Question) -> tuple[str, str]:
     return link, urlencode(_list_origin_fields(data.origin) | shown_fields | marks)
 
 
-def is_field(key: str) -> bool:
-    """Return True if a session key is that of a question's field."""
-    name, _, entry = key.partition(".")
-    return name in catalogue.QUESTIONS and entry in catalogue.QUESTIONS[name].fields
-
-
 def group_by_question(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the fields' values as JSON, by question and name of the field; other keys are left out."""
     by_question: dict[str, dict[str, Any]] = {}
-    for key in filter(is_field, settings):
+    for key in filter(catalogue.FIELD_KEYS.__contains__, settings):
         name, _, entry = key.partition(".")
         by_question.setdefault(name, {})[entry] = to_json_value(settings[key])
     return by_question
@@ -264,7 +252,7 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
     """Return valid settings by session key; with ``fills_new_fields``, add fields that are newer than the file."""
     settings: dict[str, Any] = {}
     for name, page_node in (JsonValue(node.value, node.location, problems).get_named(200) or {}).items():
-        question = catalogue.find_question(name)
+        question = catalogue.QUESTIONS.get(name)
         if question is None or question.parameters is None:
             page_node.refuse("there is no such question here")
             continue
@@ -282,10 +270,8 @@ def read_settings(node: JsonValue, problems: Problems, fills_new_fields: bool = 
 def _read_fields(question: Question, nodes: Mapping[str, JsonValue], problems: Problems) -> dict[str, Any]:
     """Return the fields of a question, by session key, that its parameters object accepts."""
     assert question.parameters is not None
-    hints, longest = (
-        text_fields.list_field_types(question.parameters),
-        text_fields.list_text_limits(question.parameters),
-    )
+    hints = text_fields.list_field_types(question.parameters)
+    longest = text_fields.list_text_limits(question.parameters)
     values: dict[str, Any] = {}
     for name, node in nodes.items():
         if name not in question.fields:

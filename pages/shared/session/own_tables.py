@@ -127,11 +127,8 @@ def list_tables(state: Mapping[Any, Any]) -> dict[str, OwnTable]:
 def apply(tables: Mapping[str, OwnTable]) -> None:
     """Put tables in use on their pages, in place of the present ones."""
     for name, table in tables.items():
-        entries = {
-            catalogue.QUESTIONS[name].own_file: table.table,
-            **find_upload(name).list_extra_state(table.table),
-            **table.entries,
-        }
+        extra_state = find_upload(name).list_extra_state(table.table)
+        entries = {catalogue.QUESTIONS[name].own_file: table.table, **extra_state, **table.entries}
         for entry, value in entries.items():
             st.session_state[f"{name}.{entry}"] = value
 
@@ -214,10 +211,8 @@ def _read_json_entries(node: JsonValue, upload: TableUpload) -> dict[str, float]
     for name, entry in (node.get_named(MOST_ENTRIES) or {}).items():
         number = entry.get_number()
         is_about_column = bool(upload.column_field_prefix) and name.startswith(upload.column_field_prefix)
-        if (
-            not is_about_column
-            or JsonValue(name, entry.location, entry.problems).get_text(saved_dataset.NAME) is None
-        ):
+        name_node = JsonValue(name, entry.location, entry.problems)
+        if not is_about_column or name_node.get_text(saved_dataset.NAME) is None:
             entry.refuse(f"there is no such field on the page {upload.question.title}")
         elif number is not None and not math.isfinite(number * 2.0):
             entry.refuse("this number is beyond what a range can hold")

@@ -232,7 +232,7 @@ def put_in_use(loaded: LoadedData, same_rows: bool = False) -> None:
         _clear_settings(state.get(keys.AWAITED, {}))
     state[keys.AWAITED] = {}
     state[keys.LOADED_DATA] = loaded
-    state[keys.DATA_VERSION] = data_version() + 1
+    state[keys.DATA_VERSION] = state.get(keys.DATA_VERSION, 0) + 1
     state[keys.LINK_PROBLEMS] = ()
     changed: list[InputProblem] = []
     for question in catalogue.PAGES:
@@ -396,7 +396,7 @@ def _forget_private(with_values: bool) -> dict[str, Any]:
         if key in keys.PRESERVED:
             continue
         name, _, entry = key.partition(".")
-        question = catalogue.find_question(name)
+        question = catalogue.QUESTIONS.get(name)
         origin = FieldOrigin.DATA if question is None else question.comes_from(entry)
         stays = {FieldOrigin.PUBLIC, FieldOrigin.OWN_DATA} | (set() if with_values else {FieldOrigin.VALUES})
         if origin in stays:
@@ -424,11 +424,6 @@ def _can_return(value: Any) -> bool:
     The rest is counted or made by the page itself, and Streamlit lets nobody set a button or an editor of a table.
     """
     return isinstance(value, float | str)
-
-
-def data_version() -> int:
-    """Return the number of times that data were loaded in this session."""
-    return int(st.session_state.get(keys.DATA_VERSION, 0))
 
 
 def page_file(title: str) -> str:

@@ -110,7 +110,7 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
             present state of this session.
     """
     state = st.session_state.to_dict() if state is None else state
-    settings = {key: value for key, value in state.items() if links.is_field(key)}
+    settings = {key: value for key, value in state.items() if key in catalogue.FIELD_KEYS}
     accounts = {q.name: state.get(q.account_key, {}) for q in catalogue.PAGES if q.account_key}
     tour: session.Tour | None = state.get(keys.TOUR)
     if tour is None:
@@ -119,17 +119,16 @@ def read_session(state: Mapping[Any, Any] | None = None) -> Content:
         saved_state = tour.saved_state
         tour_keys = {key for q in catalogue.PAGES for key in session.list_entered_keys(q, state)}
         settings = {key: value for key, value in settings.items() if key not in tour_keys}
-        settings |= {key: value for key, value in saved_state.settings.items() if links.is_field(key)}
+        before = saved_state.settings
+        settings |= {key: before[key] for key in before if key in catalogue.FIELD_KEYS}
     loaded_data: session.LoadedData = saved_state.loaded_data
+    pins = figures.merge_pins(saved_state.pinned, state.get(keys.PINS, ()))
     return Content(
         loaded_data,
         saved_state.epsilon,
         settings,
         {"": state.get(keys.LEDGERS, {}), **accounts},
-        (
-            *loaded_data.set_aside.get(keys.PINS, ()),
-            *figures.merge_pins(saved_state.pinned, state.get(keys.PINS, ())),
-        ),
+        (*loaded_data.set_aside.get(keys.PINS, ()), *pins),
         own_tables.list_tables(state),
         own_tables.list_releases(state),
         state.get(keys.KNOWN_FILES, ()),

@@ -40,7 +40,6 @@ class Step:
         question: One short question.
         move: What to do to see its answer, an imperative without its full stop.
         answer: Writes the core's answer in one or two sentences, from the data and the parameters as they stand.
-        tab: The tab that is open; empty for the first one.
     """
 
     origin: session.Origin
@@ -51,7 +50,6 @@ class Step:
     question: str
     move: str
     answer: Callable[[Dataset, Any], str]
-    tab: str = ""
 
     def parameters_at(self, value: Any) -> Any:
         """Return the parameters object with the field at a value."""
@@ -91,8 +89,6 @@ def enter(number: int, saved_state: SavedState) -> None:
     setting.forget()
     setting.note_proposals()
     state[keys.EPSILON_PAGE] = None
-    if step.tab:
-        state[question.key("tabs")] = step.tab
     state[keys.TOUR] = Tour(number, saved_state)
     state[keys.TOUR_GOES_TO] = question.path
 

@@ -86,11 +86,8 @@ def show(question: Question) -> None:
         if (touring := session.get_tour()) is not None:
             name = touring.saved_state.loaded_data.dataset.name
             st.caption(f"For the tour. *End* brings back: {wording.plain(name)}")
-        if session.is_file():
+        if session.is_file() or data.release is not None:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
-        elif data.release is not None:
-            text = "Release and account are here until this page is closed or loaded anew."
-            st.caption(f"{text} *Save session* keeps both.")
         if session.get_ledger().releases:
             st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
         if question.own_data:

@@ -19,6 +19,7 @@ st.set_page_config(
 )
 
 groups: dict[str, list[st.Page]] = {}
+questions = {entry.url_path: entry for entry in PAGES}
 for entry in PAGES:
     page = st.Page(
         entry.path,
@@ -32,8 +33,7 @@ for entry in PAGES:
 
 # More than a dozen pages would be folded up by themselves.
 current = st.navigation(groups, expanded=True)
-question = next(entry for entry in PAGES if entry.url_path == current.url_path)
-shell.show(question)
+shell.show(questions[current.url_path])
 current.run()
 # Last: it takes 0.3 s once, for which nobody needs to wait before the first figure.
 shell.freeze_memory()

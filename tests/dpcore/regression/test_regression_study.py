@@ -1,4 +1,4 @@
-"""Curves over epsilon, rows, inequality and examples, and the draws of caps they rest on."""
+"""Curves over epsilon, the paper's examples, and the draws of caps they rest on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from dpcore.common.checks import InvalidInput
 from dpcore.regression import parameters, sample_limiting, study, working_set
 from dpcore.regression.estimate import compute_prediction_error
-from dpcore.regression.parameters import RegressionGenerator
 from dpcore.regression.problem import RegressionProblem
 from tests.dpcore.regression.bank import estimate_caps
 
@@ -65,7 +64,7 @@ def test_over_epsilon_is_the_single_answers_side_by_side():
         best = working_set.solve(asked)
         curve = estimate_caps(asked, DATA.labels, 4)
         error = compute_prediction_error(asked, best, DATA.labels)
-        found = {name: column[at] for name, column in sweep.columns.items()}
+        found = {name: column[at] for name, column in sweep.items()}
         assert found["ours_coefficients"] == pytest.approx(best.variance, rel=2 * study.TOLERANCE)
         assert found["ours_predictions"] == pytest.approx(error, rel=1e-2)
         assert found["best_cap_coefficients"] == pytest.approx(curve.variance.min())
@@ -83,23 +82,24 @@ def test_a_stopped_sweep_keeps_what_is_done():
     sweep = study.sweep_epsilon(
         PROBLEM, draws, DATA.labels, (0.5, 1.0, 2.0), progress=done.append, should_stop=lambda: bool(done)
     )
-    assert sweep.values.tolist() == [0.5]
-    assert {column.shape for column in sweep.columns.values()} == {(1,)}
-    assert "1 of 3" in study.describe_stop(sweep)
-    assert not sweep.is_complete
+    assert sweep["epsilon"].tolist() == [0.5]
+    assert {column.shape for column in sweep.values()} == {(1,)}
+    assert "1 of 12" in study.describe_stop(sweep)
     none = study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.5,), should_stop=lambda: True)
-    assert none.values.size == 0
+    assert none["epsilon"].size == 0
 
 
-def test_generated_data_are_averaged_over_seeds():
-    generator = RegressionGenerator(120, 2, 1, exponent=1.8, seed=5)
-    both = study.sweep_generated({120: generator}, 1.0, repeats=2)
-    alone = [study.sweep_generated({120: replace(generator, seed=s)}, 1.0, repeats=1) for s in (5, 6)]
-    assert both.values.tolist() == [120.0]
-    for name in set(both.columns) - {"best_cap", "gap"}:
-        mean = np.mean([one.columns[name] for one in alone], axis=0)
-        np.testing.assert_allclose(both.columns[name], mean, rtol=1e-12)
-    assert both.columns["ours_coefficients"][0] < both.columns["best_cap_coefficients"][0]
+def test_a_figure_of_the_paper_takes_noise_and_range_of_the_generated_labels():
+    table = parameters.generate_table(200, exponent=1.8, seed=4)
+    problem = RegressionProblem(
+        table.features, table.user_codes, 2.0, float(np.ptp(table.labels)), residual_variance=400.0
+    )
+    curve = estimate_caps(problem, table.labels)
+    errors = study.compute_errors(200.0, 1.8, 2.0, seed=3)
+    best = compute_prediction_error(problem, working_set.solve(problem), table.labels)
+    assert errors["weights"] == pytest.approx(best, rel=1e-2)
+    assert errors["best_bound"] == pytest.approx(curve.prediction_error.min())
+    assert errors["no_bound"] == pytest.approx(curve.prediction_error[-1])
 
 
 @pytest.mark.parametrize("g", [2, 3, 4, 6, 8])
@@ -129,5 +129,3 @@ def test_refusals():
     draws = sample_limiting.try_caps(PROBLEM, DATA.labels, 4)
     with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
         study.sweep_epsilon(PROBLEM, draws, DATA.labels, (0.0, 1.0))
-    with pytest.raises(InvalidInput, match=r"(?i)epsilon"):
-        study.sweep_generated({1: RegressionGenerator()}, -1.0)

@@ -13,7 +13,7 @@ from mpmath import mp
 from scipy.stats import beta
 
 from dpcore.common.checks import InvalidInput
-from dpcore.common.privacy import Neighbours, bound_sampled_epsilon
+from dpcore.common.privacy import GaussianNoise, Neighbours, bound_sampled_epsilon
 from dpcore.training import account, descent, optimum
 from dpcore.training.account import Cell, Method, compute_smooth_weights, draw_ranks
 from dpcore.training.mechanism import Average, LossKind, Mechanism
@@ -404,18 +404,20 @@ def test_the_best_constant_beats_all_others(loss):
 # --- output perturbation ------------------------------------------------------------------------------------
 
 
-def test_output_perturbation_has_the_noise_that_it_declares():
+def test_output_perturbation_has_the_noise_that_it_declares_whatever_steps_are_entered():
     rows = generate_rows(60)
-    mechanism = Mechanism(2.0, 1e-5, VALUES, radius=1e6)
-    cell = Cell(Method.SMOOTH, 1.0)
-    models = optimum.perturb_minimiser(rows, mechanism, cell, 0, range(400))
-    best = optimum.fit_model(
-        rows, LossKind.LOGISTIC, compute_smooth_weights(rows.sizes, 1.0)[rows.users], math.inf, 0.01
-    )
-    scale = account.plan_noise(Mechanism(2.0, 1e-5, VALUES, steps=1), 1.0).gradient / (60 * 0.01)
-    errors = (models - best.theta[:, None]).ravel() / scale
+    mechanism = Mechanism(2.0, 1e-5, VALUES, radius=1e6, steps=7)
+    models = optimum.perturb_minimiser(rows, mechanism, Cell(Method.OUTPUT, 1.0), 0, range(400))
+    kappa = 2.0 * GaussianNoise.for_release(1.0, 2.0, 1e-5).scale
+    penalty = 0.8 * kappa * math.sqrt(rows.num_features)
+    weights = compute_smooth_weights(rows.sizes, 1.0)[rows.users]
+    best = optimum.fit_model(rows, LossKind.LOGISTIC, weights, math.inf, penalty / 60)
+    # Changed values move the minimiser by 2 h / μ at most.
+    errors = (models - best.theta[:, None]).ravel() / (kappa / penalty)
     # 2,800 standard normals: mean and variance within 5 standard errors.
     assert abs(errors.mean()) < 5 / math.sqrt(errors.size)
     assert abs(errors.var() - 1) < 5 * math.sqrt(2 / errors.size)
     with pytest.raises(ValueError, match="bounded slope"):
-        optimum.perturb_minimiser(rows, Mechanism(1.0, 1e-5, loss=LossKind.SQUARED), cell, 0, range(1))
+        optimum.perturb_minimiser(
+            rows, Mechanism(1.0, 1e-5, loss=LossKind.SQUARED), Cell(Method.OUTPUT, 1.0), 0, range(1)
+        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import math
 from collections.abc import Callable
@@ -14,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpcore.answer import Answer, Bars, Hatching, Mark
-from dpcore.code import Choice, Code, Library, write
+from dpcore.code import Choice, Library, write
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
@@ -140,12 +138,9 @@ def test_owners_of_private_data_get_a_cap_and_its_label() -> None:
     limit, count = found.gaining_owners
     assert count == sum(u for s, u in ((1, 50), (20, 30), (400, 5)) if s < limit)
     assert told.code is not None
-    cap, program = told.code.forms
-    assert isinstance(cap[1], Choice)
-    assert f"MAX_ROWS = {found.cap.cap}" in write(cap[1], Library.PYTHON).text
-    assert isinstance(program[1], Code)
-    assert "PRIVATE" in program[1].file_name
-    assert "do not publish" in program[1].text
+    ((_, cap),) = told.code.forms
+    assert isinstance(cap, Choice)
+    assert f"MAX_ROWS = {found.cap.cap}" in write(cap, Library.PYTHON).text
     curve = told.plots["owners-cap"]()
     assert curve.disclosure is Disclosure.PRIVATE
     assert np.min(np.asarray(curve.columns["bound"])) == pytest.approx(found.cap.bound)
@@ -174,28 +169,6 @@ def test_owners_entered_beside_private_data_are_as_private_as_these() -> None:
     assert solve_owners(SECRET, shared=10, delta=1e-6).disclosure is Disclosure.PUBLIC
     asked = OwnersParameters(1.0, owners=65)
     assert question.find_disclosure(asked, LINES, make_own_table().dataset) is Disclosure.PRIVATE
-
-
-def test_the_program_prints_the_page_s_numbers() -> None:
-    for asked in ({}, PERSONAL, {"unit": Unit.USER, "records_per_user": 5.0, "privacy_constant": 0.3}):
-        found = solve_owners(**asked)
-        code = build_answer(LINES, found.parameters, found).code
-        assert code is not None
-        ((_, program),) = code.forms
-        assert isinstance(program, Code)
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(program.text, "program", "exec"), {"__name__": "__main__"})
-        lines = out.getvalue().splitlines()
-        assert float(lines[0].split(": ")[1]) == pytest.approx(found.bound_alone, rel=1e-12)
-        for at, bound, epsilon, owners in (
-            (1, found.bound_joint, found.epsilon_joint, found.owners_joint),
-            (3, found.bound_full, found.epsilon_full, found.owners_full),
-        ):
-            assert float(lines[at].split("bound ")[1]) == pytest.approx(bound, rel=1e-12)
-            _, _, rest = lines[at + 1].partition("epsilon = ")
-            assert float(rest.split(",")[0]) == pytest.approx(epsilon, rel=1e-12)
-            assert f"from {owners} owners on" in rest
 
 
 def test_the_map_has_the_point_its_regimes_and_its_hatched_areas() -> None:

@@ -1,4 +1,4 @@
-"""The pair drawn privately: from the card of Per group and on Choose privately, its account, its code, its file."""
+"""The pair drawn privately: from the card of Per group, its account, its code, its file."""
 
 from __future__ import annotations
 
@@ -69,27 +69,6 @@ def test_the_pair_is_drawn_on_the_card_and_carried_away() -> None:
         SECRET, histogram=replace(SHOP.histogram, users=SHOP.histogram.users * 2), values=None, pairs=None
     )
     assert "drawn privately" not in shown_texts(fine(with_data(at, other).run()))
-
-
-def test_choose_privately_has_a_tab_that_draws_it() -> None:
-    at = fine(with_data(open_app("Choose privately"), SECRET).run())
-    at.session_state["private_choice.tabs"] = "A pair per group"
-    fine(at.run())
-    assert "enter how many groups" in shown_texts(at)
-    at.session_state["per_group.num_groups"] = 60.0
-    at.session_state["per_group.statistic"] = Statistic.SUM
-    fine(at.run())
-    assert not [button for button in at.button if button.key == "private_pair_draw" and not button.disabled]
-    at.session_state["private_choice.pair_unit"], at.session_state["private_choice.pair_largest"] = (
-        0.01,
-        100.0,
-    )
-    fine(at.run())
-    fine(at.button(key="private_pair_draw").click().run())
-    ((_, held),) = at.session_state["private_choice.choices"].items()
-    assert held[0][1].problem.largest == 10_000
-    at.session_state["per_group.statistic"] = Statistic.SIGNED_SUM
-    assert "enter bounds that you know" in shown_texts(fine(at.run()))
 
 
 @pytest.mark.parametrize("statistic", [Statistic.ROWS, Statistic.USERS, Statistic.SUM])

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dpcore import mean
 from dpcore.answer import Answer
 from dpcore.code import Library, write
+from dpcore.common import wording
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import ASSUMED_SHARE
 from dpcore.common.privacy import Disclosure, Neighbours
@@ -33,7 +34,6 @@ from tests.pages.driving import (
     data,
     errors,
     fine,
-    finished,
     go,
     link_of,
     new_app,
@@ -42,7 +42,6 @@ from tests.pages.driving import (
     shown_texts,
     trace,
     with_data,
-    work_waits_for_stop,
 )
 
 SAMPLE = samples.load(session.DEFAULT_SAMPLE)
@@ -68,26 +67,10 @@ def on_private_data(histogram: ContributionHistogram = SECRET) -> AppTest:
     return fine(at.run())
 
 
-def tab(at: AppTest, name: str) -> AppTest:
-    at.session_state["private_choice.tabs"] = name
-    return fine(at.run())
-
-
-def copies(at: AppTest, name: str = "private_choice.curves_job"):
-    """What was simulated, once it is done."""
-    finished(at, name)
-    return at.session_state[name].result
-
-
 def view_of(histogram: ContributionHistogram = SAMPLE.histogram, **given) -> PrivateSolution:
     parameters = PrivateParameters(**{"epsilon": 1.0, **given})
     data = dataclasses.replace(SAMPLE, histogram=histogram)
-    return comparison.solve_exactly(data, parameters, comparison.regret_over_epsilon(parameters, histogram))
-
-
-def said(found: PrivateSolution, copy: comparison.ChoiceCost | None) -> Answer:
-    """The answer with this cost of a copy."""
-    return build_answer(SAMPLE, found.parameters, dataclasses.replace(found, copies=comparison.Copies(copy)))
+    return comparison.solve(data, parameters)
 
 
 def words_of(found: Answer) -> str:
@@ -115,23 +98,9 @@ def test_the_exact_curve_is_that_of_the_law():
     assert y[x == budget][0] == pytest.approx(median, rel=1e-6)
 
 
-def test_the_curve_over_the_budget_does_not_depend_on_the_budget_chosen():
-    parameters = PrivateParameters(1.0, selection_epsilon=0.03)
-    alike = comparison.with_usual_budget(parameters)
-    assert alike == PrivateParameters(1.0)
-    one, other = (comparison.regret_over_epsilon(p, SAMPLE.histogram) for p in (parameters, alike))
-    assert one.median == pytest.approx(other.median, rel=1e-12)
-    # At a budget of the curve it is the cost that the card states.
-    at = int(np.argmin(np.abs(one.epsilons - 0.03)))
-    stated = comparison.compute_direct_cost(
-        PrivateParameters(1.0, selection_epsilon=float(one.epsilons[at])).choice, SAMPLE.histogram
-    )
-    assert stated.median == pytest.approx(one.median[0, at], rel=1e-12)
-
-
 def test_card_says_what_it_costs_and_in_all():
-    view, copy = view_of(), comparison.simulate_cost(PrivateParameters(1.0), SAMPLE.histogram)
-    found = said(view, copy)
+    view = view_of()
+    copy, found = view.copy, build_answer(SAMPLE, view.parameters, view)
     text = words_of(found)
     assert found.headline == "Choose the number directly."
     assert found.numbers[0].text == words.format_share(view.direct.median)
@@ -145,107 +114,36 @@ def test_card_says_what_it_costs_and_in_all():
     assert f"Private copy, median cost {words.format_share(copy.median)}" in text
     # The way that costs less in 19 of 20 draws is recommended, and comes first.
     cheap = dataclasses.replace(copy, percentile_95=0.0, median=0.0)
-    found = said(view, cheap)
+    found = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy=cheap))
     assert found.headline == "Choose on a private copy."
     assert found.numbers[0].label == "Private copy, median cost"
     # Copies without users have no cost that JSON could hold.
-    empty = said(view, dataclasses.replace(copy, percentile_95=np.inf))
+    no_users = dataclasses.replace(copy, percentile_95=np.inf)
+    empty = build_answer(SAMPLE, view.parameters, dataclasses.replace(view, copy=no_users))
     assert [one.value is None for one in empty.numbers] == [False, False, False, True]
-    # While copies are being simulated nothing is said of them.
-    early = said(view, None)
-    assert [one.label for one in early.numbers] == ["Direct choice, median cost", "Direct choice, 1 in 20"]
-    assert "on a copy: being simulated" in words_of(early)
 
 
-def test_copies_are_simulated_beside_it(all_copies):
-    at = opened()
-    found = copies(at)
-    assert not found.cancelled
-    x, y = trace(chart(at, "private_cost_epsilon"), "Private copy, median")
-    assert list(x) == [epsilon for epsilon, _ in found.over_epsilon]
+def test_a_copy_costs_what_choosing_on_simulated_copies_costs(all_copies):
     # The same copies, with the bound and the error of *Mean*.
     problem = mean.MeanProblem(SAMPLE.histogram, 1.0, 1.0, 0.25)
     bounds = comparison.simulate_bounds(
         SAMPLE.histogram,
         lambda copy: mean.best_smooth(dataclasses.replace(problem, histogram=copy)).threshold,
-        PrivateParameters(1.0).build_copy(0.1),
+        PrivateParameters(1.0).copy,
     )
     errors = np.sort(np.sqrt(mean.smooth_variance(problem, bounds)))
     median = errors[errors.size // 2 - 1] / mean.best_smooth(problem).standard_error - 1.0
-    assert y[list(x).index(0.1)] == pytest.approx(max(median, 1e-5), rel=1e-6)
-    assert found.at_budget.median == pytest.approx(median)
-    assert f"Private copy, median cost {words.format_share(found.at_budget.median)}" in shown_texts(at)
-
-
-def test_the_curves_before_stand_until_new_ones_are_simulated(monkeypatch):
-    at = opened()
-    copies(at)
-    before = trace(chart(at, "private_cost_epsilon"), "Private copy, median")
-    with monkeypatch.context() as held:
-        work_waits_for_stop(held)
-        # The budget of the choice moves a line only: no copy is simulated again for the curve.
-        fine(at.number_input(key="private_choice.selection_epsilon").set_value(0.3).run())
-        figure = chart(at, "private_cost_epsilon")
-        assert trace(figure, "Private copy, median")[1] == pytest.approx(before[1])
-        assert not [t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]
-        assert list(trace(figure, "ε as chosen")[0]) == [0.3, 0.3]
-        finished(at, "private_choice.curves_job")
-        # Another epsilon changes them: those before are pale.
-        fine(at.number_input(key=keys.EPSILON).set_value(0.5).run())
-        job = at.session_state["private_choice.curves_job"]
-        assert job.running
-        figure = chart(at, "private_cost_epsilon")
-        assert trace(figure, "Private copy, median")[1] == pytest.approx(before[1])
-        assert len([t for t in figure["data"] if t.get("opacity", 1.0) < 1.0]) == 2
-        assert "settings before" in at.get("progress")[0].proto.text
-        # The direct choice is that of the new settings at once.
-        direct = comparison.regret_over_epsilon(PrivateParameters(0.5), SAMPLE.histogram)
-        assert trace(figure, "Direct choice, median")[1] == pytest.approx(
-            np.clip(direct.median[0], 1e-5, None)
-        )
-        job.stop()
-    finished(at, "private_choice.curves_job")
-    assert "stopped early" in shown_texts(at)
-
-
-def test_costs_over_the_number_of_users_stand_in_a_tab():
-    at = tab(opened(), "More or fewer users")
-    found = copies(at, "private_choice.users_job")
-    figure = chart(at, "private_cost_users")
-    x, y = trace(figure, "Private copy, median")
-    assert list(x) == [k * SAMPLE.histogram.num_users for k, _ in found.over_users]
-    x, y = trace(figure, "Direct choice, median")
-    k = 10.0 * SAMPLE.histogram.num_users
-    more = ContributionHistogram(SAMPLE.histogram.sizes, SAMPLE.histogram.users * 10)
-    exact = choice.summarise_regret(PrivateParameters(1.0).choice, more)
-    nearest = int(np.argmin(np.abs(np.log(x / k))))
-    if abs(x[nearest] / k - 1.0) < 1e-9:
-        assert y[nearest] == pytest.approx(max(float(exact.median[0, 0]), 1e-5), rel=1e-6)
-
-
-def test_one_user_more_moves_the_bound_in_the_picture():
-    at = tab(opened(), "Why the number leaks")
-    x, y = trace(chart(at, "private_leak"), "With that user")
-    at_most, base = int(x[-1]), SAMPLE.histogram
-    more = ContributionHistogram.from_table(np.append(base.sizes, at_most), np.append(base.users, 1))
-    expected = mean.best_smooth(mean.MeanProblem(more, 1.0, 1.0, 0.25)).threshold
-    assert y[-1] == pytest.approx(expected, rel=1e-12)
-    assert y[-1] > trace(chart(at, "private_leak"), "Without that user")[1][-1]
+    assert view_of().copy.median == pytest.approx(median)
 
 
 def test_private_data_are_labelled_and_no_demonstration():
     at = on_private_data()
     assert actions.DEMONSTRATION not in shown_texts(at)
-    shown = {
-        "Behind the answer": "private_cost_epsilon",
-        "Why the number leaks": "private_leak",
-        "More or fewer users": "private_cost_users",
-    }
-    for name, key in shown.items():
-        tab(at, name)
-        notes = [a["text"].replace("<br>", " ") for a in chart(at, key)["layout"]["annotations"]]
-        assert Disclosure.PRIVATE.label in notes
-        assert [m.value for m in at.markdown if "do not publish" in m.value]
+    notes = [
+        a["text"].replace("<br>", " ") for a in chart(at, "private_cost_epsilon")["layout"]["annotations"]
+    ]
+    assert Disclosure.PRIVATE.label in notes
+    assert [m.value for m in at.markdown if "do not publish" in m.value]
 
 
 def test_a_direct_choice_leaves_the_data_and_stands_in_the_account():
@@ -289,10 +187,7 @@ def drawn_numbers(at: AppTest) -> list[choice.PrivateChoice]:
 def test_two_draws_add_up_and_it_is_said_before():
     at = on_private_data()
     fine(at.button(key="private_choose").click().run())
-    # Beside the bound that was drawn stands one total, that of bound and release.
-    assert "Either spends ε = 0.1 more" in shown_texts(at).replace("**", "")
     assert "ε = 1.1 in all" in shown_texts(at)
-    assert "With what was spent before" not in shown_texts(at)
     fine(at.number_input(key="private_choice.selection_epsilon").set_value(0.5).run())
     assert "With what was spent before in this window, ε = 0.6 in 2 releases" in shown_texts(at).replace(
         "**", ""
@@ -311,17 +206,14 @@ def test_after_a_release_the_page_draws_from_it_and_leads_back():
     assert copy.release.epsilon <= 2.0
     assert copy.release.neighbours is Neighbours.ADD_OR_REMOVE_USER
     assert copy.release.label in shown_texts(at)
-    # The picture is that of the released histogram, not of the private one.
-    tab(at, "Why the number leaks")
-    level = trace(chart(at, "private_leak"), "Without that user")[1][0]
+    # The number is that of the released histogram, not of the private one.
     # New data bring what is usually assumed of users.
     released, private = (
         TableSmooth(0.125, ASSUMED_SHARE).best_bound(h) for h in (copy.histogram, secret.histogram)
     )
-    assert level == pytest.approx(released)
-    assert level != pytest.approx(private, rel=1e-9)
-    for name in ("Why the number leaks", "More or fewer users", "Behind the answer"):
-        assert f"{secret.histogram.num_rows:,}" not in shown_texts(tab(at, name))
+    assert f"Take {wording.number(released)} as the" in shown_texts(at)
+    assert wording.number(released) != wording.number(private)
+    assert f"{secret.histogram.num_rows:,}" not in shown_texts(at)
     assert "may be published" in shown_texts(at)
     assert "in the clear would be" not in shown_texts(at)
     go(at, "Mean")
@@ -368,7 +260,7 @@ def test_every_question_under_either_relation():
 
 def test_a_sum_says_why_it_is_dear_and_what_helps():
     at = opened(link="1", data="online-retail-invoices", epsilon="1", purpose="sum")
-    assert "Why so much" in shown_texts(at)
+    assert "What helps" in shown_texts(at)
     fine(at.number_input(key="private_choice.guess").set_value(250.0).run())
     fine(at.number_input(key="private_choice.guess_factor").set_value(1.1).run())
     assert "guess=250" in link_of(at)
@@ -528,16 +420,6 @@ def test_what_the_costs_are_computed_from_is_said_of_these_data():
     texts = shown_texts(at)
     assert "computed from the release in use and spend nothing more" in texts
     assert "in the clear" not in texts
-    texts = shown_texts(tab(at, "Why the number leaks"))
-    assert "Were the release the data themselves: one more user" in texts
-    assert "in the clear" not in texts
-
-
-def test_a_number_that_one_user_cannot_move_is_not_said_to_move():
-    view = view_of(purpose=BoundPurpose.SUM, largest=3)  # Everybody's T is far above what a user may have.
-    text = words.describe_leak(view, comparison.compute_leak(SAMPLE.histogram, view.parameters)).lower()
-    assert "one more user with at most 3 rows does not move" in text
-    assert "can move" not in text
 
 
 def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
@@ -546,8 +428,7 @@ def test_users_over_the_public_maximum_are_told_apart_from_a_wish_to_raise_it():
     assert "**Over the maximum:**" not in shown_texts(at)
     fine(at.number_input(key="private_choice.largest").set_value(100.0).run())
     texts = shown_texts(at)
-    assert f"{over} users. No number above it is chosen" in texts
-    assert "Raise it only for reasons outside these data" in texts
+    assert f"{over} users. Raise it only for reasons outside these data" in texts
 
 
 def test_what_is_computed_on_a_release_says_whose_errors_it_shows():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 import opendp.prelude as opendp
@@ -26,6 +25,7 @@ from dpcore.regression.parameters import (
     ResidualVarianceSource,
     round_outwards,
 )
+from dpcore.regression.problem import check
 from pages.regression.upload import UPLOAD
 from pages.shared.base import keys
 from pages.shared.fields import jobs
@@ -66,12 +66,7 @@ TABS = (
     "Downloads",
     "How this is computed",
 )
-WORK = (
-    "regression.solve",
-    "regression.caps",
-    "regression.over_epsilon",
-    "regression.over_rows",
-)
+WORK = ("regression.solve", "regression.caps", "regression.over_epsilon")
 
 
 def settled(at: AppTest) -> AppTest:
@@ -102,7 +97,8 @@ def make_problem(
     parameters = RegressionParameters(epsilon, lower, upper)
     if variance is None:
         variance = estimate_residual_variance(DATA.table.features, parameters.clip_labels(DATA.table))
-    return parameters.build_problem(DATA.table, variance), parameters.clip_labels(DATA.table)
+    problem = check(DATA).with_settings(epsilon, parameters.value_bound, variance)
+    return problem, parameters.clip_labels(DATA.table)
 
 
 def enter_variance(at: AppTest, variance: float) -> None:
@@ -512,20 +508,7 @@ def test_the_curve_against_epsilon_is_that_of_the_core(answered):
     for name, method in (("Best weights", "ours"), ("Best bound", "best_cap"), ("No bound", "no_cap")):
         x, y = trace(figure, name)
         assert x.tolist() == list(study.EPSILONS)
-        assert y == pytest.approx(np.sqrt(sweep.columns[f"{method}_coefficients"]), rel=1e-5)
-
-
-def test_the_papers_figure_starts_by_button_and_ages():
-    at = open_tab(opened(), "Figures 1 and 2")
-    at.button(key="regression_over_rows_start").click().run()
-    settled(at)
-    figure = chart(at, "regression_rows")
-    sweep = study.sweep_generated({600.0: replace(GENERATOR, num_rows=600)}, 1.0)
-    best = math.sqrt(sweep.columns["ours_coefficients"][0])
-    assert trace(figure, "Best weights")[1][0] == pytest.approx(best, rel=1e-5)
-    assert "earlier settings" not in shown_texts(at)
-    settled(fine(at.select_slider(key=keys.EPSILON_SLIDER).set_value(2.0).run()))
-    assert "earlier settings" in shown_texts(at)
+        assert y == pytest.approx(np.sqrt(sweep[f"{method}_coefficients"]), rel=1e-5)
 
 
 def test_a_general_solver_finds_no_smaller_variance(monkeypatch):
@@ -633,14 +616,9 @@ def test_without_caps_the_page_still_answers(monkeypatch: pytest.MonkeyPatch):
 def test_no_trace_has_more_than_500_points():
     rng = np.random.default_rng(0)
     sizes = np.unique(rng.integers(1, 10**6, 3000))
-    from dpcore.regression.estimate import UserWeights
-
-    weights = UserWeights(np.arange(sizes.size), sizes, rng.random((sizes.size, 2)))
-    columns = plots.tabulate_weights({"ours": weights, "no bound": weights})
+    weights = rng.random(sizes.size)
+    columns = plots.tabulate_weights(sizes, {"ours": weights, "no bound": weights})
     assert len(columns["users"]) <= 500
     assert columns["users"].sum() == sizes.size
     # Mean weight times users adds up to all weights.
-    assert columns["users"] @ columns["ours_user_weight"] == pytest.approx(weights.total.sum())
-    shares = plots.tabulate_directions(weights, ("a", "b"))
-    assert shares["a"].sum() == pytest.approx(1.0)
-    assert shares["users"].sum() == sizes.size
+    assert columns["users"] @ columns["ours_user_weight"] == pytest.approx(weights.sum())

@@ -10,6 +10,7 @@ import pytest
 
 from dpcore.answer import against
 from dpcore.answer.against import BoundComparison, MethodComparison
+from dpcore.common import weights
 from dpcore.common.privacy import Neighbours
 from dpcore.common.progress import ShouldStop
 from dpcore.contributions import ContributionHistogram
@@ -21,8 +22,6 @@ from dpcore.mean import MeanParameters
 from dpcore.mean.answer import build_answer
 from dpcore.multitask.parameters import MultitaskParameters
 from dpcore.multitask.problem import compute_exact_budget
-from dpcore.private_choice import choice
-from dpcore.private_choice.parameters import BoundPurpose, PrivateParameters
 from dpcore.quantile.parameters import Weighting
 from dpcore.report import plotly_figures
 from dpcore.training import decision
@@ -47,7 +46,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "start": {"bound": 3},
     "data_owners": {"source": OwnersSource.DATA, "unit": Unit.OWNER, "shared": 20},
     "factorisation": {"num_users": 300, "num_items": 200, "ratings_per_user": 20.0},
-    "private_choice": {"purpose": BoundPurpose.CAP},
 }
 
 
@@ -76,7 +74,8 @@ def toy() -> BoundComparison:
 def test_every_question_with_an_epsilon_says_what_it_compares_or_why_not() -> None:
     for question in catalogue.PAGES:
         module = compare_tab.import_answer_module(question.name)
-        assert hasattr(module, "against_epsilon") == (question.parameters is not None), question.name
+        compares = question.parameters is not None and question.name != "private_choice"
+        assert hasattr(module, "against_epsilon") == compares, question.name
 
 
 @pytest.mark.parametrize(
@@ -114,9 +113,8 @@ def test_fields_that_nothing_depends_on_make_no_work() -> None:
 def test_where_there_is_nothing_to_compare_a_sentence_says_why() -> None:
     for name, changes, words in (
         ("quantile", {"weighting": Weighting.NONE}, "There is no bound"),
-        ("private_choice", {"purpose": BoundPurpose.QUANTILE}, "the same at every ε"),
         ("factorisation", {"source": RatingSource.DATA}, "needs ratings"),
-        ("per_group", {}, "needs a group"),
+        ("per_group", {}, "no groups"),
     ):
         reason = compare(name, replace(DATA, pairs=None, tasks=None), **(SETTINGS[name] | changes))
         assert isinstance(reason, str)
@@ -138,12 +136,9 @@ def test_ways_cross_where_their_bounds_are_alike(personal: int) -> None:
         assert other[0] > alone[0]
         assert other[2] < alone[2]
         assert (nothing < np.minimum(joint, other)).all()
-    curves = against.compute_method_curves(comparison)
-    assert {epsilon for epsilon, _ in comparison.crossings} <= set(curves.epsilons.tolist())
-    rows = against.tabulate_methods(comparison, 1.0)
-    assert [row["Way"] for row in rows] == list(comparison.names)
-    assert rows[0]["Change"] == ""
-    plot = against.plot_methods("owners", comparison, curves, 1.0, DATA.provenance)
+    epsilons, _ = against.compute_method_curves(comparison)
+    assert {epsilon for epsilon, _ in comparison.crossings} <= set(epsilons.tolist())
+    plot = against.plot_methods("owners", comparison, 1.0, DATA.provenance)
     traces = plotly_figures.draw(plot).data
     assert [trace.name for trace in traces][: len(comparison.names)] == list(comparison.names)
     marked = [trace.x[0] for trace in traces if trace.mode == "markers"]
@@ -163,19 +158,6 @@ def test_the_best_way_of_many_tasks_is_the_best_at_every_epsilon() -> None:
     ]
     assert np.allclose(errors * budgets, errors[:, :1] * budgets[0])
     assert errors[1, 1] / errors[0, 1] == pytest.approx(errors[1, 0] / errors[0, 0])
-
-
-def test_what_the_direct_choice_costs_is_the_sum_over_its_draws() -> None:
-    for wanted in (BoundPurpose.SMOOTH, BoundPurpose.CAP, BoundPurpose.SUM):
-        comparison = compare_bounds("private_choice", purpose=wanted)
-        for epsilon in (0.05, 2.0):
-            parameters = PrivateParameters(epsilon, wanted)
-            bound, error = comparison.compute_best(epsilon)
-            chances = choice.compute_probabilities(parameters.choice, DATA.histogram)
-            costs = choice.compute_regrets(parameters.condition, DATA.histogram, parameters.choice.candidates)
-            assert error == pytest.approx(float(chances @ costs), rel=1e-9)
-            assert comparison.compute_errors is not None
-            assert comparison.compute_errors(epsilon, np.array([bound]))[0] == pytest.approx(1.0, rel=1e-6)
 
 
 def noise_alone(eigenvalues: Any, mechanism: Any, deviation: float) -> float:
@@ -204,10 +186,8 @@ def test_training_predicts_what_its_formulas_say() -> None:
     for epsilon in (0.1, 3.0, 30.0):
         mechanism = replace(parameters.mechanism, epsilon=epsilon)
         bound, error = comparison.compute_best(epsilon)
-        theory = decision.find_theory_bound(
-            rows.histogram, decision.calibrate_trade_off(eigenvalues, mechanism)
-        )
-        assert bound == theory.threshold.bound
+        trade_off = decision.calibrate_trade_off(eigenvalues, mechanism)
+        assert bound == weights.best_smooth(rows.histogram, trade_off).bound
         assert error <= comparison.compute_errors(epsilon, every).min() * (1.0 + 1e-12)
         # Without sampling error what is left is noise, step by step, where no budget goes to the sum of weights:
         # every user's counts are public.
@@ -266,7 +246,7 @@ def test_candidates_against_brute_force() -> None:
     assert why[5.0].replace("\xa0", " ") == "90 % of users have at most this; 95 % of users have at most this"
     assert why[40.0].replace("\xa0", " ") == "99 % of users have at most this; the most that a user has"
     assert why[10.0] == why[20.0] == "round number"
-    rows = against.tabulate_candidates(candidates, toy())
+    rows = against.tabulate_candidates(candidates)
     assert [row["Against the best"] for row in rows if row["How it is come by"] == "best"] == [""]
     assert rows[-1]["Users over it"] == "0"
 
@@ -310,8 +290,6 @@ def test_data_owners_shows_every_way_and_start_unfolds_it() -> None:
     fine(at.run())
     assert "data_owners_ways_over_epsilon" in figure_keys(at)
     assert "by the bounds, joining pays" in shown_texts(at)
-    (table,) = [frame.value for frame in at.dataframe if "Way" in frame.value]
-    assert table["Way"].tolist() == ["Alone", "Together, no privacy", "Joint or full privacy"]
     at = go(at, "Start")
     assert not [key for key in figure_keys(at) if "over_epsilon" in key]
     at.session_state["start_pinned"] = True

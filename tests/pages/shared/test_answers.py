@@ -12,14 +12,13 @@ from streamlit.testing.v1 import AppTest
 from dpcore.common.privacy import Disclosure
 from dpcore.contributions import ContributionHistogram
 from dpcore.dataset import Dataset
-from dpcore.private_choice import comparison
-from dpcore.private_choice.comparison import ChoiceCost, Copies
+from dpcore.examples_per_user.answer import answer
 from pages.shared.base import cache
 from pages.shared.session import session
 from tests.pages.driving import finished, on_data
 
 SMALL = Dataset("small", "", Disclosure.PUBLIC, ContributionHistogram([1, 3, 9], [200, 40, 5]))
-COST = ChoiceCost(median=0.1, percentile_95=0.2, low=1.0, high=9.0)
+JOB = "examples_per_user.exact_job"
 
 
 def test_an_answer_is_searched_for_once_and_the_one_used_longest_ago_is_dropped() -> None:
@@ -88,29 +87,27 @@ def test_sessions_share_what_is_for_all_and_nothing_else(enter: Callable[[str], 
 
 
 @pytest.mark.parametrize("kind", [session.DEFAULT_SAMPLE, session.UPLOADED])
-def test_a_second_session_finds_what_the_first_has_simulated_on_a_sample_only(
+def test_a_second_session_finds_what_the_first_has_searched_on_a_sample_only(
     monkeypatch: pytest.MonkeyPatch, enter: Callable[[str], None], kind: str
 ) -> None:
-    simulated: list[Any] = []
+    searched: list[Any] = []
 
-    def simulate(histogram: Any, parameters: Any, *rest: Any) -> Copies:
-        simulated.append(parameters)
-        return Copies(over_epsilon=((1.0, COST),), at_budget=COST)
+    def find_multiplier(*arguments: Any) -> float:
+        searched.append(arguments)
+        return float("1.5")
 
-    monkeypatch.setattr(comparison, "simulate", simulate)
+    monkeypatch.setattr(answer, "find_multiplier", find_multiplier)
     jobs_of = []
     for name in ("one", "other"):
         enter(name)
-        at = finished(on_data(SMALL, "Choose privately", kind), "private_choice.curves_job")
-        jobs_of.append(at.session_state["private_choice.curves_job"])
+        at = finished(on_data(SMALL, "Examples per user", kind), JOB)
+        jobs_of.append(at.session_state[JOB])
         at.run()
-        assert (
-            at.session_state["private_choice.curves_job"] is jobs_of[-1]
-        )  # A run that changes nothing asks nothing.
+        assert at.session_state[JOB] is jobs_of[-1]  # A run that changes nothing asks nothing.
     one, other = jobs_of
     assert one.question == other.question
     assert (one.result is other.result) == (kind == session.DEFAULT_SAMPLE)
-    assert len(simulated) == (1 if kind == session.DEFAULT_SAMPLE else 2)
+    assert len(searched) == (1 if kind == session.DEFAULT_SAMPLE else 2)
 
 
 @pytest.mark.parametrize(

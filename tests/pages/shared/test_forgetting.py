@@ -99,7 +99,7 @@ def filled(request: pytest.FixtureRequest) -> tuple[bool, dict[str, Any]]:
 def declared(key: str) -> FieldOrigin:
     """Where what stands under a session key may have come from, by the declarations."""
     name, _, entry = key.partition(".")
-    question = catalogue.find_question(name)
+    question = catalogue.QUESTIONS[name]
     return FieldOrigin.DATA if question is None else question.comes_from(entry)
 
 

@@ -267,7 +267,6 @@ PAGES = {
     "Quantile": ("quantile.search_job",),
     "Regression": ("regression.solve", "regression.caps"),
     "Training": ("training.runs_job",),
-    "Choose privately": ("private_choice.curves_job",),
 }
 
 

@@ -71,9 +71,7 @@ def users(counts: list[int], kind: Provenance) -> Dataset:
 
 def write_choice_methods(data: Dataset, *drawn: PrivateChoice) -> Methods | None:
     parameters = PrivateParameters(1.0)
-    solution = comparison.solve_exactly(
-        data, parameters, comparison.regret_over_epsilon(parameters, data.histogram)
-    )
+    solution = comparison.solve(data, parameters)
     ledger = Ledger()
     for one in drawn:
         ledger = ledger.add(one.facts)
@@ -137,7 +135,7 @@ def test_of_private_data_no_word_depends_on_the_data(name: str) -> None:
 def test_on_a_release_its_facts_are_stated(name: str) -> None:
     methods = write_methods(name, users([1, 1, 2, 3, 5, 90] * 9, COPY))
     assert "(epsilon = 0.1; add or remove one user; discrete Laplace noise)" in methods.text
-    assert "on top of the one stated above" in methods.text
+    assert "whose budget comes on top" in methods.text
     assert methods.shown_disclosure == COPY
 
 

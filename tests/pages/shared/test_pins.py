@@ -142,7 +142,7 @@ def test_files_and_pins_name_the_settings_that_the_answer_is_for(monkeypatch: py
     # While another answer is looked for, the fields hold what nobody has answered yet.
     parameters, since = QuantileParameters(1.0), QuantileParameters(0.25)
     monkeypatch.setattr(streamlit, "session_state", {keys.PAGE_PARAMETERS: since})
-    run = page_run.PageRun(catalogue.find_question("quantile"))  # type: ignore[arg-type]
+    run = page_run.PageRun(catalogue.QUESTIONS["quantile"])
     try:
         page_run.CURRENT_RUN.set(run)
         assert "public input: epsilon = 0.25" in figures.question_notes()

@@ -49,7 +49,6 @@ JOBS = (
     "regression.solve",
     "regression.caps",
     "training.runs_job",
-    "private_choice.curves_job",
 )
 
 
@@ -202,7 +201,7 @@ def test_what_the_core_alone_finds_is_named_as_on_the_page(monkeypatch):
     problems.whole(2, 10**12, num_users=1)
     problems.positive(constant=-1.0)
     try:
-        page_run.CURRENT_RUN.set(page_run.PageRun(catalogue.find_question("multitask")))
+        page_run.CURRENT_RUN.set(page_run.PageRun(catalogue.QUESTIONS["multitask"]))
         questions.show_problems(problems.entries)
     finally:
         page_run.CURRENT_RUN.set(None)

@@ -287,7 +287,7 @@ def number(content: Any) -> Any:
         (lambda f: f.pop("accounts"), "accounts is missing"),
         (lambda f: f["data"].update(origin="nowhere"), "nothing beside its name"),
         (lambda f: f.update(data={"origin": "nowhere", "generator": {}}), "no sample or generator"),
-        (lambda f: f.update(data={"origin": "zipf", "generator": {"alpha": "-1"}}), "seed is missing"),
+        (lambda f: f.update(data={"origin": "zipf", "generator": {"alpha": "-1"}}), "alpha must lie"),
         (lambda f: f["data"].update(origin="upload"), "exactly where they say"),
         (lambda f: f["data"]["made_of"].update(f["data"] | {"made_of": {}}), "only a release in use"),
         (lambda f: f["data"]["content"]["histogram"].update(users=[1, 10**30]), "users must be"),
@@ -382,7 +382,7 @@ def test_whatever_is_changed_a_file_is_refused_or_harmless(content: bytes) -> No
     assert spent.epsilon >= LEDGER.total.epsilon  # type: ignore[union-attr]
     for key, value in session_read.content.settings.items():
         name, _, entry = key.partition(".")
-        assert entry in catalogue.find_question(name).fields  # type: ignore[union-attr]
+        assert entry in catalogue.QUESTIONS[name].fields
         assert not isinstance(value, float) or math.isfinite(value)
 
 
@@ -401,7 +401,7 @@ def test_a_table_of_a_pages_own_stands_there_with_its_ranges() -> None:
 
 
 def test_numbers_drawn_are_joined_and_none_is_lost_or_doubled() -> None:
-    key = catalogue.find_question("private_choice").key("choices")  # type: ignore[union-attr]
+    key = catalogue.QUESTIONS["private_choice"].key("choices")
     other = replace(CHOSEN, value=18.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamlit, "session_state", state := {key: {"x": ((BoundPurpose.SUM, other),)}})
