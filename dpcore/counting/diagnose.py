@@ -193,8 +193,8 @@ def find_rows(
         with open_duck() as duck, duck.in_order():
             duck.connection.execute(f"CREATE TEMP VIEW source AS {view(relation)}")
             limit = f"ORDER BY {ROW} LIMIT {max_rows - len(examples)}"
-            found = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
-        rows = [row for row, _ in found] + [detail for _, detail in found if isinstance(detail, int)]
+            bad_rows = duck.rows(f"SELECT {ROW}, detail FROM ({write_sql(duck)}) WHERE bad {limit}")
+        rows = [row for row, _ in bad_rows] + [detail for _, detail in bad_rows if isinstance(detail, int)]
         suffix = f" of {shorten(relation.name)}" if len(relations) > 1 else ""
         if relation.table is not None:
             locations = {row: relation.table.describe_row(row - 1) for row in rows}
@@ -203,7 +203,7 @@ def find_rows(
         else:
             lines = _find_lines(relation, rows, should_stop)
             locations = {row: f"line {line:,}{suffix}" for row, line in lines.items()}
-        for row, detail in found:
+        for row, detail in bad_rows:
             if isinstance(detail, int):
                 text = locations[detail]
             else:  # Rounded: messages must not quote ids, as of a column of ids chosen by mistake.

@@ -380,9 +380,10 @@ class Reduction:
             if num_pairs <= min(self.max_pairs, MAX_PAIRS_BACK):
                 facets.pairs = self._pairs(rows, dict(self.run(query.ranked_pairs(rows))), num_tasks)
                 return
-            options = f"--pairs-to and --max-pairs {num_pairs} (at most {MAX_PAIRS_BACK:,})"
-            sentence = f"There are {num_pairs:,} pairs of user and group; {options} return them as codes"
-            self.notes.append(f"{sentence}, for exact bounds, and --distribution-to their distribution.")
+            advice = f"--pairs-to and --max-pairs {num_pairs} return them as codes, for exact bounds"
+            if num_pairs > MAX_PAIRS_BACK:
+                advice = f"an engine returns at most {MAX_PAIRS_BACK:,}; --distribution-to writes their distribution"
+            self.notes.append(f"There are {num_pairs:,} pairs of user and group: {advice}.")
         elif self.passes > 1 or num_pairs > dataset.MAX_PAIRS:
             limit = dataset.MAX_PAIRS if self.passes == 1 else None
             self._note_dropped(f"The {num_pairs:,} pairs of user and task", limit)

@@ -120,7 +120,7 @@ def _content(dataset: Dataset) -> dict[str, Any]:
 def _read_mechanism(node: JsonValue) -> str | None:
     mechanism = node.get_text(80)
     if mechanism is not None and not is_mechanism(mechanism):
-        node.refuse("a mechanism is said in letters, digits, blanks and hyphens")
+        node.refuse("a mechanism is named in letters, digits, blanks and hyphens")
     return mechanism
 
 
