@@ -39,9 +39,8 @@ DISCLOSURE_OPTIONS = {
 }
 MAX_LISTED_CLASSES = 200
 """Up to so many classes are offered as a list."""
-ENTRIES = dict.fromkeys(
-    ("loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"),
-    FieldOrigin.OWN_DATA,
+ENTRIES = FieldOrigin.OWN_DATA.each(
+    "loaded", "file_", "round", "table", "problems", "role_", "reference_", "levels_", "public"
 )
 """Names of the session entries of an upload, under its question."""
 
