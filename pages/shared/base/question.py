@@ -267,11 +267,9 @@ class Question:
 
     def get_labels(self, *names: str) -> dict[str, str]:
         """Return the labels in a report of these fields, or of all, by name; the shared epsilon comes first."""
-        field_names = names or (*self.fields,)
-        return {
-            name: self.declared[name].report_label or self.declared[name].label
-            for name in ("epsilon", *field_names)
-        }
+        declared = self.declared
+        labels = {name: declared[name].report_label for name in ("epsilon", *(names or self.fields))}
+        return {name: label or declared[name].label for name, label in labels.items()}
 
     def comes_from(self, name: str) -> FieldOrigin:
         """Return the origin of the value under this name.

@@ -278,24 +278,20 @@ UNBOUNDED = 1e300
 def describe_handle(plot: Plot, handle: Handle) -> Mapping[str, Any]:
     """Return a handle as JSON for the browser: the columns that it looks up while a person moves it."""
     description: dict[str, Any] = _to_json(handle)
-    description |= {
-        "unit": plot.x.unit,
-        "colour": LINE_STYLES[Style.CAP]["color"],
-        "parts": [
-            # The loss lies on one side of the truth; the other parts lie on both sides.
-            {
-                "name": name,
-                "colour": LINE_STYLES[STYLES[name]]["color"],
-                "y": _to_json(values),
-                "is_loss": name == BIAS,
-            }
-            for name, values in handle.parts.items()
-        ],
-    }
+    # The loss lies on one side of the truth; the other parts lie on both sides.
+    parts = [
+        {"name": name, "colour": _color(STYLES[name]), "y": _to_json(values), "is_loss": name == BIAS}
+        for name, values in handle.parts.items()
+    ]
+    description |= {"unit": plot.x.unit, "colour": _color(Style.CAP), "parts": parts}
     if handle.dots is not None:
         # The strip then says that nothing was released.
         description["dots"]["is_private"] = plot.disclosure is Disclosure.PRIVATE
     return description
+
+
+def _color(style: Style) -> str:
+    return str(LINE_STYLES[style]["color"])
 
 
 def list_handle_keys(handle: Handle, key: Callable[[str], str]) -> tuple[str, ...]:

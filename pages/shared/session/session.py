@@ -279,7 +279,7 @@ def _check_link_choice(question: Question, name: str, value: Any) -> list[InputP
     assert field.options is not None
     link_text, text = (field.options.get(option, option) for option in (link_value, value))
     name = field.report_label or field.label
-    message = f"the link says *{link_text}* of {name}; {question.title} begins with *{text}*"
+    message = f"of {name} the link says *{link_text}*; for these data {question.title} begins with *{text}*"
     return [InputProblem(message, remedy="Choose it there again if it holds for these data, too")]
 
 

@@ -79,7 +79,8 @@ def show(question: Question) -> None:
     st.html(STYLE + PRESENTING if st.session_state.get(keys.PRESENTING) else STYLE)
     links.apply_once(question)
     st.session_state[keys.PAGE_PARAMETERS] = None
-    data = session.dataset()
+    data, touring, ledger = session.dataset(), session.get_tour(), session.get_ledger()
+    is_lost_at_reload = session.is_file() or data.release is not None
     with st.sidebar, st.container(key="shell_data", gap="xsmall"):
         st.markdown(f"**Data:** {wording.plain(data.name)}")
         users, rows = data.histogram.num_users, data.histogram.num_rows
@@ -89,13 +90,13 @@ def show(question: Question) -> None:
             text = f"{data.disclosure.value}, ε = {format_rounded_up(data.release.epsilon)}"
         cards.label(data.provenance, text)
         save_session()
-        if (touring := session.get_tour()) is not None:
+        if touring is not None:
             name = touring.saved_state.loaded_data.dataset.name
             st.caption(f"For the tour. *End* brings back: {wording.plain(name)}")
-        if session.is_file() or data.release is not None:
+        if is_lost_at_reload:
             st.caption("Here until this page is closed or loaded anew. *Save session* keeps them as a file.")
-        if session.get_ledger().releases:
-            st.caption(f"{session.get_ledger().sentence} {releases.IN_THIS_WINDOW}")
+        if ledger.releases:
+            st.caption(f"{ledger.sentence} {releases.IN_THIS_WINDOW}")
         if question.own_data:
             st.caption(f"Not used here: {question.title} has data of its own.")
     if problems := st.session_state.get(keys.LINK_PROBLEMS):
