@@ -19,7 +19,7 @@ from dpcore.common.checks import Problems, refuse
 from dpcore.common.text_fields import list_former_names, rename_former
 from dpcore.counting.__main__ import refuse_to_overwrite
 from dpcore.counting.files import expand_patterns
-from dpcore.reply import LIBRARIES, Reply
+from dpcore.reply import LIBRARY_BY_NAME, Reply
 from dpcore.report import script
 
 DATA = "a table: CSV or other text, JSON Lines, Parquet or Excel; several files with the same columns are one"
@@ -93,9 +93,6 @@ def ask(command: str, name: str, arguments: list[str]) -> None:
     if library is not None:
         sys.stdout.write(reply.code(library))
         _, written_form = reply.program(library)
-        first, *_ = reply.forms
-        if written_form != first:
-            print(f"{library} has no program for: {first}.", file=sys.stderr)
         if other_forms := ", ".join(form for form in reply.forms if form != written_form):
             message = f"The program is for: {written_form}. The app also writes: {other_forms}."
             print(message, file=sys.stderr)
@@ -143,7 +140,7 @@ def _build_parser(command: str, name: str) -> argparse.ArgumentParser:
         "--json", action="store_true", default=False, help="the whole answer (docs/report.md)"
     )
     output.add_argument("--report", type=Path, metavar="FILE", default=None, help=report_help)
-    output.add_argument("--code", choices=LIBRARIES, default=None, help=code_help)
+    output.add_argument("--code", choices=LIBRARY_BY_NAME, default=None, help=code_help)
     return parser
 
 
@@ -152,8 +149,7 @@ def _add_draw(parser: argparse.ArgumentParser, name: str) -> None:
     doc = (inspect.getdoc(Reply.draw) or "").partition("\nReturns:")[0]
     descriptions = dict(re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)$", doc, flags=re.MULTILINE))
     group = parser.add_argument_group(
-        "a private draw",
-        "The bound is drawn from the data with an ε of its own: it costs at every call.",
+        "a private draw", "The bound is drawn from the data with an ε of its own: it costs at every call."
     )
     group.add_argument(
         "--draw",

@@ -222,7 +222,7 @@ def _solve_signed(totals: UserTotals, parameters: TotalParameters) -> SignedSolu
     """Compute the errors of the range that was entered, or of one proposed from the data."""
     assert totals.signed is not None
     problem = SignedProblem.from_totals(
-        totals.signed, parameters.epsilon, parameters.mechanism, parameters.delta
+        totals.signed, parameters.epsilon, parameters.mechanism, parameters.delta, parameters.program
     )
     low, high = parameters.lower, parameters.upper
     is_entered = low is not None and high is not None
@@ -266,7 +266,6 @@ def against_epsilon(dataset: Dataset, parameters: TotalParameters) -> BoundCompa
         lambda epsilon, bounds: total.measure_errors(replace(problem, epsilon=epsilon), bounds),
         totals.amounts.values,
         totals.amounts.users,
-        loss_heading="Left out of the sum" if totals.column else "Rows left out",
         is_integer=problem.is_integer,
     )
 

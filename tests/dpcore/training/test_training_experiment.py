@@ -1,13 +1,12 @@
 """The table of methods and bounds, and what theory says beside it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dpcore.common import weights
 from dpcore.common.checks import InvalidInput
 from dpcore.common.privacy import GaussianNoise, Neighbours
 from dpcore.training import account, decision, descent, experiment
@@ -34,9 +33,6 @@ CELLS = tuple(Cell(method, bound) for method in METHODS for bound in (1.0, 4.0))
 def small(runs: int = 25, **changes) -> Experiment:
     train, test = hold_out(generate_rows(80, informative=2), 0.25, 0)
     return Experiment(((train, test),), Mechanism(1.0, 1e-5, **({"steps": 8} | changes)), CELLS, runs)
-
-
-# --- the table ----------------------------------------------------------------------------------------------
 
 
 def test_stop_and_resume_lose_nothing():
@@ -114,10 +110,12 @@ def test_the_best_bound_is_the_least_mean_and_its_stretch_is_near():
     for at in (2, 3):
         inside = best.low <= CELLS[at].bound <= best.high
         assert inside is bool(means[at] <= 1.05 * means[best.cell_index])
-    gain = decision.compare_cells(table, 2, 3)
+    gain, error = decision.compare_losses(table, 2, 3)
     each = table.scores[2, :, 1, 0, 0] - table.scores[3, :, 1, 0, 0]
-    assert gain.mean == pytest.approx(each.mean())
-    assert gain.half_width == pytest.approx(2.262157 * each.std(ddof=1) / math.sqrt(10), rel=1e-6)  # t of 9
+    assert gain == pytest.approx(each.mean())
+    assert error == pytest.approx(each.std(ddof=1) / math.sqrt(10))
+    half_width = summarise_splits(each, table.experiment).half_width
+    assert half_width == pytest.approx(2.262157 * error, rel=1e-6)  # t of 9
 
 
 def test_references_and_scores_by_hand():
@@ -160,9 +158,6 @@ def test_the_generated_optimum_is_that_of_the_population():
     assert np.any(np.abs(off.mean(axis=0)) > 5 * off.std(axis=0) / math.sqrt(rows.num_rows))
     with pytest.raises(InvalidInput, match="are generated"):
         TrainingGenerator(num_users=50_000, exponent=0.5, max_rows=10_000).generate()
-
-
-# --- splits of the users ------------------------------------------------------------------------------------
 
 
 def on_splits(runs: int = 12, splits: int = 4, mechanism: Mechanism | None = None) -> Experiment:
@@ -352,9 +347,6 @@ def test_a_first_look_has_the_noise_of_everybody():
     assert experiment.make_first_look(small()) is None
 
 
-# --- theory -------------------------------------------------------------------------------------------------
-
-
 def expected_excess(eigenvalues, optimum, mechanism, bound, total_weight):
     """½ Σ λ ((b θ*)² + v Σ a²) of the averaged iterate, with θ* in the eigenvectors' basis: exact for a quadratic."""
     start_share, noise_gain = decision.solve_linear_descent(
@@ -429,8 +421,8 @@ def test_theorem_4_by_hand():
     by_hand = math.log(8) * math.log(n) * 900 / math.log(m / 0.1) ** 4
     result = decision.compute_theorem_trade_off(rows.histogram, 8, mechanism)
     assert result == pytest.approx(by_hand)
-    bound = decision.find_theory_bound(rows.histogram, result)
-    assert bound.threshold.certificate.proves(1e-9)
+    threshold = weights.best_smooth(rows.histogram, result)
+    assert threshold.certificate.proves(1e-9)
 
     # The best threshold beats every other on a grid, row by row: Σ c² and (max user)² written out.
     def cost(h: float) -> float:
@@ -438,4 +430,4 @@ def test_theorem_4_by_hand():
         total = each.sum()
         return (each.max() / total) ** 2 + result * (each**2 / rows.sizes).sum() / total**2
 
-    assert cost(bound.threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)
+    assert cost(threshold.bound) <= min(cost(h) for h in np.geomspace(1, 60, 500)) * (1 + 1e-9)
