@@ -35,7 +35,7 @@ from dpcore.private_choice.private_histogram import CopyNoise
 from dpcore.quantile.parameters import BoundFrom, QuantileParameters
 from dpcore.regression.parameters import DataSource as RegressionSource
 from dpcore.regression.parameters import RegressionGenerator
-from dpcore.reply import LIBRARIES, Reply
+from dpcore.reply import LIBRARY_BY_NAME, Reply
 from dpcore.report import plotly_figures
 from dpcore.total.answer import build_answer as total_answered
 from dpcore.total.parameters import Summed, TotalParameters
@@ -512,7 +512,7 @@ def test_a_request_for_code_gives_the_nearest_form_or_names_what_has_it(call: st
     make, names = INPUTS["text columns"]
     answer = getattr(ss, call)(make(), **settings_of(call, names))
     lacking = 0
-    for library in LIBRARIES:
+    for library in LIBRARY_BY_NAME:
         programs, first = written_forms(answer, library), next(iter(answer.forms), "")
         if not programs:
             assert library != "python" or not first

@@ -11,12 +11,13 @@ import pytest
 
 from dpcore import quantile
 from dpcore.common.noise_error import NoiseKind
+from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.plan import table
 from dpcore.plan.answer.words import describe_coverage
 from dpcore.plan.least_sum import evaluate_split, find_least_sum
-from dpcore.plan.parameters import NUM_PARTS, LineStatistic, PlanParameters, Program
+from dpcore.plan.parameters import NUM_PARTS, LineStatistic, PlanParameters
 from dpcore.plan.solution import allocate_lines, compute_total_amount, sum_weighted_squares
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 

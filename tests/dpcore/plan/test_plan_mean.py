@@ -13,6 +13,7 @@ from dpcore import mean
 from dpcore.common.checks import InvalidInput
 from dpcore.common.noise_error import NoiseKind
 from dpcore.common.privacy import Disclosure
+from dpcore.common.programs import Program
 from dpcore.counting.count import to_dataset
 from dpcore.data import samples
 from dpcore.mean import Counts, Likeness, MeanParameters, Target, VarianceSource, private_counts
@@ -21,7 +22,7 @@ from dpcore.plan import table
 from dpcore.plan.answer import build_answer
 from dpcore.plan.curves import BoundCurve
 from dpcore.plan.least_sum import find_least_sum
-from dpcore.plan.parameters import PlanParameters, Program, choose_defaults
+from dpcore.plan.parameters import PlanParameters, choose_defaults
 from dpcore.plan.solution import allocate_lines
 from tests.dpcore.plan.test_least_sum import brute_force, random_plan
 
