@@ -11,7 +11,7 @@ import streamlit as st
 from dpcore.common import wording
 from dpcore.common.checks import InputProblem, describe_error
 from dpcore.common.parameters import FieldOrigin
-from dpcore.counting.name_lists import choose_names, read_names
+from dpcore.counting.text import choose_names, read_names
 from dpcore.data.column_names import escape_formula
 from dpcore.data.tables import Table
 from dpcore.dataset import Dataset
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 def show_demo_notice() -> None:
     """Show that a public demo takes no data."""
-    st.info(
-        "In this public demo uploads and paths are switched off. For your own data, run Sweet Spot on your computer.",
-        icon=":material/cloud_off:",
-    )
+    text = "In this public demo uploads and paths are switched off. Run Sweet Spot on your computer for your own data."
+    st.info(text, icon=":material/cloud_off:")
 
 
 @dataclass(frozen=True)

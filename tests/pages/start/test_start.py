@@ -14,10 +14,9 @@ from dpcore.contributions import ContributionHistogram
 from dpcore.data import samples
 from dpcore.dataset import Dataset
 from dpcore.report import plotly_figures
-from dpcore.start import presets
+from dpcore.start import parameters
 from dpcore.start.answer import CELLS, build_answer, solve
-from dpcore.start.parameters import StartParameters
-from dpcore.start.presets import UserPreset
+from dpcore.start.parameters import StartParameters, UserPreset
 from pages.shared.base import catalogue, keys
 from pages.shared.fields import setting
 from pages.shared.session import session
@@ -34,7 +33,6 @@ from tests.pages.driving import (
     page_path,
     shown_texts,
     trace,
-    upload,
     with_data,
 )
 
@@ -197,7 +195,7 @@ def test_three_answers_lead_to_a_page_with_the_data_in_use():
     mean, groups = catalogue.page("Mean"), catalogue.page("Per group")
     fine(at.selectbox(key="start.release").set_value(mean.release).run())
     assert "Go to Mean" in [link.proto.label for link in at.get("page_link")]
-    assert f"**Mean:** {mean.sentence} It opens on *{data(at).name}*." in shown_texts(at)
+    assert f"**Mean:** {mean.sentence}" in shown_texts(at)
     # The data in use have no groups.
     fine(at.selectbox(key="start.release").set_value(groups.release).run())
     assert f"{groups.sentence} The data in use lack what it needs" in shown_texts(at)
@@ -225,12 +223,6 @@ def test_a_link_keeps_the_bound_on_public_data():
     assert chart(at, "start_tradeoff")["data"]
 
 
-def test_advice_on_several_columns_is_what_the_upload_offers():
-    at = upload(open_app("Your data"), b"customer_id,branch,amount\n1,a,2\n1,b,3\n")
-    label = at.multiselect(key="your_data.upload_further").label
-    assert f"*{label}*" in contents.USER_HELP
-
-
 def test_what_invented_users_teach_is_so():
     def best(users, epsilon=1.0):
         return solve(SECRET, StartParameters(epsilon, users=users))
@@ -242,7 +234,7 @@ def test_what_invented_users_teach_is_so():
     much, little = (best(UserPreset.TWO_GROUPS, epsilon).best.max_total for epsilon in (1.0, 0.1))
     assert 0.9 * 300 < much <= 300
     assert little < 300 / 2
-    power = presets.make_dataset(UserPreset.POWER_LAW).histogram
+    power = parameters.make_dataset(UserPreset.POWER_LAW).histogram
     assert power.users[:-1].tolist() == (3 * power.users[1:]).tolist()
     best_power = best(UserPreset.POWER_LAW).best.max_total
     assert 1 < best_power < power.max_size
@@ -251,7 +243,7 @@ def test_what_invented_users_teach_is_so():
 def test_invented_users_are_shown_and_the_data_in_use_stay():
     at = go(with_data(open_app("Mean"), SECRET), "Start")
     fine(at.selectbox(key="start.users").set_value(UserPreset.ONE_HEAVY).run())
-    assert presets.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(at)
+    assert parameters.SENTENCES[UserPreset.ONE_HEAVY] in shown_texts(at)
     expected = solve(SECRET, StartParameters(1.0, users=UserPreset.ONE_HEAVY)).best.max_total
     assert answer_of(at, "start_card")["copied"] == f"{expected:g}"
     assert not any("computed from private data" in element.value for element in at.main.markdown)

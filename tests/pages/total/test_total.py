@@ -19,7 +19,7 @@ from dpcore.common.noise_error import Measure, NoiseKind
 from dpcore.common.privacy import Disclosure
 from dpcore.common.programs import Program
 from dpcore.contributions import ContributionHistogram
-from dpcore.data import generators, samples
+from dpcore.data import samples
 from dpcore.data.totals_per_user import Amounts
 from dpcore.dataset import Dataset, Values
 from dpcore.report import plotly_figures
@@ -416,7 +416,7 @@ def test_a_stopped_simulation_is_shown_as_far_as_it_went():
 
 def test_each_quantile_is_near_the_best_around_an_epsilon_of_its_own():
     # The shape of the paper's figure 1, on its own power law: intervals in order, without overlap, not wide.
-    histogram = generators.PowerLawParticipation(1.0, 100_000, 1).histogram()
+    histogram = samples.PowerLawParticipation(1.0, 100_000, 1).histogram()
     problem = problem_of(Amounts.from_histogram(histogram), 1.0, is_integer=True)
     curves = compared.compute_curves(problem, 0.995)
     is_near_best = curves.relative_error[2:] <= 1.1 * curves.relative_error[0]
