@@ -7,6 +7,7 @@ from dataclasses import replace
 from dpcore import total
 from dpcore.common import wording
 from dpcore.common.noise_error import Measure
+from dpcore.common.programs import Program
 from dpcore.dataset import Dataset
 from dpcore.total.parameters import TotalParameters, user_totals
 from pages.shared.session import session
@@ -30,7 +31,8 @@ def answer(dataset: Dataset, parameters: TotalParameters) -> str:
     )
 
 
-_BEGIN = TotalParameters(1.0, objective=Measure.BOUND)
+# By the noise of the papers, with which the rule is exact.
+_BEGIN = TotalParameters(1.0, objective=Measure.BOUND, program=Program.PYTHON)
 STEP = Step(
     origin=session.Origin("online-retail-lines"),
     parameters=_BEGIN,
